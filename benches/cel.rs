@@ -1,9 +1,10 @@
 //! Expressions of admission policies on a Pod of 20 kB, compared with cel-go in the same run.
 //!
-//! `benches/cel.sh` builds the program that runs cel-go (`benches/cel-go`) and names it in `CEL_GO`. For
-//! each expression of `benches/cel-expressions.json`: nanoseconds of compiling (parse, check, estimate, lower)
-//! and of an evaluation with its cost, here and there, and how many times faster `ephor` is. The results are
-//! compared first. Exit code 1 when something is not as many times faster as required.
+//! `benches/cel.sh` builds the program that runs cel-go (`benches/cel-go`) and names it in
+//! `CEL_GO`. For each expression of `benches/cel-expressions.json`: nanoseconds of compiling
+//! (parse, check, estimate, lower) and of an evaluation with its cost, here and there, and how many
+//! times faster `ephor` is. The results are compared first. Exit code 1 when something is not as
+//! many times faster as required.
 
 #![allow(clippy::expect_used)]
 

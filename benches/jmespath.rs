@@ -1,10 +1,11 @@
-//! Expressions of policies on a Pod of 20 kB, compiled once, compared with the `jmespath` crate's own
-//! interpreter in the same run.
+//! Expressions of policies on a Pod of 20 kB, compiled once, compared with the `jmespath` crate's
+//! own interpreter in the same run.
 //!
-//! For each expression: nanoseconds of a search here, of the crate's `Expression::search`, which brings the
-//! document into its own form each time, and of its bare `interpret` on a document that has that form
-//! already; and how many times faster than both `ephor` is. The results are compared first, so that all do
-//! the same work. Exit code 1 when a search here is not [`REQUIRED`] times faster than a search there.
+//! For each expression: nanoseconds of a search here, of the crate's `Expression::search`, which
+//! brings the document into its own form each time, and of its bare `interpret` on a document that
+//! has that form already; and how many times faster than both `ephor` is. The results are compared
+//! first, so that all do the same work. Exit code 1 when a search here is not [`REQUIRED`] times
+//! faster than a search there.
 
 #![allow(clippy::expect_used)]
 

@@ -1,7 +1,7 @@
 //! Native policies in a server: what a request costs among policies that are not about it.
 //!
-//! Prints the time of an answer with ten ValidatingAdmissionPolicies of ten bindings each that match the request, alone and
-//! among a thousand, and the ratio; with and without the result cache.
+//! Prints the time of an answer with ten ValidatingAdmissionPolicies of ten bindings each that
+//! match the request, alone and among a thousand, and the ratio; with and without the result cache.
 
 #![allow(clippy::expect_used)]
 

@@ -1,8 +1,9 @@
-//! The pool run in one process: every classic validate policy of a library on every resource of a pool.
+//! The pool run in one process: every classic validate policy of a library on every resource of a
+//! pool.
 //!
-//! Prints how long reading and parsing the inputs takes, with the loader and with the usual YAML crate, how
-//! long everything takes, and the ratios.
-//! Needs the recorded suites next to the repository (or in `EPHOR_CONFORMANCE`).
+//! Prints how long reading and parsing the inputs takes, with the loader and with the usual YAML
+//! crate, how long everything takes, and the ratios. Needs the recorded suites next to the
+//! repository (or in `EPHOR_CONFORMANCE`).
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -54,7 +55,8 @@ fn main() {
     println!("everything / parse with the crate = {:.2}", total.0.as_secs_f64() / usual.0.as_secs_f64());
 }
 
-/// Reads and parses the same files as `serde_yaml_ng` does it, the maintained successor of `serde_yaml`.
+/// Reads and parses the same files as `serde_yaml_ng` does it, the maintained successor of
+/// `serde_yaml`.
 fn parse_with_crate(files: &[PathBuf], pool: &Path) -> usize {
     let count = |text: &str| {
         let documents = serde_yaml_ng::Deserializer::from_str(text);

@@ -1,7 +1,8 @@
 //! A review in one process: reading it, deciding on it, and audit results after the answer.
 //!
-//! Prints the time of each step for a Pod, and for the objects of a pool on the average, with a hundred mixed
-//! policies of a library, as `benches/serve.sh` sends them over a connection. `EPHOR_PHASE=policies` prints the time of each policy, `EPHOR_RESULT_CACHE` turns the result
+//! Prints the time of each step for a Pod, and for the objects of a pool on the average, with a
+//! hundred mixed policies of a library, as `benches/serve.sh` sends them over a connection.
+//! `EPHOR_PHASE=policies` prints the time of each policy, `EPHOR_RESULT_CACHE` turns the result
 //! cache on. Needs the recorded suites next to the repository (or in `EPHOR_CONFORMANCE`).
 
 #![allow(clippy::expect_used)]

@@ -1,7 +1,8 @@
 //! A validating webhook inside a program of one's own: an axum handler over the engine.
 //!
-//! `cargo run --example webhook -- policies/` answers AdmissionReviews on `http://127.0.0.1:8080/validate`. An API
-//! server connects over TLS only: put this behind a proxy that terminates it. `ephor serve` is the complete server.
+//! `cargo run --example webhook -- policies/` answers AdmissionReviews on
+//! `http://127.0.0.1:8080/validate`. An API server connects over TLS only: put this behind a proxy
+//! that terminates it. `ephor serve` is the complete server.
 
 use std::sync::Arc;
 

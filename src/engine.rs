@@ -9,10 +9,12 @@ use ephor_policies::policy_set;
 
 use crate::{Error, ExternalData, NoData, Outcome, PolicySet, Profile, Request, outcome};
 
-/// How long a review may take, unless [`Engine::with_time_limit`] says otherwise: the default timeout of webhooks.
+/// How long a review may take, unless [`Engine::with_time_limit`] says otherwise: the default
+/// timeout of webhooks.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// A policy set with everything that it needs to decide. Threads share it; a change of policies is another engine.
+/// A policy set with everything that it needs to decide. Threads share it; a change of policies is
+/// another engine.
 ///
 /// ```
 /// use ephor::{Engine, PolicySet, Request, Status};
@@ -85,16 +87,16 @@ impl Engine {
         self
     }
 
-    /// With another limit for the time that a review may take: 10 seconds by default. A policy that has no result by then
-    /// denies the request, unless its failure policy is `Ignore`.
+    /// With another limit for the time that a review may take: 10 seconds by default. A policy that
+    /// has no result by then denies the request, unless its failure policy is `Ignore`.
     #[must_use]
     pub fn with_time_limit(mut self, limit: Duration) -> Engine {
         self.time_limit = limit;
         self
     }
 
-    /// Evaluates all policies on a request: first those that change the object, then those that validate it, then those
-    /// that generate others.
+    /// Evaluates all policies on a request: first those that change the object, then those that
+    /// validate it, then those that generate others.
     ///
     /// # Errors
     /// The data for rules cannot be built of the request.

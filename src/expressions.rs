@@ -22,7 +22,8 @@ impl JmesPath {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// It does not parse, or calls a function that there is not: with the byte and what was probably meant.
+    /// It does not parse, or calls a function that there is not: with the byte and what was
+    /// probably meant.
     pub fn compile(text: &str) -> Result<JmesPath, Error> {
         ephor_search::Expression::compile(text).map(JmesPath).map_err(failed)
     }
@@ -56,10 +57,12 @@ pub struct Cel {
 }
 
 impl Cel {
-    /// Compiles an expression. In [`Environment::Bare`] the keys of the document are variables, and none is known here.
+    /// Compiles an expression. In [`Environment::Bare`] the keys of the document are variables, and
+    /// none is known here.
     ///
     /// # Errors
-    /// It does not parse or check: the issues in the words of cel-go, each with its line and a caret.
+    /// It does not parse or check: the issues in the words of cel-go, each with its line and a
+    /// caret.
     pub fn compile(text: &str, environment: Environment) -> Result<Cel, Error> {
         let data = environment.data(&Value::Null);
         let expression = cel::Expression::compile(text, environment, &data);
@@ -72,8 +75,8 @@ impl Cel {
         self.expression.type_name()
     }
 
-    /// Evaluates it on a document: an object is `object`, a map of `object`, `oldObject`, `params`, `request` and
-    /// `namespaceObject` has these variables.
+    /// Evaluates it on a document: an object is `object`, a map of `object`, `oldObject`, `params`,
+    /// `request` and `namespaceObject` has these variables.
     ///
     /// # Errors
     /// The evaluation fails, or costs more than the API server allows for an expression.

@@ -1,8 +1,9 @@
 //! `ephor`: a Kyverno-compatible policy engine.
 //!
-//! Policies of several languages are lowered into one rule IR, selected by one match layer and run by one evaluator. A
-//! [`PolicySet`] is read from texts, files and folders; an [`Engine`] evaluates it on a [`Request`] and gives an [`Outcome`], or
-//! answers AdmissionReviews, JSON with JSON. [`JmesPath`] and [`Cel`] are single expressions.
+//! Policies of several languages are lowered into one rule IR, selected by one match layer and run
+//! by one evaluator. A [`PolicySet`] is read from texts, files and folders; an [`Engine`] evaluates
+//! it on a [`Request`] and gives an [`Outcome`], or answers AdmissionReviews, JSON with JSON.
+//! [`JmesPath`] and [`Cel`] are single expressions.
 //!
 //! ```
 //! use ephor::{Engine, PolicySet, Request};
@@ -24,9 +25,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Features: `commands` (default) is the program; `network`, `signatures`, `tokens`, `x509`, `gzip` and `parallel` are parts of
-//! the engine. Without the default features this is the engine alone: policies that need a part which is not there are
-//! errors that name it.
+//! Features: `commands` (default) is the program; `network`, `signatures`, `tokens`, `x509`, `gzip`
+//! and `parallel` are parts of the engine. Without the default features this is the engine alone:
+//! policies that need a part which is not there are errors that name it.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "commands")]

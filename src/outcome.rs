@@ -29,8 +29,8 @@ pub enum Action {
 pub struct Field {
     /// Its path, `spec.containers[0].image`.
     pub path: String,
-    /// Its line in the file, from 1, where the object was read from a text. Of a field that is missing the line of
-    /// the nearest field around it.
+    /// Its line in the file, from 1, where the object was read from a text. Of a field that is
+    /// missing the line of the nearest field around it.
     pub line: Option<usize>,
     /// Its column, from 1.
     pub column: Option<usize>,
@@ -92,7 +92,8 @@ impl Outcome {
     }
 }
 
-/// Puts the results together with what the policies say of themselves, and with the fields that decided.
+/// Puts the results together with what the policies say of themselves, and with the fields that
+/// decided.
 pub(crate) fn of(
     engine: &policy_set::Engine,
     prepared: &ephor_engine::Request,

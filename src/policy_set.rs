@@ -7,8 +7,8 @@ use ephor_sources::files::{self, Cause, SourceText};
 
 use crate::{Problem, Problems};
 
-/// Policies with their bindings and exceptions, checked and compiled: `kyverno.io`, `policies.kyverno.io`, and
-/// Kubernetes' own.
+/// Policies with their bindings and exceptions, checked and compiled: `kyverno.io`,
+/// `policies.kyverno.io`, and Kubernetes' own.
 ///
 /// All or nothing: what cannot be used is reported with its place, and there is no set.
 ///
@@ -52,8 +52,8 @@ impl PolicySet {
     /// Reads the documents of a YAML or JSON text; `name` stands for the file in messages.
     ///
     /// # Errors
-    /// Every problem of the text: documents that do not parse, break the schema, fail the policy check or do not
-    /// compile. Documents of other kinds are ignored.
+    /// Every problem of the text: documents that do not parse, break the schema, fail the policy
+    /// check or do not compile. Documents of other kinds are ignored.
     pub fn from_text(name: &str, text: &str) -> Result<PolicySet, Problems> {
         PolicySet::from_sources(vec![SourceText { name: name.into(), text: text.into() }], Vec::new())
     }
@@ -66,10 +66,12 @@ impl PolicySet {
         PolicySet::from_text("-", text)
     }
 
-    /// Reads a file, or the `.yaml`, `.yml` and `.json` files of a folder and those below it, in the order of their names.
+    /// Reads a file, or the `.yaml`, `.yml` and `.json` files of a folder and those below it, in
+    /// the order of their names.
     ///
     /// # Errors
-    /// Every problem: files that are missing or cannot be read, and what [`PolicySet::from_text`] reports.
+    /// Every problem: files that are missing or cannot be read, and what [`PolicySet::from_text`]
+    /// reports.
     pub fn from_path(path: impl AsRef<Path>) -> Result<PolicySet, Problems> {
         let path = path.as_ref().to_string_lossy();
         let files::Loaded { sources, notices, .. } = files::served_policies(&[&*path]);

@@ -118,7 +118,8 @@ impl Request {
         }
     }
 
-    /// The creations of the objects of a YAML or JSON text, lists taken apart; `name` stands for the file in messages.
+    /// The creations of the objects of a YAML or JSON text, lists taken apart; `name` stands for
+    /// the file in messages.
     ///
     /// # Errors
     /// The first document that is no object.
@@ -165,7 +166,8 @@ impl Request {
         self
     }
 
-    /// The Namespace object of the object. Without it nothing is known of the namespace but its name.
+    /// The Namespace object of the object. Without it nothing is known of the namespace but its
+    /// name.
     #[must_use]
     pub fn namespace(mut self, namespace: Value) -> Request {
         self.parts.namespace = namespace;

@@ -1,4 +1,5 @@
-//! The crates are those of the table in `docs/architecture.md`, and after lowering nothing names a kind of policy.
+//! The crates are those of the table in `docs/architecture.md`, and after lowering nothing names a
+//! kind of policy.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -92,7 +93,8 @@ fn crates_use_what_the_table_lists() {
     }
 }
 
-/// Paths on pages that are not in the repository: what `conformance/fetch.sh` downloads, a folder of another project, a placeholder.
+/// Paths on pages that are not in the repository: what `conformance/fetch.sh` downloads, a folder
+/// of another project, a placeholder.
 const ELSEWHERE: [&str; 3] = ["conformance/data", "tests/compliance", "conformance/public/SUITE.sha256"];
 
 #[test]
@@ -155,8 +157,8 @@ const AFTER_LOWERING: [&str; 9] = [
     "crates/value/src",
 ];
 
-/// Texts after lowering that name a kind of policy and decide nothing by it: messages of the API server, and the kind of
-/// an object whose manifest was signed.
+/// Texts after lowering that name a kind of policy and decide nothing by it: messages of the API
+/// server, and the kind of an object whose manifest was signed.
 const TEXTS_WITH_KINDS: [&str; 4] = [
     "\"ValidatingAdmissionPolicy '{}'{with} denied request: {text}\"",
     "\"Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {text}\"",
@@ -189,7 +191,8 @@ fn nothing_after_lowering_names_a_kind_of_policy_or_reads_the_api_of_a_policy() 
         }
     }
     assert_eq!(known.len(), TEXTS_WITH_KINDS.len(), "a text of the list is gone");
-    // The identity of a policy, which exceptions name, and the message about a kind that a set does not take.
+    // The identity of a policy, which exceptions name, and the message about a kind that a set does
+    // not take.
     assert_eq!(
         readers,
         [PathBuf::from("crates/ir/src/policy.rs"), PathBuf::from("crates/policies/src/policy_set/set.rs")]

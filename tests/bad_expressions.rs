@@ -1,5 +1,5 @@
-//! Expressions that are wrong, hostile or huge give an error, with its place where there is one, and never a
-//! panic or a hang.
+//! Expressions that are wrong, hostile or huge give an error, with its place where there is one,
+//! and never a panic or a hang.
 #![allow(clippy::expect_used)]
 
 use ephor_search::{Expression, json, read};

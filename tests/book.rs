@@ -1,9 +1,10 @@
 //! The shell blocks of the book do what the pages say.
 //!
-//! Each page of `docs/start` and `docs/guides` runs in a folder of its own: a block ```` ```yaml file=NAME ```` writes the file, ```` ```sh ````
-//! runs and must succeed, ```` ```console ```` runs each line after `$ ` and compares what is printed, with `[exit code N]` at the end when it
-//! is not 0. ```` ```sh ignore ```` needs a cluster, a network or a build: its syntax is checked. `EPHOR_WRITE_DOCS=1` writes what is printed
-//! into the pages.
+//! Each page of `docs/start` and `docs/guides` runs in a folder of its own: a block
+//! ```` ```yaml file=NAME ```` writes the file, ```` ```sh ```` runs and must succeed, ```` ```console ```` runs each line after `$
+//! ` and compares what is printed, with `[exit code
+//! N]` at the end when it is not 0. ```` ```sh ignore ```` needs a cluster, a network or a build:
+//! its syntax is checked. `EPHOR_WRITE_DOCS=1` writes what is printed into the pages.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,5 @@
-//! The Helm chart: what it carries is what the program has, and its pages are current. `EPHOR_WRITE_DOCS=1` writes them.
+//! The Helm chart: what it carries is what the program has, and its pages are current.
+//! `EPHOR_WRITE_DOCS=1` writes them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
-//! The client of the Kubernetes API and the commands that use it, on a server that answers from a table.
+//! The client of the Kubernetes API and the commands that use it, on a server that answers from a
+//! table.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::HashMap;

@@ -1,4 +1,5 @@
-//! What code scanning, annotations and test reports show of each command: rules with texts, files from the root of the repository.
+//! What code scanning, annotations and test reports show of each command: rules with texts, files
+//! from the root of the repository.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use serde_json::Value;

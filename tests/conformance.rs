@@ -1,8 +1,8 @@
 //! The recorded suites against the ratchet: no suite may pass fewer cases than the scoreboard says,
 //! every failing case is listed with its cause, and nothing else is listed.
 //!
-//! Which recorded suites are at hand, `ephor_conformance::data` says; a missing one is skipped with a line, or
-//! with `EPHOR_REQUIRE_CONFORMANCE=1` a failure.
+//! Which recorded suites are at hand, `ephor_conformance::data` says; a missing one is skipped with
+//! a line, or with `EPHOR_REQUIRE_CONFORMANCE=1` a failure.
 #![allow(clippy::expect_used)]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,5 @@
-//! The engine alone brings no web server, client of a cluster, TLS or terminal with it, and every dependency is on its page.
+//! The engine alone brings no web server, client of a cluster, TLS or terminal with it, and every
+//! dependency is on its page.
 
 #![allow(clippy::unwrap_used)]
 

@@ -48,7 +48,8 @@ fn the_server_has_probes_requests_replicas_and_a_tag() {
     }
 }
 
-/// Runs a script with a program folder in its path, some variables, and a policy and manifests in its folder.
+/// Runs a script with a program folder in its path, some variables, and a policy and manifests in
+/// its folder.
 fn bash(script: &str, variables: &[(&str, &str)]) -> (Option<i32>, String, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/sample/deployment.yaml");

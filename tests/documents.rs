@@ -1,4 +1,5 @@
-//! Objects that other programs read: reports and exceptions in files of their own, JSON schemas of policies.
+//! Objects that other programs read: reports and exceptions in files of their own, JSON schemas of
+//! policies.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ fn yaml(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// A policy that warns, changes and fails: with Kyverno's outputs all of that is on standard output.
+/// A policy that warns, changes and fails: with Kyverno's outputs all of that is on standard
+/// output.
 fn loud() -> Files {
     let mutation = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: add}\nspec:\n  rules:\n  - name: add\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    mutate: {patchStrategicMerge: {metadata: {labels: {b: c}}}}\n";
     let namespaced = POLICY

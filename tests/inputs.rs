@@ -113,7 +113,8 @@ fn conditions_of_cleanup_policies_see_the_target_and_its_namespace() {
     };
     let unknown = error("request.object.a", "object");
     assert_eq!(cleaned(&condition("request.object.a", "x")), [unknown.clone(), unknown]);
-    // The context is built once for a run: an entry that reads the target has a value only for the first.
+    // The context is built once for a run: an entry that reads the target has a value only for the
+    // first.
     let context = "  context: [{name: v, variable: {jmesPath: target.metadata.name}}]\n";
     let wanted = ["fail: resource did not match".to_owned(), error("v", "v")];
     assert_eq!(cleaned(&format!("{context}{}", condition("v", "good"))), wanted);

@@ -1,8 +1,9 @@
 //! Policies that are written as JSON and read back are the same and decide the same.
 //!
-//! The same: every policy of the libraries, of the folders with tests and of the cases of `admission`, also of those cases
-//! that are only about what an API server says of a policy. Decide the same: test folders come to the same rows, also where
-//! the reference fails them, and the suites, `admission` among them, to the same counts.
+//! The same: every policy of the libraries, of the folders with tests and of the cases of
+//! `admission`, also of those cases that are only about what an API server says of a policy. Decide
+//! the same: test folders come to the same rows, also where the reference fails them, and the
+//! suites, `admission` among them, to the same counts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;

@@ -41,7 +41,8 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// As `rename_all = "camelCase"` does it: of variants the first letter, of fields letters behind underscores.
+/// As `rename_all = "camelCase"` does it: of variants the first letter, of fields letters behind
+/// underscores.
 fn name(rust: &str) -> String {
     let mut out = String::new();
     let mut upper = false;

@@ -1,5 +1,6 @@
-//! Signatures of the Notary Project: keys, certificates and envelopes are generated when the tests run. What the program
-//! says was compared with the reference program on the same kinds of envelopes.
+//! Signatures of the Notary Project: keys, certificates and envelopes are generated when the tests
+//! run. What the program says was compared with the reference program on the same kinds of
+//! envelopes.
 #![allow(clippy::expect_used)]
 
 use crate::common::Files;

@@ -1,10 +1,12 @@
 //! Violations are marked where they are, for every form of rule: a measure over whole corpora.
 //!
-//! The objects of a corpus are written anew with one value on each line, so that a line is a path. What a message is about is found without the code that
-//! finds marks: the path that the message itself names, or an experiment. The value at the mark is replaced by others: usual ones, constants of the
-//! policy, and what stands there in the other objects. When the result of the rule never changes, the mark is wrong; where several parts are wrong, the
-//! others are taken out first, as far as the rule says the same without them. Where nothing is marked, no replacement of any value of the object may change
-//! the result's status.
+//! The objects of a corpus are written anew with one value on each line, so that a line is a path.
+//! What a message is about is found without the code that finds marks: the path that the message
+//! itself names, or an experiment. The value at the mark is replaced by others: usual ones,
+//! constants of the policy, and what stands there in the other objects. When the result of the rule
+//! never changes, the mark is wrong; where several parts are wrong, the others are taken out first,
+//! as far as the rule says the same without them. Where nothing is marked, no replacement of any
+//! value of the object may change the result's status.
 
 #![allow(clippy::unwrap_used)]
 
@@ -163,7 +165,8 @@ impl Written {
         self.lines.push(BTreeSet::new());
     }
 
-    /// Writes a value behind its key or dash; of one in a list, and of a whole object, the first entry is on the same line.
+    /// Writes a value behind its key or dash; of one in a list, and of a whole object, the first
+    /// entry is on the same line.
     fn value(&mut self, value: &Value, path: &mut Place, depth: usize, is_inline: bool) {
         let entries: Vec<(String, &Value)> = match value {
             Value::Object(fields) if !fields.is_empty() => {
@@ -216,7 +219,8 @@ fn file(objects: &[Value]) -> (String, Vec<(usize, Written)>) {
     (text, all)
 }
 
-/// A path as results name it, `spec.containers[0].image`: keys may have dots, of which the longest counts that the object has.
+/// A path as results name it, `spec.containers[0].image`: keys may have dots, of which the longest
+/// counts that the object has.
 fn parts(path: &str, object: &Value) -> Place {
     let words = Regex::new(r#"[^.\[\]]+"#).unwrap();
     let words: Vec<std::ops::Range<usize>> = words.find_iter(path).map(|word| word.range()).collect();
@@ -277,7 +281,8 @@ fn altered(object: &Value, path: &[String], to: Option<&Value>) -> Option<Value>
     (out != *object).then_some(out)
 }
 
-/// All values of an object that have none below them, without those that say which rules are about it.
+/// All values of an object that have none below them, without those that say which rules are about
+/// it.
 fn leaves(value: &Value, path: &mut Place, out: &mut Vec<Place>) {
     let below: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), value)).collect(),
@@ -378,7 +383,8 @@ impl Measure<'_> {
         for result in report["results"].as_array().into_iter().flatten() {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
             let line = result["place"]["line"].as_u64().unwrap_or_default() as usize;
-            // A result without a violation stands at the line of the document, and one about what is missing elsewhere at no line.
+            // A result without a violation stands at the line of the document, and one about what
+            // is missing elsewhere at no line.
             let of_line = written.iter().rposition(|(first, _)| *first <= line);
             let own = &result["resource"];
             let is_own =
@@ -489,7 +495,8 @@ impl Measure<'_> {
                 .map(|key| [field.as_slice(), std::slice::from_ref(key)].concat());
             keys.flat_map(|path| with(&path, &values[..number_of_usual])).collect()
         };
-        // Where several parts are wrong, another value of one of them changes nothing: the others are left out.
+        // Where several parts are wrong, another value of one of them changes nothing: the others
+        // are left out.
         let of_alone = || {
             let is_item = |depth: &usize| at(object, &field[..*depth]).is_some_and(Value::is_array);
             let replacements = match (0..field.len()).rfind(is_item) {
@@ -529,12 +536,14 @@ impl Measure<'_> {
         }
     }
 
-    /// Whether the rule says something else about one of the objects than about the first: another status, or another message, too.
+    /// Whether the rule says something else about one of the objects than about the first: another
+    /// status, or another message, too.
     fn changes(&self, failure: &Failure, objects: Vec<Value>, with_message: bool) -> Option<String> {
         self.changes_of(&self.sample.objects[failure.object], failure, objects, with_message)
     }
 
-    /// What stands at a path in the objects of the sample, whatever the positions in lists: values that objects without the violation have.
+    /// What stands at a path in the objects of the sample, whatever the positions in lists: values
+    /// that objects without the violation have.
     fn values_at(&self, path: &[String]) -> Vec<Value> {
         fn of<'v>(value: &'v Value, path: &[String], out: &mut Vec<&'v Value>) {
             let Some((first, rest)) = path.split_first() else { return out.push(value) };
@@ -550,8 +559,9 @@ impl Measure<'_> {
         all.into_values().take(20).cloned().collect()
     }
 
-    /// The object without what can be left out, but for a field and what is around it, so that the rule says the same. Another item
-    /// stands instead of those before the marked one, which would move without them.
+    /// The object without what can be left out, but for a field and what is around it, so that the
+    /// rule says the same. Another item stands instead of those before the marked one, which would
+    /// move without them.
     fn alone(&self, failure: &Failure, field: &[String], before: &Value) -> Value {
         let object = &self.sample.objects[failure.object];
         let mut without: Vec<(Place, Option<Value>)> = Vec::new();
@@ -593,7 +603,8 @@ impl Measure<'_> {
         last.map_or_else(|| object.clone(), |at| firsts[at].clone())
     }
 
-    /// What the rule says of objects that have other names than `own`, in whose text its name stands instead.
+    /// What the rule says of objects that have other names than `own`, in whose text its name
+    /// stands instead.
     fn results_of(&self, own: &Value, failure: &Failure, objects: &[Value]) -> Vec<Option<(String, String)>> {
         let name = own["metadata"]["name"].as_str().unwrap_or_default();
         let renamed = |(at, object): (usize, &Value)| {
@@ -625,7 +636,8 @@ impl Measure<'_> {
         if objects.is_empty() {
             return None;
         }
-        // Two objects of one name are one: each has another name, and the text of the message counts without it.
+        // Two objects of one name are one: each has another name, and the text of the message
+        // counts without it.
         let all: Vec<Value> = std::iter::once(own).chain(&objects).cloned().collect();
         let mut results = self.results_of(own, failure, &all);
         let usual = results.remove(0).filter(|(status, _)| *status == failure.status);

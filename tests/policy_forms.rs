@@ -1,4 +1,5 @@
-//! The policies of this repository in their three forms: all say the same about the same objects, in the same words.
+//! The policies of this repository in their three forms: all say the same about the same objects,
+//! in the same words.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -41,8 +42,8 @@ fn verdict(engine: &Engine, object: &Value) -> (Verdict, Vec<String>) {
     (verdict, failed.map(|(_, r)| r.message.trim().to_owned()).collect())
 }
 
-/// Asserts that a CEL form gives the verdict of the classic one, and fails with a message that the classic one has too: between the
-/// words that Kyverno adds to it.
+/// Asserts that a CEL form gives the verdict of the classic one, and fails with a message that the
+/// classic one has too: between the words that Kyverno adds to it.
 fn assert_same(found: &(Verdict, Vec<String>), expected: &(Verdict, Vec<String>), what: &str) {
     assert_eq!(found.0, expected.0, "{what}");
     for message in &found.1 {

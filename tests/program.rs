@@ -1,7 +1,7 @@
 //! All tests that need no process of their own, as one program: it is linked once.
 //!
-//! A file of tests is a module here, or a program of its own in `Cargo.toml`: those that count allocations, measure time or
-//! memory, or change what the whole process does.
+//! A file of tests is a module here, or a program of its own in `Cargo.toml`: those that count
+//! allocations, measure time or memory, or change what the whole process does.
 
 #![allow(clippy::unwrap_used)]
 
@@ -60,7 +60,8 @@ mod writers;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Every file, and every folder with a `main.rs`, is compiled into one of the programs: a file that is not would pass unread.
+/// Every file, and every folder with a `main.rs`, is compiled into one of the programs: a file that
+/// is not would pass unread.
 #[test]
 fn every_file_of_tests_is_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

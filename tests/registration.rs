@@ -48,7 +48,8 @@ fn configurations(text: &str) -> Vec<Value> {
     found.configurations
 }
 
-/// The webhooks of both configurations: name, path, and rules as `group/version resources operations`.
+/// The webhooks of both configurations: name, path, and rules as
+/// `group/version resources operations`.
 fn printed(text: &str) -> Vec<String> {
     let list = |v: &Value, key: &str| {
         let all = v.get(key).and_then(Value::as_list).unwrap_or_default();

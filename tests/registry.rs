@@ -1,5 +1,6 @@
-//! Registries of images: who signed, what is stated, what manifests say. The registry is a small one on this
-//! machine; what the program says was compared with the reference program on the same registry.
+//! Registries of images: who signed, what is stated, what manifests say. The registry is a small
+//! one on this machine; what the program says was compared with the reference program on the same
+//! registry.
 #![allow(clippy::expect_used)]
 
 use crate::common::oci::{self, Oci, TEAM_KEY, Tag};

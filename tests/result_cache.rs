@@ -1,9 +1,10 @@
-//! Cached results are those of a new evaluation: recorded policies on recorded objects, and on these with one part
-//! changed.
+//! Cached results are those of a new evaluation: recorded policies on recorded objects, and on
+//! these with one part changed.
 //!
-//! Every policy is evaluated alone, so that no other one's reads cover for it, and then many together, whose results are
-//! both new and cached. What rules of many policies compute once for a request is compared with the results of
-//! each policy alone. `EPHOR_RESULT_CACHE=all` takes all objects.
+//! Every policy is evaluated alone, so that no other one's reads cover for it, and then many
+//! together, whose results are both new and cached. What rules of many policies compute once for a
+//! request is compared with the results of each policy alone. `EPHOR_RESULT_CACHE=all` takes all
+//! objects.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -130,7 +131,8 @@ struct Case {
     objects: Vec<Value>,
 }
 
-/// Policies of a library, with objects of a pool that they say something about, of different kinds first.
+/// Policies of a library, with objects of a pool that they say something about, of different kinds
+/// first.
 fn of_library(dir: &Path, all: bool) -> Vec<Case> {
     let text = std::fs::read_to_string(dir.join("verdicts/pool.yaml")).unwrap();
     let pool = ephor_document::resources("pool.yaml", &text, ResourceOptions::default()).unwrap();
@@ -179,8 +181,8 @@ fn of_rules(dir: &Path, all: bool) -> Vec<Case> {
     cases
 }
 
-/// Evaluates objects and variants of them with and without the result cache; returns the number of requests, and how
-/// many of them had cached results.
+/// Evaluates objects and variants of them with and without the result cache; returns the number of
+/// requests, and how many of them had cached results.
 fn compare(cases: &[Case], few: usize) -> (u64, u64) {
     let all = cases.iter().filter_map(|case| {
         let engines = (engine(&case.name, &case.policy)?, engine(&case.name, &case.policy)?);
@@ -232,7 +234,8 @@ fn compared<'c>(
     (evaluated, hits)
 }
 
-/// The native policies of recorded cases with their requests, from the repository and from the folder next to it.
+/// The native policies of recorded cases with their requests, from the repository and from the
+/// folder next to it.
 fn of_servers(all: bool) -> Vec<(String, [Engine; 2], Vec<Value>)> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance/admission");
     let recorded = data::recorded("admission").unwrap();

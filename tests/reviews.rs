@@ -1,4 +1,5 @@
-//! Kyverno's CEL policies on the command line. What they say was compared with the reference program.
+//! Kyverno's CEL policies on the command line. What they say was compared with the reference
+//! program.
 #![allow(clippy::expect_used)]
 
 use crate::common::{Files, Ran};

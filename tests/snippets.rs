@@ -1,4 +1,5 @@
-//! Commands that users copy into build servers: a path that is misspelt fails them, and what is wrong has a file and a line.
+//! Commands that users copy into build servers: a path that is misspelt fails them, and what is
+//! wrong has a file and a line.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
 use std::path::Path;
@@ -44,7 +45,8 @@ fn bash(files: &Files, script: &str, variables: &[(&str, &str)]) -> Ran {
     Ran::new(command.output().unwrap())
 }
 
-/// Commands of pages that name the folder `policies/`, from the name of the program on; what comes before is their input.
+/// Commands of pages that name the folder `policies/`, from the name of the program on; what comes
+/// before is their input.
 fn commands_of_pages() -> Vec<(String, String)> {
     let blocks = Regex::new(r"(?ms)^```(?:sh|yaml)[^\n]*\n(.*?)^```$").unwrap();
     let command = Regex::new(r"(.*)\b(ephor (?:apply|lint|test) .*policies/.*)").unwrap();
@@ -67,7 +69,8 @@ fn commands_of_pages() -> Vec<(String, String)> {
     all
 }
 
-/// The block of a YAML file behind the first `KEY: |` or `- |` that follows `after`, without its indentation.
+/// The block of a YAML file behind the first `KEY: |` or `- |` that follows `after`, without its
+/// indentation.
 fn block(file: &str, after: &str) -> String {
     let text = text(file);
     let rest = &text[text.find(after).unwrap()..];

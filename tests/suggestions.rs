@@ -1,4 +1,5 @@
-//! Commands that outputs suggest give the answers that they were suggested for, in a POSIX shell, for the corpora of this repository.
+//! Commands that outputs suggest give the answers that they were suggested for, in a POSIX shell,
+//! for the corpora of this repository.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +11,8 @@ use serde_json::Value;
 
 use crate::common::{Files, Ran};
 
-/// Policies with objects, and what else their tests read, as they are called in the folder of the run.
+/// Policies with objects, and what else their tests read, as they are called in the folder of the
+/// run.
 struct Sample {
     name: String,
     files: Files,
@@ -59,7 +61,8 @@ fn below(folder: &Path, wanted: impl Fn(&Path) -> bool + Copy) -> Vec<PathBuf> {
     found
 }
 
-/// The policies of this repository with the objects of their tests, each form of a policy on its own, and its cases.
+/// The policies of this repository with the objects of their tests, each form of a policy on its
+/// own, and its cases.
 fn samples() -> Vec<Sample> {
     let mut all = Vec::new();
     let is_test = |path: &Path| path.file_name().is_some_and(|name| name == "kyverno-test.yaml");
@@ -128,7 +131,8 @@ fn suggested(out: &str, word: &str) -> Vec<String> {
     found
 }
 
-/// Whether `explain` says of a rule what the run said: one of the violations that have the first message of the run.
+/// Whether `explain` says of a rule what the run said: one of the violations that have the first
+/// message of the run.
 fn agrees(explained: &str, report: &Value) -> bool {
     let violations = report["results"].as_array().into_iter().flatten();
     violations.filter(|result| matches!(result["result"].as_str(), Some("fail" | "error" | "warn"))).any(
@@ -147,7 +151,8 @@ fn agrees(explained: &str, report: &Value) -> bool {
     )
 }
 
-/// Whether `explain` names the line of the object that a violation is marked at, or the run marks none.
+/// Whether `explain` names the line of the object that a violation is marked at, or the run marks
+/// none.
 fn marks(explained: &str, report: &Value) -> bool {
     let violations = report["results"].as_array().into_iter().flatten();
     violations.filter(|result| matches!(result["result"].as_str(), Some("fail" | "error" | "warn"))).any(

@@ -8,7 +8,8 @@ use ephor_sources::files::SourceText;
 use ephor_value::Value;
 use ephor_value::print::json;
 
-/// The same requirement in five forms: a ConfigMap whose `mode` is `strict` has a label `team` with a text.
+/// The same requirement in five forms: a ConfigMap whose `mode` is `strict` has a label `team` with
+/// a text.
 const PATTERN: &str = "\
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy

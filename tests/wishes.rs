@@ -1,7 +1,8 @@
 //! What new users wished for when they tried the program: each test does what the user did.
 //!
-//! Wishes that have their tests elsewhere are not repeated here: formats and inputs are in `outputs.rs`, `lint` and `create`
-//! in `commands.rs`, the tests of policies in `test_command.rs`, the server in `serve/`.
+//! Wishes that have their tests elsewhere are not repeated here: formats and inputs are in
+//! `outputs.rs`, `lint` and `create` in `commands.rs`, the tests of policies in `test_command.rs`,
+//! the server in `serve/`.
 #![allow(clippy::expect_used)]
 
 use crate::common::{Files, POLICY, RESOURCES};

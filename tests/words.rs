@@ -1,7 +1,8 @@
 //! Names, comments, messages and pages use the field's words.
 //!
-//! In: `tests/words.toml`, the words that are not used here, what to write instead, and the places where such a
-//! word is right, with the reason. Every text file of the repository is read; a name is cut into its words first.
+//! In: `tests/words.toml`, the words that are not used here, what to write instead, and the places
+//! where such a word is right, with the reason. Every text file of the repository is read; a name
+//! is cut into its words first.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,5 +1,5 @@
-//! Any bytes as what others sign and send: certificates, signatures in CMS, COSE and JWS, packed layers. Reading must end,
-//! without a panic.
+//! Any bytes as what others sign and send: certificates, signatures in CMS, COSE and JWS, packed
+//! layers. Reading must end, without a panic.
 #![no_main]
 use ephor_functions::{Arg, Context, call, cel, find};
 use ephor_ir::expr::Known;

@@ -1,4 +1,5 @@
-//! Any text as a CEL expression, evaluated on a small document within the limit of its cost, and traced.
+//! Any text as a CEL expression, evaluated on a small document within the limit of its cost, and
+//! traced.
 #![no_main]
 use ephor_search::cel::{Environment, Expression};
 use libfuzzer_sys::fuzz_target;

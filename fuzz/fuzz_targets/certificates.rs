@@ -1,4 +1,5 @@
-//! Any bytes as a certificate in DER with timestamps of logs (SCT), as a key, and as an entry of a log.
+//! Any bytes as a certificate in DER with timestamps of logs (SCT), as a key, and as an entry of a
+//! log.
 #![no_main]
 use ephor_signatures::fuzzing::{certificate, entry};
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! A document and a JSON patch: running it must end, without a panic; so must merging the patch and telling both apart.
+//! A document and a JSON patch: running it must end, without a panic; so must merging the patch and
+//! telling both apart.
 #![no_main]
 use ephor_document::{json, spelling};
 use ephor_patch::{apply, diff, merge};

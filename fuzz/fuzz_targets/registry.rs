@@ -1,5 +1,6 @@
-//! Any texts as the answers of a registry: referrers, manifests and blobs of an image whose signatures, attestations and
-//! configuration are wanted. Parts of the input are separated by lines `---`; a repeated request gets the last one.
+//! Any texts as the answers of a registry: referrers, manifests and blobs of an image whose
+//! signatures, attestations and configuration are wanted. Parts of the input are separated by lines
+//! `---`; a repeated request gets the last one.
 #![no_main]
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! Any bytes as an AdmissionReview, for the policies of this repository: answering must end, without a panic.
+//! Any bytes as an AdmissionReview, for the policies of this repository: answering must end,
+//! without a panic.
 #![no_main]
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};

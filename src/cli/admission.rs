@@ -18,9 +18,9 @@ use super::{Error, some_policies};
 
 /// Prints Kubernetes admission policies that are equivalent to Kyverno's
 ///
-/// The equivalent of a ClusterPolicy with one `validate.cel` rule, a ValidatingPolicy or a MutatingPolicy that
-/// enables it (`validate.cel.generate`, `spec.autogen`), with its binding. Reports why a policy has none, and the
-/// warnings of the API server about the expressions.
+/// The equivalent of a ClusterPolicy with one `validate.cel` rule, a ValidatingPolicy or a
+/// MutatingPolicy that enables it (`validate.cel.generate`, `spec.autogen`), with its binding.
+/// Reports why a policy has none, and the warnings of the API server about the expressions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # all that can be handed over to the API server

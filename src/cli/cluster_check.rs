@@ -17,10 +17,11 @@ use super::{Error, Global, given};
 
 /// Says what an upgrade of Kyverno changes for the policies of a cluster
 ///
-/// Kyverno 1.20 leaves ClusterPolicies, Policies, cleanup policies and exceptions of kyverno.io in the cluster without
-/// effect, and 1.21 removes them. The report names them, what each of them does today, whether `ephor serve` takes it and
-/// why not, and what is around them: exceptions without their policy, owners of webhook configurations, generated objects,
-/// permissions that policies need. It reads a cluster, or dumps of one, and writes nothing.
+/// Kyverno 1.20 leaves ClusterPolicies, Policies, cleanup policies and exceptions of kyverno.io in
+/// the cluster without effect, and 1.21 removes them. The report names them, what each of them does
+/// today, whether `ephor serve` takes it and why not, and what is around them: exceptions without
+/// their policy, owners of webhook configurations, generated objects, permissions that policies
+/// need. It reads a cluster, or dumps of one, and writes nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # the current cluster
@@ -38,7 +39,8 @@ Exit codes:
   1  a policy or exception stops having effect, or ephor does not take it
   2  the cluster or a file cannot be read")]
 pub struct Args {
-    /// dumps of a cluster instead of the cluster itself: files and folders with objects, YAML or JSON
+    /// dumps of a cluster instead of the cluster itself: files and folders with objects, YAML or
+    /// JSON
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     files: Vec<String>,
     /// context of the kubeconfig file

@@ -1,7 +1,8 @@
 //! `ephor completion`: completion of commands, flags and values in a shell.
 //!
-//! The script that a shell loads calls the program again, which completes what is typed (`answered`): values of
-//! flags, files, names of functions, rules of the policies on the line. So a new version needs no new script.
+//! The script that a shell loads calls the program again, which completes what is typed
+//! (`answered`): values of flags, files, names of functions, rules of the policies on the line. So
+//! a new version needs no new script.
 
 use std::ffi::OsStr;
 

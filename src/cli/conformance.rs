@@ -1,7 +1,7 @@
 //! `ephor conformance`: runs recorded suites.
 //!
-//! Suites and their counts go to standard output; progress, skipped cases and totals to standard error. Only differences that are
-//! not known make the command fail.
+//! Suites and their counts go to standard output; progress, skipped cases and totals to standard
+//! error. Only differences that are not known make the command fail.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,9 @@ use super::{Error, given};
 
 /// Runs recorded suites and prints how many cases pass
 ///
-/// Runs every suite found in a folder laid out as described in docs/conformance.md and prints one line a suite
-/// (NAME PASSED/TOTAL). Without a folder: the recorded suites of the repository it runs in.
+/// Runs every suite found in a folder laid out as described in docs/conformance.md and prints one
+/// line a suite (NAME PASSED/TOTAL). Without a folder: the recorded suites of the repository it
+/// runs in.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # run the suites that this repository wrote

@@ -1,7 +1,8 @@
 //! `ephor convert`: policies in another group.
 //!
-//! In: files with policies, or a cluster that stores them. Out: the same policies in our own groups, or in Kyverno's again. Of
-//! files only the group changes, in lists too, so that comments and layout stay; semantics: `docs/guides/own-group.md`.
+//! In: files with policies, or a cluster that stores them. Out: the same policies in our own
+//! groups, or in Kyverno's again. Of files only the group changes, in lists too, so that comments
+//! and layout stay; semantics: `docs/guides/own-group.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,8 +27,8 @@ const MAX_LISTS: usize = 8;
 
 /// Converts policies to ephor.dev and policies.ephor.dev, or back
 ///
-/// The policies are the same: only their group changes. A webhook of Kyverno, which may deny changes to kyverno.io, is not
-/// about these groups. What is in another group is printed as it is.
+/// The policies are the same: only their group changes. A webhook of Kyverno, which may deny
+/// changes to kyverno.io, is not about these groups. What is in another group is printed as it is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # policies of a folder
@@ -187,8 +188,8 @@ fn collect<'v>(value: &'v Value, path: &mut Vec<PathPart>, found: &mut Vec<(Vec<
     path.truncate(depth);
 }
 
-/// Two objects that were of two groups are not one now. Those that were of one group are what they were: the policy and a patch of
-/// kustomize, for example.
+/// Two objects that were of two groups are not one now. Those that were of one group are what they
+/// were: the policy and a patch of kustomize, for example.
 fn distinct(objects: &[Object]) -> Result<(), Error> {
     let mut known: BTreeMap<&[String; 4], &Object> = BTreeMap::new();
     for object in objects.iter().filter(|object| !object.key[3].is_empty()) {
@@ -207,7 +208,8 @@ fn distinct(objects: &[Object]) -> Result<(), Error> {
 }
 
 fn of_cluster(choice: &Choice, names: Names) -> Result<Vec<String>, Error> {
-    // The client gives Kyverno's names, whatever the cluster stores: those of the groups that are converted.
+    // The client gives Kyverno's names, whatever the cluster stores: those of the groups that are
+    // converted.
     let stored = if names == Names::Own { Names::Kyverno } else { Names::Own };
     let cluster = connect(&Choice { names: stored, ..choice.clone() })?;
     let served = cluster.kinds()?;

@@ -16,9 +16,10 @@ use super::{Error, given};
 
 /// Prints the CustomResourceDefinitions of policies, exceptions and reports
 ///
-/// They are those of Kyverno 1.19.1: the same names, versions, schemas and columns. A cluster that has definitions of
-/// these names needs none of them. As JSON schemas they refuse the fields that a cluster drops. With --own-group they are those of
-/// ephor.dev and policies.ephor.dev: the same kinds in groups that no webhook of Kyverno is about.
+/// They are those of Kyverno 1.19.1: the same names, versions, schemas and columns. A cluster that
+/// has definitions of these names needs none of them. As JSON schemas they refuse the fields that a
+/// cluster drops. With --own-group they are those of ephor.dev and policies.ephor.dev: the same
+/// kinds in groups that no webhook of Kyverno is about.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # all of them, written to a cluster
@@ -49,7 +50,8 @@ pub struct Args {
     /// folder for a YAML file of each definition, instead of output
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<String>,
-    /// folder for JSON schemas that know no other fields, for editors and validators, instead of output
+    /// folder for JSON schemas that know no other fields, for editors and validators, instead of
+    /// output
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["output", "directory"])]
     json_schema: Option<String>,
 }

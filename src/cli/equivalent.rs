@@ -7,9 +7,10 @@ use super::diff::{Common, Question, of_sets};
 
 /// Says whether two sets of policies, each as a whole, have the same effects
 ///
-/// All policies of A are compared with all policies of B: which requests are violations of at least one of them, where a rule cannot be evaluated,
-/// and what follows from violations (deny, warn, audit). How the policies are called, and into how many they are divided, does not
-/// matter. Which rules pass or are skipped is not compared, and messages are only with --messages.
+/// All policies of A are compared with all policies of B: which requests are violations of at least
+/// one of them, where a rule cannot be evaluated, and what follows from violations (deny, warn,
+/// audit). How the policies are called, and into how many they are divided, does not matter. Which
+/// rules pass or are skipped is not compared, and messages are only with --messages.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # one policy that was divided into several

@@ -1,7 +1,8 @@
 //! Why a command ends without a result.
 //!
-//! In: errors of the crates, and what a command finds wrong itself. Out: an [`Error`], which the program prints as
-//! `Error: TEXT` on standard error, and its exit code. Where Kyverno 1.19.1 has a text for it, that is the text.
+//! In: errors of the crates, and what a command finds wrong itself. Out: an [`Error`], which the
+//! program prints as `Error: TEXT` on standard error, and its exit code. Where Kyverno 1.19.1 has a
+//! text for it, that is the text.
 
 use std::io;
 use std::net::SocketAddr;

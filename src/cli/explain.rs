@@ -11,9 +11,10 @@ use super::{Error, Global, given, some_policies};
 
 /// Explains the rules of policies and their decisions about resources
 ///
-/// Shows each rule of policies as lowered and as optimised, generated rules included, with file and line of the
-/// source of every piece. docs/ir.md describes the nodes. With -r: what the rules decide about resources, with the
-/// place of every decision in the policy and of every value in the resource.
+/// Shows each rule of policies as lowered and as optimised, generated rules included, with file and
+/// line of the source of every piece. docs/ir.md describes the nodes. With -r: what the rules
+/// decide about resources, with the place of every decision in the policy and of every value in the
+/// resource.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # all rules of a policy
@@ -125,7 +126,8 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
     Ok(0)
 }
 
-/// Loads the policies; what is skipped is printed as a warning, and is an error when nothing is left.
+/// Loads the policies; what is skipped is printed as a warning, and is an error when nothing is
+/// left.
 fn policies(arguments: &[String]) -> Result<Policies, Error> {
     let mut all = Policies::default();
     let mut warnings = Vec::new();

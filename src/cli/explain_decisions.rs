@@ -1,7 +1,8 @@
 //! `ephor explain POLICY -r RESOURCE`: what policies decide about resources, and why.
 //!
-//! In: what `apply` loads, and which policy, rule and object are wanted. Out: text, or JSON. Each policy is evaluated on the object that `apply` shows it:
-//! with what other policies changed before, with the values, exceptions and external data of the run.
+//! In: what `apply` loads, and which policy, rule and object are wanted. Out: text, or JSON. Each
+//! policy is evaluated on the object that `apply` shows it: with what other policies changed
+//! before, with the values, exceptions and external data of the run.
 
 use std::sync::Arc;
 
@@ -183,8 +184,8 @@ fn key(loaded: &LoadedPolicy) -> String {
 /// The object as a policy sees it; without a policy, as all others do.
 type AsSeen = (Option<Arc<Policy>>, Value);
 
-/// The policies that change objects, or of these the ones that come before the wanted policy, in the
-/// order of the set. Policies in CEL show the object that all of them leave, so where one comes
+/// The policies that change objects, or of these the ones that come before the wanted policy, in
+/// the order of the set. Policies in CEL show the object that all of them leave, so where one comes
 /// before, all count.
 fn changing_before(set: &PolicySet, wanted: Option<&str>) -> Vec<Arc<Policy>> {
     let all: Vec<&Arc<Policy>> = set.mutating().collect();
@@ -198,7 +199,8 @@ fn changing_before(set: &PolicySet, wanted: Option<&str>) -> Vec<Arc<Policy>> {
     set.policies().iter().filter(is_counted).cloned().collect()
 }
 
-/// The object as each policy that changes objects sees it, and at the end as all others do; up to the wanted policy, if there is one.
+/// The object as each policy that changes objects sees it, and at the end as all others do; up to
+/// the wanted policy, if there is one.
 fn changed_before(
     inputs: &Inputs,
     engine: &Engine,

@@ -1,6 +1,7 @@
 //! `ephor fix`: repairs tests and policies with deprecated syntax.
 //!
-//! Only `--save` writes; what a file loses is a warning. Texts on standard output are Kyverno 1.19.1's.
+//! Only `--save` writes; what a file loses is a warning. Texts on standard output are Kyverno
+//! 1.19.1's.
 
 use std::path::Path;
 

@@ -1,8 +1,9 @@
 //! `ephor fix policy`: repairs policies with deprecated syntax.
 //!
-//! In: files. Out: lines in Kyverno 1.19.1's words; with `--save` the files, in which a repaired policy is printed anew, with its defaults,
-//! as Kyverno does. Everything else of a file stays as it is, byte for byte: documents that need no repair, other objects, the items next to
-//! a policy in a List, comments above and below a document. What a repaired document loses is a warning.
+//! In: files. Out: lines in Kyverno 1.19.1's words; with `--save` the files, in which a repaired
+//! policy is printed anew, with its defaults, as Kyverno does. Everything else of a file stays as
+//! it is, byte for byte: documents that need no repair, other objects, the items next to a policy
+//! in a List, comments above and below a document. What a repaired document loses is a warning.
 
 use std::path::Path;
 

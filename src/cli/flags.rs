@@ -1,9 +1,9 @@
-//! Forms of flags that are Kyverno's: comma separated records, switches that take a value, whole numbers and
-//! durations of Go; and the environment variable of each flag.
+//! Forms of flags that are Kyverno's: comma separated records, switches that take a value, whole
+//! numbers and durations of Go; and the environment variable of each flag.
 //!
-//! In: the commands as `clap` derives them, texts of values. Out: the same commands with these forms, typed
-//! values, or the error of Go's parser. Kyverno reads its command line with `spf13/pflag` 1.0, whose semantics
-//! these are.
+//! In: the commands as `clap` derives them, texts of values. Out: the same commands with these
+//! forms, typed values, or the error of Go's parser. Kyverno reads its command line with
+//! `spf13/pflag` 1.0, whose semantics these are.
 
 use std::str::FromStr;
 
@@ -108,8 +108,8 @@ fn switch(text: &str) -> Result<bool, SyntaxError> {
     }
 }
 
-/// The commands with flags as `pflag` reads them: switches take `=true` and `=false`, the value of any other flag
-/// may begin with a dash.
+/// The commands with flags as `pflag` reads them: switches take `=true` and `=false`, the value of
+/// any other flag may begin with a dash.
 pub fn with_forms_of_go(command: Command) -> Command {
     let command = command.mut_args(|arg| match arg.get_action() {
         ArgAction::SetTrue => {
@@ -127,9 +127,9 @@ pub fn with_forms_of_go(command: Command) -> Command {
     command.mut_subcommands(with_forms_of_go)
 }
 
-/// The commands with an environment variable for each flag: `EPHOR_TEST_THREADS` for `ephor test --threads`.
-/// The name of the command is part of it, because Kubernetes sets `EPHOR_PORT` and the like in every pod of a
-/// namespace with a Service `ephor`.
+/// The commands with an environment variable for each flag: `EPHOR_TEST_THREADS` for
+/// `ephor test --threads`. The name of the command is part of it, because Kubernetes sets
+/// `EPHOR_PORT` and the like in every pod of a namespace with a Service `ephor`.
 pub fn with_environment(program: Command) -> Command {
     program.mut_subcommands(|command| with_variables(command, "EPHOR"))
 }

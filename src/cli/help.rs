@@ -1,7 +1,7 @@
 //! The pages of the commands as `--help` prints them.
 //!
-//! In: the commands. Out: the same commands with the layout of their pages, the program's with its commands in
-//! groups; a page on standard output.
+//! In: the commands. Out: the same commands with the layout of their pages, the program's with its
+//! commands in groups; a page on standard output.
 
 use clap::Command;
 

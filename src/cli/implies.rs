@@ -7,8 +7,8 @@ use super::diff::{Common, Question, of_sets};
 
 /// Says whether policies deny everything that others deny
 ///
-/// B may deny more than A. What A denies and B allows is shown with the smallest objects. Violations are compared whatever the
-/// policies' actions.
+/// B may deny more than A. What A denies and B allows is shown with the smallest objects.
+/// Violations are compared whatever the policies' actions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # is everything that the baseline denies denied by the team's policies?

@@ -17,10 +17,12 @@ use super::{Error, lint_deep, some_policies};
 
 /// Checks policies before they run
 ///
-/// Schemas, the policy check, what an API server refuses of its own policies and bindings, expressions with their
-/// types, fields that the matched kinds do not have, rules that can never match. Each finding comes with file, line
-/// and column, and what to write instead. A file that is not YAML is an error; templates in folders are named, not
-/// checked. Documents that are no policies, and parts of policies that kustomize merges, are counted. A comment `# ephor-lint: ignore=ID` at a line or above it drops its findings,
+/// Schemas, the policy check, what an API server refuses of its own policies and bindings,
+/// expressions with their types, fields that the matched kinds do not have, rules that can never
+/// match. Each finding comes with file, line and column, and what to write instead. A file that is
+/// not YAML is an error; templates in folders are named, not checked. Documents that are no
+/// policies, and parts of policies that kustomize merges, are counted. A comment
+/// `# ephor-lint: ignore=ID` at a line or above it drops its findings,
 /// `# ephor-lint: ignore-file=ID` those of the file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -53,7 +55,8 @@ pub struct Args {
     /// list notes too (text)
     #[arg(long)]
     notes: bool,
-    /// evaluate the rules on objects for all that they distinguish: errors, rules that never or always deny, redundant ones
+    /// evaluate the rules on objects for all that they distinguish: errors, rules that never or
+    /// always deny, redundant ones
     #[arg(long)]
     deep: bool,
     /// form of the findings

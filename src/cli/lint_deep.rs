@@ -8,10 +8,12 @@ use ephor_value::print::json;
 
 use super::places::policy_place;
 
-/// The objects that are evaluated for one rule: fewer than when policies are compared, for each rule is many comparisons.
+/// The objects that are evaluated for one rule: fewer than when policies are compared, for each
+/// rule is many comparisons.
 const OBJECTS: usize = 4_000;
 
-/// Adds the findings to those of the files; policies that cannot be used have some already. Out: the documents that have none and cannot be read.
+/// Adds the findings to those of the files; policies that cannot be used have some already. Out:
+/// the documents that have none and cannot be read.
 pub(super) fn add(sources: &[SourceText], found: &mut Linted) -> Vec<String> {
     let mut all = load::argument_for(sources, load::Reader::Scan);
     let has_error = |file: &str| {

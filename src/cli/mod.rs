@@ -1,10 +1,11 @@
 //! The command line: reads flags and calls the library.
 //!
-//! In: arguments. Out: what a command prints, and the exit code. Each command is a file with its flags (a struct
-//! of typed options) and what it does with them; `clap` reads them, [`flags`] adds the forms that are Kyverno's,
-//! [`usage`] its texts for what is wrong, `help` the pages. Called through a link named `kyverno` or
-//! `kubectl-kyverno` the program names itself so. Errors go to standard error as `Error: …` with exit code 1;
-//! what is worth knowing but changes no result goes there as one `warning: …` line each.
+//! In: arguments. Out: what a command prints, and the exit code. Each command is a file with its
+//! flags (a struct of typed options) and what it does with them; `clap` reads them, [`flags`] adds
+//! the forms that are Kyverno's, [`usage`] its texts for what is wrong, `help` the pages. Called
+//! through a link named `kyverno` or `kubectl-kyverno` the program names itself so. Errors go to
+//! standard error as `Error: …` with exit code 1; what is worth knowing but changes no result goes
+//! there as one `warning: …` line each.
 
 pub mod admission;
 pub mod allocator;
@@ -261,8 +262,8 @@ fn whole(document: Document) -> String {
     document.text
 }
 
-/// Whether the environment switches colours on or off: `NO_COLOR`, then `FORCE_COLOR` or `CLICOLOR_FORCE`, then a terminal
-/// without colours.
+/// Whether the environment switches colours on or off: `NO_COLOR`, then `FORCE_COLOR` or
+/// `CLICOLOR_FORCE`, then a terminal without colours.
 fn colour_of_environment() -> Option<bool> {
     let is_on = |variable: Variable| variable.non_empty().is_some_and(|value| value != "0");
     if environment::NO_COLOR.is_set() {

@@ -23,7 +23,8 @@ pub(super) struct Outbound {
     /// prefixes of the only URLs that policies may call
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
     http_allowlist: Vec<Record>,
-    /// PEM files with additional certificate authorities to trust for services, registries and collectors
+    /// PEM files with additional certificate authorities to trust for services, registries and
+    /// collectors
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     ca_file: Vec<Record>,
 }

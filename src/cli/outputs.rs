@@ -1,7 +1,8 @@
 //! Files that a command writes.
 //!
-//! In: paths, what each file is of, and texts. Out: the files, each whole or not there. Two files of one path are an error before any is
-//! written, so nothing that a command reports as written is lost. [`Outputs`] is for several files, [`write_whole`] for one.
+//! In: paths, what each file is of, and texts. Out: the files, each whole or not there. Two files
+//! of one path are an error before any is written, so nothing that a command reports as written is
+//! lost. [`Outputs`] is for several files, [`write_whole`] for one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,8 +37,9 @@ struct Staging {
 }
 
 impl Outputs {
-    /// Files below a folder that are read before all are written: a copy of each is in a temporary folder next to it, at the same
-    /// depth, so that relative paths to files around the folder lead to the same ones.
+    /// Files below a folder that are read before all are written: a copy of each is in a temporary
+    /// folder next to it, at the same depth, so that relative paths to files around the folder lead
+    /// to the same ones.
     ///
     /// # Errors
     /// No temporary folder can be created.

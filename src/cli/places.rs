@@ -1,6 +1,7 @@
 //! Places in the texts of policies.
 //!
-//! In: a path in the document of a policy. Out: file, line and column of what stands there, or of the nearest part around it.
+//! In: a path in the document of a policy. Out: file, line and column of what stands there, or of
+//! the nearest part around it.
 
 use ephor_document::locate::{self, Position};
 use ephor_policies::load::LoadedPolicy;
@@ -34,7 +35,8 @@ fn in_block(text: &str, at: Position) -> Position {
     })
 }
 
-/// The path as the policy writes it: keys of patterns may have anchors, and one item of a pattern stands for all of a list.
+/// The path as the policy writes it: keys of patterns may have anchors, and one item of a pattern
+/// stands for all of a list.
 fn as_written(document: &Value, path: &[PathPart]) -> Path {
     let (mut at, mut out) = (document, Path::new());
     for part in path {
@@ -64,7 +66,8 @@ fn inside_anchor(written: &str) -> Option<&str> {
     rest.strip_suffix(')').filter(|_| is_anchor)
 }
 
-/// The place of a value, of its key when it is a collection, or of the nearest part around it that the text has.
+/// The place of a value, of its key when it is a collection, or of the nearest part around it that
+/// the text has.
 pub(super) fn nearest(
     document: &Value,
     path: &[PathPart],

@@ -2,7 +2,8 @@
 
 use std::io::IsTerminal;
 
-/// A bar on standard error for a number of things, with a message and the time left; none when standard error is no terminal.
+/// A bar on standard error for a number of things, with a message and the time left; none when
+/// standard error is no terminal.
 pub(super) fn bar(count: usize, what: &str) -> Option<indicatif::ProgressBar> {
     if !std::io::stderr().is_terminal() {
         return None;

@@ -1,7 +1,8 @@
 //! Prompts on a document: `ephor jp repl` and `ephor cel repl`.
 //!
-//! In: lines of a terminal, or of standard input without a prompt where that is no terminal. Out: what a
-//! [`Session`] answers. History and editing are `rustyline`'s; Tab offers what the session completes.
+//! In: lines of a terminal, or of standard input without a prompt where that is no terminal. Out:
+//! what a [`Session`] answers. History and editing are `rustyline`'s; Tab offers what the session
+//! completes.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -43,7 +44,8 @@ pub(super) trait Session {
     fn candidates(&self, line: &str) -> (usize, Vec<String>);
 }
 
-/// The history file: the one that a flag names, or `$XDG_STATE_HOME/ephor/NAME`, or below `~/.local/state`.
+/// The history file: the one that a flag names, or `$XDG_STATE_HOME/ephor/NAME`, or below
+/// `~/.local/state`.
 pub(super) fn history(name: &str, given: Option<&str>) -> Option<PathBuf> {
     if let Some(path) = given {
         return Some(PathBuf::from(path));
@@ -138,8 +140,8 @@ pub(super) fn all_keys(value: &Value, out: &mut BTreeSet<String>) {
     }
 }
 
-/// The line of the expression where the problem is, with a caret under the place and advice; empty where
-/// no place is known.
+/// The line of the expression where the problem is, with a caret under the place and advice; empty
+/// where no place is known.
 pub(super) fn marked(expression: &str, problem: &Problem) -> String {
     let Some(offset) = problem.offset else { return String::new() };
     // A place inside of a character is that of the character.

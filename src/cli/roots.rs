@@ -1,7 +1,7 @@
 //! The folders that names of files begin in, for documents that build servers read.
 //!
-//! In: the current folder, and what the environment says. Out: [`Roots`]: the repository is that of git, or the folder that a build server
-//! checked it out to, where the checkout has no `.git`.
+//! In: the current folder, and what the environment says. Out: [`Roots`]: the repository is that of
+//! git, or the folder that a build server checked it out to, where the checkout has no `.git`.
 
 use std::path::Path;
 

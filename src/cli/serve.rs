@@ -35,8 +35,9 @@ use super::{Error, Global, given};
 
 /// Serves the admission webhook
 ///
-/// It admits, denies and mutates requests of a Kubernetes API server. Policies, data and certificates are reloaded
-/// when their files change. Health is at /livez and /readyz, metrics are at /metrics.
+/// It admits, denies and mutates requests of a Kubernetes API server. Policies, data and
+/// certificates are reloaded when their files change. Health is at /livez and /readyz, metrics are
+/// at /metrics.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # policies of a folder, with a self-signed certificate
@@ -83,8 +84,8 @@ struct PlaceOptions {
     /// minimum number of usable policies; with fewer the server is not ready and refuses requests
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = not_negative)]
     require_policies: usize,
-    /// files and folders with objects that rules look up: namespaces, ConfigMaps, roles and their bindings, parameters,
-    /// CustomResourceDefinitions, GlobalContextEntries
+    /// files and folders with objects that rules look up: namespaces, ConfigMaps, roles and their
+    /// bindings, parameters, CustomResourceDefinitions, GlobalContextEntries
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     data: Vec<Record>,
     /// file with the ConfigMap of settings: resourceFilters, excludeGroups and others
@@ -105,7 +106,8 @@ struct ClusterOptions {
     /// context of the kubeconfig file
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// policies of the cluster in ephor.dev and policies.ephor.dev instead of kyverno.io and policies.kyverno.io
+    /// policies of the cluster in ephor.dev and policies.ephor.dev instead of kyverno.io and
+    /// policies.kyverno.io
     #[arg(long, requires = "kinds")]
     own_group: bool,
     /// ConfigMap of settings in the cluster
@@ -147,7 +149,8 @@ const SUBJECTS: [(&str, Subject); 5] = [
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Policies of the cluster")]
 struct StoredOptions {
-    /// kinds of policies that are read from the cluster and enforced: legacy (kyverno.io), cel (policies.kyverno.io), all, or kinds such as ClusterPolicy
+    /// kinds of policies that are read from the cluster and enforced: legacy (kyverno.io), cel
+    /// (policies.kyverno.io), all, or kinds such as ClusterPolicy
     #[arg(long, value_name = "KIND")]
     kinds: Vec<Record>,
     /// namespace whose PolicyExceptions count, * for all
@@ -159,10 +162,12 @@ struct StoredOptions {
     /// replacement of webhook configurations of the same names that another program owns
     #[arg(long)]
     take_over: bool,
-    /// namespace and name of the lease that the leading replica holds (default ephor in the namespace of the service)
+    /// namespace and name of the lease that the leading replica holds (default ephor in the
+    /// namespace of the service)
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = namespaced)]
     lease: Option<Namespaced>,
-    /// kubeconfig file of the account that scans objects and writes reports (default the same as for everything else)
+    /// kubeconfig file of the account that scans objects and writes reports (default the same as
+    /// for everything else)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     reports_kubeconfig: Option<String>,
     /// PolicyReports of the objects that are in the cluster already
@@ -174,10 +179,12 @@ struct StoredOptions {
     /// policies of Kubernetes with the label reports.kyverno.io/enabled that are part of scans
     #[arg(long, value_name = "KIND", default_value = "validating", value_parser = PossibleValuesParser::new(["validating", "mutating", "none"]))]
     native_reports: Vec<String>,
-    /// kubeconfig file of the account that deletes objects (default the same as for everything else)
+    /// kubeconfig file of the account that deletes objects (default the same as for everything
+    /// else)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     cleanup_kubeconfig: Option<String>,
-    /// kubeconfig file of the account that generates and changes objects (default the same as for everything else)
+    /// kubeconfig file of the account that generates and changes objects (default the same as for
+    /// everything else)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     background_kubeconfig: Option<String>,
     /// how often generate rules and rules that change existing objects act again on all that exists
@@ -196,10 +203,12 @@ struct StoredOptions {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Images")]
 struct ImageOptions {
-    /// access to image registries for rules that verify or inspect images; answers are cached for a minute
+    /// access to image registries for rules that verify or inspect images; answers are cached for a
+    /// minute
     #[arg(long)]
     registry: bool,
-    /// Secrets with credentials for registries: NAME, in the namespace of the settings, or NAMESPACE/NAME
+    /// Secrets with credentials for registries: NAME, in the namespace of the settings, or
+    /// NAMESPACE/NAME
     #[arg(long, value_name = "SECRET")]
     image_pull_secrets: Vec<Record>,
 }
@@ -220,15 +229,16 @@ struct Listeners {
     /// PEM file with the key of --tls-cert
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tls_key: Option<String>,
-    /// folder for a self-signed certificate (150 days), with the certificate authority (365 days) in `ca.crt`; both are
-    /// renewed 15 days before they expire
+    /// folder for a self-signed certificate (150 days), with the certificate authority (365 days)
+    /// in `ca.crt`; both are renewed 15 days before they expire
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     tls_self_signed: Option<String>,
-    /// Secret for a certificate that all replicas share: created by the first one unless it exists, renewed by the one that leads
-    /// while ephor wrote it, only read when another program did
+    /// Secret for a certificate that all replicas share: created by the first one unless it exists,
+    /// renewed by the one that leads while ephor wrote it, only read when another program did
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = namespaced)]
     tls_secret: Option<Namespaced>,
-    /// DNS names and addresses of the self-signed certificate, or of the one in a Secret besides those of the service
+    /// DNS names and addresses of the self-signed certificate, or of the one in a Secret besides
+    /// those of the service
     #[arg(long, value_name = "NAME", default_value = "localhost,127.0.0.1")]
     tls_name: Vec<Record>,
     /// HTTP without TLS, for a server behind a proxy that terminates TLS
@@ -255,7 +265,8 @@ struct Logs {
     /// number of rotated audit logs that are retained
     #[arg(long, value_name = "NUMBER", default_value = "5", value_parser = not_negative)]
     audit_log_maxbackup: usize,
-    /// objects of requests in the audit log, so that `apply -r FILE` runs policies on them; none of Secrets
+    /// objects of requests in the audit log, so that `apply -r FILE` runs policies on them; none of
+    /// Secrets
     #[arg(long, requires = "audit_log")]
     audit_log_objects: bool,
     /// URL of the OpenTelemetry collector: http://HOST:4318 (default: OTEL_EXPORTER_OTLP_ENDPOINT)
@@ -367,7 +378,8 @@ pub fn namespaced(text: &str) -> Result<Namespaced, ValueError> {
     Ok(Namespaced(namespace.into(), name.into()))
 }
 
-/// A word alone is a level; `EnvFilter` would take any other one for the name of a module, and log nothing.
+/// A word alone is a level; `EnvFilter` would take any other one for the name of a module, and log
+/// nothing.
 fn log_filter(text: &str) -> Result<LogFilter, ValueError> {
     let is_word = text.chars().all(|c| c.is_ascii_alphanumeric());
     if is_word && !LEVELS.contains(&text.to_ascii_lowercase().as_str()) {

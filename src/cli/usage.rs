@@ -1,7 +1,8 @@
 //! What is wrong with a command line, in the words of Kyverno's.
 //!
-//! In: an error of `clap` and the arguments. Out: a [`Usage`], whose texts are those of `spf13/cobra` and
-//! `spf13/pflag`, which scripts read; what was probably meant is a line after them.
+//! In: an error of `clap` and the arguments. Out: a [`Usage`], whose texts are those of
+//! `spf13/cobra` and `spf13/pflag`, which scripts read; what was probably meant is a line after
+//! them.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -139,7 +140,8 @@ fn one_of(values: &[String]) -> String {
     }
 }
 
-/// The command that the arguments mean, as far as they mean one, and its name with those of the commands above it.
+/// The command that the arguments mean, as far as they mean one, and its name with those of the
+/// commands above it.
 pub(super) fn meant<'c>(root: &'c Command, args: &[String]) -> (&'c Command, String) {
     let (mut command, mut name) = (root, root.get_name().to_string());
     for arg in args.iter().take_while(|arg| *arg != "--").filter(|arg| !arg.starts_with('-')) {

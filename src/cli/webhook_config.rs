@@ -1,4 +1,5 @@
-//! `ephor webhook-config`: the webhook configurations that policies need, and what they do with a request.
+//! `ephor webhook-config`: the webhook configurations that policies need, and what they do with a
+//! request.
 
 use std::time::Duration;
 
@@ -30,10 +31,11 @@ use super::{Error, Global, given};
 
 /// Prints the webhook configurations that policies need, and simulates them
 ///
-/// The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration send `ephor serve` what the policies are
-/// about: rules, selectors, match conditions and timeouts, in webhooks that block on failure and ones that do not,
-/// and one of its own for a policy with match conditions. With --simulate it reports which webhooks an API server
-/// would call for a request, in which order, and why it would not call the others.
+/// The MutatingWebhookConfiguration and the ValidatingWebhookConfiguration send `ephor serve` what
+/// the policies are about: rules, selectors, match conditions and timeouts, in webhooks that block
+/// on failure and ones that do not, and one of its own for a policy with match conditions. With
+/// --simulate it reports which webhooks an API server would call for a request, in which order, and
+/// why it would not call the others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # for a server that runs as a service
@@ -61,7 +63,8 @@ pub struct Args {
     /// files with CustomResourceDefinitions
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     definition: Vec<Record>,
-    /// file with the ConfigMap of settings: webhooks, webhookLabels, webhookAnnotations, matchConditions
+    /// file with the ConfigMap of settings: webhooks, webhookLabels, webhookAnnotations,
+    /// matchConditions
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config_map: Option<String>,
     #[command(flatten)]
@@ -84,7 +87,8 @@ struct ClusterOptions {
     /// deletion of the configurations that ephor wrote to a cluster; without policies
     #[arg(long)]
     remove: bool,
-    /// Deployment of servers that is scaled to zero first, with --remove, so that none writes the configurations again
+    /// Deployment of servers that is scaled to zero first, with --remove, so that none writes the
+    /// configurations again
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = namespaced, requires = "remove")]
     scale_down: Option<Namespaced>,
     /// replacement of configurations of these names that another program owns, with --apply

@@ -37,13 +37,15 @@ pub struct WebhookOptions {
     /// timeout of the webhooks in seconds, unless a policy sets a longer one
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = whole)]
     webhook_timeout: i64,
-    /// namespaces whose objects are never sent, "" for none (default the server's own and kube-system)
+    /// namespaces whose objects are never sent, "" for none (default the server's own and
+    /// kube-system)
     #[arg(long, value_name = "NAME")]
     exclude_namespace: Vec<Record>,
     /// failurePolicy Ignore for all webhooks, whatever the policies set
     #[arg(long)]
     force_failure_policy_ignore: bool,
-    /// exclusion of nodes and signing requests from webhooks with failurePolicy Fail, so that a cluster can start
+    /// exclusion of nodes and signing requests from webhooks with failurePolicy Fail, so that a
+    /// cluster can start
     #[arg(long)]
     exclude_bootstrap_resources: bool,
     /// Kyverno's names for configurations and webhooks, for clusters without Kyverno

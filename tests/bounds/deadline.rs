@@ -44,8 +44,8 @@ fn slow_rules() -> Vec<String> {
     };
     let nothing = "{any: [{key: a, operator: Equals, value: b}]}";
     vec![
-        // Nested projections, and functions that run an expression for each item; a default absorbs nothing. What does not
-        // depend on the item would be evaluated once.
+        // Nested projections, and functions that run an expression for each item; a default absorbs
+        // nothing. What does not depend on the item would be evaluated once.
         deny(&format!("{{{{ {LIST}[*].[length(SPLIT[*].[length(@)])] | length(@) }}}}").replace("SPLIT", "split(join('', [@, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa']), '')[*].split(join('', [@, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa']), '')[*].split(join('', [@, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa']), '')[]")),
         deny(&format!("{{{{ map(&length(map(&length(@), SPLIT)), {LIST}) || 'x' }}}}").replace("SPLIT", "split(join('', [@, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa']), '')[*].split(join('', [@, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa']), '')[]")),
         // Loops in loops, whose preconditions absorb nothing either.

@@ -1,5 +1,5 @@
-//! Every function of both languages, on arguments that are as bad as requests can make them: none takes long, and none
-//! takes much memory.
+//! Every function of both languages, on arguments that are as bad as requests can make them: none
+//! takes long, and none takes much memory.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};

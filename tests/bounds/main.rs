@@ -1,5 +1,5 @@
-//! No policy and no object makes an evaluation run for ever, take all memory or overflow the stack: bounds end it with an
-//! error, deadlines with what the failure policy says.
+//! No policy and no object makes an evaluation run for ever, take all memory or overflow the stack:
+//! bounds end it with an error, deadlines with what the failure policy says.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,5 @@
-//! A small image registry on this machine: manifests, blobs, referrers, and signatures created here.
+//! A small image registry on this machine: manifests, blobs, referrers, and signatures created
+//! here.
 #![allow(dead_code, clippy::expect_used)]
 
 use std::collections::{HashMap, HashSet};
@@ -196,7 +197,8 @@ impl Oci {
         self.refer(repository, digest, kind, &bundle.to_string());
     }
 
-    /// Keeps a signature of the Notary Project that refers to an image or to something that refers to one; its digest.
+    /// Keeps a signature of the Notary Project that refers to an image or to something that refers
+    /// to one; its digest.
     pub fn notarize(&mut self, repository: &str, digest: &str, media_type: &str, envelope: &[u8]) -> String {
         const KIND: &str = "application/vnd.cncf.notary.signature";
         let (mut layer, mut config) = (self.blob(envelope), self.blob(b"{}"));

@@ -1,5 +1,5 @@
-//! Policies and objects to begin with: those of this repository, the recorded ones when they are there, and a policy for each
-//! way of saying something.
+//! Policies and objects to begin with: those of this repository, the recorded ones when they are
+//! there, and a policy for each way of saying something.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

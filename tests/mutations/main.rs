@@ -1,11 +1,12 @@
-//! Policies, objects and reviews with random changes: loading and answering never panics, never takes long, and takes no more than
-//! some memory.
+//! Policies, objects and reviews with random changes: loading and answering never panics, never
+//! takes long, and takes no more than some memory.
 //!
-//! A change keeps most of the structure ([`values`], [`texts`]), so that many policies are still usable; some bodies of reviews
-//! are damaged ([`requests`]).
+//! A change keeps most of the structure ([`values`], [`texts`]), so that many policies are still
+//! usable; some bodies of reviews are damaged ([`requests`]).
 //!
-//! `EPHOR_MUTATIONS=50000 EPHOR_SEED=7 cargo test --test mutations` for a long run; a failure names the seed and the run.
-//! `EPHOR_FIRST=n EPHOR_MUTATIONS=n+1` repeats run n.
+//! `EPHOR_MUTATIONS=50000 EPHOR_SEED=7 cargo test --test
+//! mutations` for a long run; a failure names the seed and the run. `EPHOR_FIRST=n
+//! EPHOR_MUTATIONS=n+1` repeats run n.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -37,14 +38,15 @@ use ephor_value::print::json;
 use random::Random;
 use usage::Clock;
 
-/// No policy takes longer to load, no review to answer. Tests are not optimised; the deadline of a review is less.
+/// No policy takes longer to load, no review to answer. Tests are not optimised; the deadline of a
+/// review is less.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// The deadline of a review.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// No run takes more memory, in MiB, on top of what is in use when it begins. A rule may use 256 MiB for what it
-/// builds; a policy has several.
+/// No run takes more memory, in MiB, on top of what is in use when it begins. A rule may use 256
+/// MiB for what it builds; a policy has several.
 const MOST_MEMORY: u64 = 2048;
 
 /// So much more memory, in MiB, may be in use at the end: caches, and what the allocator retains.

@@ -1,4 +1,5 @@
-//! Changes to texts: expressions of JMESPath and CEL, patterns, schedules, quantities, durations, versions.
+//! Changes to texts: expressions of JMESPath and CEL, patterns, schedules, quantities, durations,
+//! versions.
 
 use crate::random::Random;
 

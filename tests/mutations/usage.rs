@@ -17,7 +17,8 @@ fn of_thread() -> Option<Duration> {
 
 fn of_program() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Behind the name of the program, which may hold anything: the time in it and in the system, in hundredths of a second.
+    // Behind the name of the program, which may hold anything: the time in it and in the system, in
+    // hundredths of a second.
     let mut fields = text.rsplit(')').next()?.split_whitespace().skip(11);
     let mut ticks = || fields.next()?.parse::<u64>().ok();
     Some(Duration::from_millis(10 * (ticks()? + ticks()?)))

@@ -1,5 +1,5 @@
-//! Changes to documents: a part is removed, doubled, exchanged for a part of another document or for something that parts are
-//! rarely replaced with, a key gets an anchor, a text is changed.
+//! Changes to documents: a part is removed, doubled, exchanged for a part of another document or
+//! for something that parts are rarely replaced with, a key gets an anchor, a text is changed.
 
 use ephor_value::{Map, Str, Value};
 

@@ -1,4 +1,5 @@
-//! The pictures of the README and the book are drawn from their sources; `EPHOR_WRITE_DOCS=1` writes them.
+//! The pictures of the README and the book are drawn from their sources; `EPHOR_WRITE_DOCS=1`
+//! writes them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,6 +1,7 @@
 //! Pictures of terminal sessions: what commands print, with their colours.
 //!
-//! In: a command line, which runs in `docs/sample`. Out: a picture of the prompt and the output, in colours for light and dark pages.
+//! In: a command line, which runs in `docs/sample`. Out: a picture of the prompt and the output, in
+//! colours for light and dark pages.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +14,8 @@ const WIDTH: usize = 100;
 /// Blanks before what is wrapped.
 const INDENT: usize = 6;
 
-/// Colours on light and on dark pages, by the classes of `anstyle-svg`; those of `svg::picture` where it has one.
+/// Colours on light and on dark pages, by the classes of `anstyle-svg`; those of `svg::picture`
+/// where it has one.
 const COLOURS: [(&str, &str, &str); 12] = [
     ("fg", "#1f2328", "#f0f6fc"),
     ("bg", "#f6f8fa", "#151b23"),

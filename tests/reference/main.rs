@@ -1,4 +1,5 @@
-//! Pages of the book that are generated from the program or from lists; `EPHOR_WRITE_DOCS=1` writes them.
+//! Pages of the book that are generated from the program or from lists; `EPHOR_WRITE_DOCS=1` writes
+//! them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 

@@ -199,7 +199,8 @@ fn too_many_reviews_at_once_are_refused_clearly() {
     assert_not_allowed(&first.reply().unwrap());
 }
 
-/// What took too long is refused by its failure policy; where no thread was free in time, the call has failed.
+/// What took too long is refused by its failure policy; where no thread was free in time, the call
+/// has failed.
 fn assert_not_allowed(reply: &Reply) {
     if reply.status != 504 {
         let response = reply.response();

@@ -132,7 +132,8 @@ fn a_folder_that_is_gone_leaves_its_policies_in_use() {
     );
 }
 
-/// Sends reviews without pause on several connections; counts the answers and returns the first wrong one.
+/// Sends reviews without pause on several connections; counts the answers and returns the first
+/// wrong one.
 struct Traffic {
     stop: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
@@ -159,7 +160,8 @@ fn traffic(address: &str, clients: usize) -> Traffic {
                                 return Err(format!("{image}: {}", reply.body));
                             }
                         }
-                        // A connection that is reused may be closed between two requests; a new one may not.
+                        // A connection that is reused may be closed between two requests; a new one
+                        // may not.
                         Err(e) if fresh => return Err(e.to_string()),
                         Err(_) => match Client::try_new(&address) {
                             Ok(other) => (client, fresh) = (other, true),

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::server::{Server, post, review, start};
 
-/// A service on the loopback interface, and how often it was called. `/to/URL` redirects to the URL.
+/// A service on the loopback interface, and how often it was called. `/to/URL` redirects to the
+/// URL.
 fn service() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -63,7 +63,8 @@ fn a_patch_without_effect_is_counted_for_each_review_and_logged_once() {
     let (_dir, server) = serving(POLICIES);
     for uid in ["u", "v", "w"] {
         let mut sent = review(uid, "nginx:1");
-        // Kyverno compares what is written: with the character in another form it counts as changed.
+        // Kyverno compares what is written: with the character in another form it counts as
+        // changed.
         sent["request"]["object"]["metadata"]["annotations"] = json!({"note": "a<b"});
         assert_eq!(post(&server, "/mutate", &sent)["allowed"], true);
     }

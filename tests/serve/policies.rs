@@ -19,7 +19,8 @@ fn allows(server: &Server) -> bool {
     post(server, "/validate", &review("u", "nginx:latest"))["allowed"] == true
 }
 
-/// `/readyz` reports that the server is not ready because of a line of the file, and requests are refused.
+/// `/readyz` reports that the server is not ready because of a line of the file, and requests are
+/// refused.
 fn assert_fails_closed(text: &str, expected: &str) {
     let dir = folder(text);
     let server = start(dir.path(), &[]);

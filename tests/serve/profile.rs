@@ -1,4 +1,5 @@
-//! The table of `docs/profiles.md` against a running server: what imitates Kyverno's command line stays there.
+//! The table of `docs/profiles.md` against a running server: what imitates Kyverno's command line
+//! stays there.
 
 use std::collections::BTreeSet;
 

@@ -60,7 +60,8 @@ fn a_shadow_that_means_the_same_is_counted_and_not_logged() {
 #[test]
 fn a_shadow_that_decides_differently_is_counted_and_logged_whatever_the_answer() {
     let (_dir, server) = serving(&format!("{OLD}{}", shadow("c.image == 'a:latest'")));
-    // The API server sends requests of ClusterPolicies and of ValidatingPolicies to paths of their own.
+    // The API server sends requests of ClusterPolicies and of ValidatingPolicies to paths of their
+    // own.
     assert_eq!(post(&server, "/validate/fail", &review("u", "nginx:latest"))["allowed"], false);
     assert_eq!(post(&server, "/vpol/no-latest", &review("u", "nginx:latest"))["allowed"], true);
     assert_eq!(post(&server, "/validate/fail", &review("v", "a:latest"))["allowed"], false);

@@ -1,8 +1,9 @@
 //! Work that requests cause for controllers.
 //!
-//! In: policies as they are written; a request that was allowed. Out: what of a rule decides when it has work ([`RuleFacts`]), and
-//! the work that the request causes ([`Work`]): objects to generate or delete, other objects to change. Controllers do it.
-//! Semantics: `docs/cluster.md`, "Background work".
+//! In: policies as they are written; a request that was allowed. Out: what of a rule decides when
+//! it has work ([`RuleFacts`]), and the work that the request causes ([`Work`]): objects to
+//! generate or delete, other objects to change. Controllers do it. Semantics: `docs/cluster.md`,
+//! "Background work".
 
 use crate::admit::Phase;
 use ephor_api::autogen;
@@ -172,7 +173,8 @@ pub(crate) fn skips_own_requests(policy: &Value) -> bool {
     flag.and_then(Value::as_bool).unwrap_or(true)
 }
 
-/// The facts about a policy of expressions: its one rule has its name. What it generates or changes only its expressions say.
+/// The facts about a policy of expressions: its one rule has its name. What it generates or changes
+/// only its expressions say.
 fn of_expressions(policy: &Value, kind: WorkKind) -> RuleFacts {
     let generates = kind == WorkKind::CelGenerate;
     let by_server = policy.at(&["spec", "useServerSideApply"]).and_then(Value::as_bool).unwrap_or(false);
@@ -321,7 +323,8 @@ impl RuleFacts {
         }
     }
 
-    /// The facts about a rule, by the name that results have; a generated rule has those of the one it was generated from.
+    /// The facts about a rule, by the name that results have; a generated rule has those of the one
+    /// it was generated from.
     pub fn find<'f>(all: &'f [RuleFacts], rule: &str) -> Option<&'f RuleFacts> {
         let written = autogen::written_name(rule);
         all.iter()

@@ -1,7 +1,8 @@
 //! The settings of operators: the ConfigMap of Kyverno.
 //!
-//! In: a ConfigMap. Out: which users and resources are excluded from admission, what is added to webhook configurations,
-//! which events are written. An invalid value leaves the default of its key. Semantics: `docs/reference/settings.md`.
+//! In: a ConfigMap. Out: which users and resources are excluded from admission, what is added to
+//! webhook configurations, which events are written. An invalid value leaves the default of its
+//! key. Semantics: `docs/reference/settings.md`.
 
 mod keys;
 pub mod metrics;

@@ -1,7 +1,9 @@
-//! What of a rule is known only at run time, because it is put together from the results of variables.
+//! What of a rule is known only at run time, because it is put together from the results of
+//! variables.
 //!
-//! In: a rule. Out: its nodes whose meaning depends on data, with the path where each is written: a proof about a
-//! rule assumes that these stay as they are. How they are lowered at run time is [`ephor_ir::late::Late`].
+//! In: a rule. Out: its nodes whose meaning depends on data, with the path where each is written: a
+//! proof about a rule assumes that these stay as they are. How they are lowered at run time is
+//! [`ephor_ir::late::Late`].
 
 use super::tree::{Node, Tree};
 use ephor_ir::Rule;
@@ -13,11 +15,13 @@ pub enum Open {
     Result,
     /// A result inside of a text may hold variables (`Template::Text`).
     Text,
-    /// A text whose variables nest, touch or are escaped is resolved in rounds (`Template::Rounds`).
+    /// A text whose variables nest, touch or are escaped is resolved in rounds
+    /// (`Template::Rounds`).
     Rounds,
     /// The text of a query holds variables (`QuerySource::Dynamic`).
     Query,
-    /// A pattern, or several, is lowered once it is filled in (`Overlay::Dynamic`, `Overlays::Dynamic`).
+    /// A pattern, or several, is lowered once it is filled in (`Overlay::Dynamic`,
+    /// `Overlays::Dynamic`).
     Pattern,
     /// A document to be merged is lowered once it is filled in (`Merge::Dynamic`).
     Merge,
@@ -41,7 +45,8 @@ pub struct Assumption {
 /// The nodes of a rule that are known only at run time, in the order in which they stand in it.
 pub fn of_rule(rule: &Rule) -> Vec<Assumption> {
     let mut found = Vec::new();
-    // A rule that cannot be written has no nodes but such as have a meaning: constants are what cannot be written.
+    // A rule that cannot be written has no nodes but such as have a meaning: constants are what
+    // cannot be written.
     Tree::of(rule).iter().for_each(|tree| walk(tree, "", &mut found));
     found
 }

@@ -1,11 +1,12 @@
 //! The IR as text that people read.
 //!
-//! In: a rule or a part of one. Out: a [`Node`] tree, laid out as indented lines. It has the same fields as the JSON
-//! ([`crate::tree`]), so that rules that differ print differently; what is missing in JSON is missing here. Passes of the optimiser
-//! are tested by it, `ephor explain` shows it. A node is its name, its flags and its fields, below each other or on one line; patterns,
-//! documents with variables and expressions (`expr`) have a form of their own. A line ends
-//! in `# PLACE` where the piece is known to stand in the policy document; the caller says how a
-//! place is shown.
+//! In: a rule or a part of one. Out: a [`Node`] tree, laid out as indented lines. It has the same
+//! fields as the JSON ([`crate::tree`]), so that rules that differ print differently; what is
+//! missing in JSON is missing here. Passes of the optimiser are tested by it, `ephor explain` shows
+//! it. A node is its name, its flags and its fields, below each other or on one line; patterns,
+//! documents with variables and expressions (`expr`) have a form of their own. A line ends in
+//! `# PLACE` where the piece is known to stand in the policy document; the caller says how a place
+//! is shown.
 
 mod expr;
 
@@ -51,7 +52,8 @@ impl Node {
         Node { inline: Some(text.clone()), ..Node::new(text) }
     }
 
-    /// The piece under the name of a field or variant, if it has one: on the same line when it is short.
+    /// The piece under the name of a field or variant, if it has one: on the same line when it is
+    /// short.
     fn labelled(self, name: &str) -> Node {
         if name.is_empty() { self } else { self.under(&words(name)) }
     }

@@ -1,7 +1,8 @@
 //! Which external systems a policy may call: services, the cluster, registries of images.
 //!
-//! In: a lowered policy. Out: [`Reach`]. Every expression, template and context entry of every rule is looked at; words in messages mean
-//! nothing. A call whose receiver is computed may be one to anybody. Semantics: `docs/serve.md`, "Answers".
+//! In: a lowered policy. Out: [`Reach`]. Every expression, template and context entry of every rule
+//! is looked at; words in messages mean nothing. A call whose receiver is computed may be one to
+//! anybody. Semantics: `docs/serve.md`, "Answers".
 
 use ephor_functions::registry::Dependency;
 use ephor_functions::{self, Function};

@@ -1,7 +1,8 @@
 //! Nodes as trees of names and scalars: for code that treats all kinds of nodes alike.
 //!
-//! In: anything that is written as `ir::json` writes it. Out: a [`Tree`] with the same parts, in which nodes keep the names of their
-//! types, so that a constant never looks like a node. The printer and `super::late::resolved_late` walk it.
+//! In: anything that is written as `ir::json` writes it. Out: a [`Tree`] with the same parts, in
+//! which nodes keep the names of their types, so that a constant never looks like a node. The
+//! printer and `super::late::resolved_late` walk it.
 
 use std::fmt::Display;
 

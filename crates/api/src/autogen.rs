@@ -1,12 +1,13 @@
 //! Generated rules: rules on pods extended to the controllers that make pods.
 //!
-//! In: a policy with its defaults filled in. Out: the *computed rules*, full rule objects, the written
-//! ones first; everything that evaluates a policy works on them. Semantics: section 6 of the policy
-//! object specification.
+//! In: a policy with its defaults filled in. Out: the *computed rules*, full rule objects, the
+//! written ones first; everything that evaluates a policy works on them. Semantics: section 6 of
+//! the policy object specification.
 //!
-//! A controller rule wraps the body into `spec.template`; the rule for cron jobs is generated from the
-//! controller rule, so its body is wrapped a second time, into `spec.jobTemplate`. Paths in texts are
-//! then moved by plain text replacement over the whole rule, prose included, without word boundaries.
+//! A controller rule wraps the body into `spec.template`; the rule for cron jobs is generated from
+//! the controller rule, so its body is wrapped a second time, into `spec.jobTemplate`. Paths in
+//! texts are then moved by plain text replacement over the whole rule, prose included, without word
+//! boundaries.
 
 use std::collections::BTreeSet;
 
@@ -235,8 +236,8 @@ fn wrap(rule: &Map, how: &Wrapping, replaced: fn(&Value) -> bool, kinds: &[Value
 }
 
 /// Puts `kinds` into the filters that `replaced` picks. The legacy block has its turn only where
-/// there is neither `any` nor `all`; in `exclude` only when it had kinds. Without kinds (only cron jobs
-/// are selected, and the controller rule is just a step on the way) nothing changes.
+/// there is neither `any` nor `all`; in `exclude` only when it had kinds. Without kinds (only cron
+/// jobs are selected, and the controller rule is just a step on the way) nothing changes.
 fn with_kinds(block: &Value, replaced: fn(&Value) -> bool, kinds: &[Value], legacy: bool) -> Value {
     if kinds.is_empty() {
         return block.clone();
@@ -264,7 +265,8 @@ fn filter_with_kinds(filter: &Value, kinds: &[Value]) -> Value {
     Value::Map(filter)
 }
 
-/// The body under its key, wrapped into `how.template`; the first kind of body that is present wins.
+/// The body under its key, wrapped into `how.template`; the first kind of body that is present
+/// wins.
 fn wrapped_body(rule: &Map, how: &Wrapping) -> Option<(&'static str, Value)> {
     if let Some(mutate) = rule.get("mutate") {
         if let Some(patch) = present(mutate, "patchStrategicMerge") {

@@ -1,9 +1,9 @@
 //! Policy objects as users write them: schemas and defaults, generated rules, policy checks.
 //!
-//! Everything works on [`Value`](ephor_value::Value) trees of parsed documents. The way of a document:
-//! [`schema::check`] refuses unknown fields and wrong types and fills in the defaults;
-//! [`lint`] judges the policy as a whole;
-//! [`autogen`] derives the rules for pod controllers. The meaning of expressions and rule bodies is known elsewhere.
+//! Everything works on [`Value`](ephor_value::Value) trees of parsed documents. The way of a
+//! document: [`schema::check`] refuses unknown fields and wrong types and fills in the defaults;
+//! [`lint`] judges the policy as a whole; [`autogen`] derives the rules for pod controllers. The
+//! meaning of expressions and rule bodies is known elsewhere.
 #![forbid(unsafe_code)]
 
 pub mod admission;

@@ -71,7 +71,8 @@ pub enum Body {
     VerifyImages,
 }
 
-/// Whether a rule has a body of this kind; what differs in nothing from an unwritten one does not count.
+/// Whether a rule has a body of this kind; what differs in nothing from an unwritten one does not
+/// count.
 pub fn has_body(rule: &Value, body: Body) -> bool {
     let part = |name| member(rule, name);
     match body {

@@ -1,7 +1,8 @@
-//! Repairing policies: matchers, preconditions and operators of former versions become those of today.
+//! Repairing policies: matchers, preconditions and operators of former versions become those of
+//! today.
 //!
-//! In: a policy with its defaults. Out: the policy as it should be written, and a line on each repair.
-//! Semantics: `docs/cli.md`.
+//! In: a policy with its defaults. Out: the policy as it should be written, and a line on each
+//! repair. Semantics: `docs/cli.md`.
 
 use ephor_value::{Map, Str, Value};
 

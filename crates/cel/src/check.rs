@@ -1,7 +1,7 @@
 //! Type checking.
 //!
-//! In: a syntax tree and an environment. Out: the tree with the type of every node, names resolved and
-//! the forms of functions that fit, or the issues in the reference's words.
+//! In: a syntax tree and an environment. Out: the tree with the type of every node, names resolved
+//! and the forms of functions that fit, or the issues in the reference's words.
 
 use std::collections::HashMap;
 
@@ -103,7 +103,8 @@ pub struct TypedFold {
     pub result: Typed,
 }
 
-/// Parts that a type may have: `{v: v}` has twice as many as `v`. Kyverno and the API server have no bound.
+/// Parts that a type may have: `{v: v}` has twice as many as `v`. Kyverno and the API server have
+/// no bound.
 const MOST_PARTS: usize = 1024;
 
 /// Checks an expression.
@@ -509,7 +510,8 @@ impl Checker<'_> {
             self.scopes.push((name, init.ty.clone()));
             let result = self.node(result);
             self.scopes.truncate(depth);
-            // Nothing reads the step. A copy of the value would be one for each level of bindings in bindings.
+            // Nothing reads the step. A copy of the value would be one for each level of bindings
+            // in bindings.
             let step = Typed { at: init.at, ty: Type::Null, kind: TypedKind::Const(Value::Null) };
             let ty = self.known(&result.ty);
             let (shape, var, var2) = (*shape, var.clone(), var2.clone());
@@ -566,7 +568,8 @@ impl Checker<'_> {
     fn expect(&mut self, found: &Typed, wanted: &Type) -> bool {
         let fits = self.unknowns.assign(wanted, &found.ty);
         if !fits {
-            // The reference prints both as they were written, whatever unknowns in them turned out to be.
+            // The reference prints both as they were written, whatever unknowns in them turned out
+            // to be.
             let own = match &found.kind {
                 TypedKind::TypeName(Type::List(_), _) => "type(list(A))".into(),
                 TypedKind::TypeName(Type::Map(..), _) => "type(map(A, B))".into(),

@@ -42,7 +42,8 @@ impl Messages {
         self.known.insert(name.into(), message);
     }
 
-    /// The type of a field; the message of patches has fields of every name, with a type without name.
+    /// The type of a field; the message of patches has fields of every name, with a type without
+    /// name.
     pub fn field(&self, message: &str, field: &str) -> Option<Type> {
         let found = self.get(message)?.field(field);
         found.or_else(|| (message == "JSONPatch").then(|| Type::Struct("".into())))

@@ -1,8 +1,8 @@
 //! How much an expression will cost, as far as that is known before it runs.
 //!
-//! In: a checked tree, the environment, and how large values at paths can be. Out: the least and the most
-//! cost of an evaluation. The rules are cel-go's (`docs/cel.md`, "Estimates"): also where they differ from
-//! the cost that the evaluation counts in the end.
+//! In: a checked tree, the environment, and how large values at paths can be. Out: the least and
+//! the most cost of an evaluation. The rules are cel-go's (`docs/cel.md`, "Estimates"): also where
+//! they differ from the cost that the evaluation counts in the end.
 
 mod calls;
 mod size;
@@ -16,7 +16,8 @@ use ephor_value::{Str, Value};
 use size::Entries;
 pub use size::Range;
 
-/// The largest size of the value at a path: a variable, then fields, `@items`, `@keys` and `@values`.
+/// The largest size of the value at a path: a variable, then fields, `@items`, `@keys` and
+/// `@values`.
 pub type Sizes<'s> = dyn Fn(&[Str]) -> Option<u64> + 's;
 
 /// Estimates what an expression costs.

@@ -1,10 +1,11 @@
 //! Constant folding for strict expressions: calls of constants are computed once, at their cost.
 //!
-//! In: a lowered expression. Out: one that gives the same value or fault at the same cost. A call whose
-//! arguments are constant becomes [`Expr::Folded`], which counts what the call would have counted, in the
-//! same amounts, so that a budget ends at the same point. Only functions that the registry marks so (`folds`) are
-//! computed, and only results that count towards no bound of memory are folded; what fails stays. Choices that a free constant decides
-//! become the branch that is taken; those that constants decide at a cost become a constant at that cost.
+//! In: a lowered expression. Out: one that gives the same value or fault at the same cost. A call
+//! whose arguments are constant becomes [`Expr::Folded`], which counts what the call would have
+//! counted, in the same amounts, so that a budget ends at the same point. Only functions that the
+//! registry marks so (`folds`) are computed, and only results that count towards no bound of memory
+//! are folded; what fails stays. Choices that a free constant decides become the branch that is
+//! taken; those that constants decide at a cost become a constant at that cost.
 
 use ephor_functions::cel::{self as library, Call, Charge};
 use ephor_functions::{CelLevel, Context};

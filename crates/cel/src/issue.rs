@@ -40,7 +40,8 @@ impl std::error::Error for Issues {}
 /// How many issues are shown.
 const MOST_SHOWN: usize = 100;
 
-/// The issues in the order of their places, each as `ERROR: <input>:1:5: …` with the line and a caret.
+/// The issues in the order of their places, each as `ERROR: <input>:1:5: …` with the line and a
+/// caret.
 pub fn report(source: &str, issues: &[Issue]) -> String {
     let mut sorted: Vec<&Issue> = issues.iter().collect();
     // Those without a place come first.

@@ -1,7 +1,7 @@
 //! Checked trees → IR.
 //!
-//! In: a checked tree. Out: an expression of strict nodes, or the fault of a part that lowering computes: literals,
-//! conversions of literals, constant regular expressions. What is computed here
+//! In: a checked tree. Out: an expression of strict nodes, or the fault of a part that lowering
+//! computes: literals, conversions of literals, constant regular expressions. What is computed here
 //! costs nothing later, as in the reference.
 
 use ephor_functions::cel::{self as library, Call, operation};
@@ -272,8 +272,9 @@ impl Lowering<'_> {
         forms.get(*one)
     }
 
-    /// What the arguments of a form have to be when they are there. Arguments whose types are sure need no
-    /// guards, nor do those of functions that have one form only: these look for themselves.
+    /// What the arguments of a form have to be when they are there. Arguments whose types are sure
+    /// need no guards, nor do those of functions that have one form only: these look for
+    /// themselves.
     fn guards(&self, function: &str, form: &Overload, args: &[Typed]) -> Box<[Guard]> {
         let forms = self.env.functions.get(function).map(Vec::as_slice).unwrap_or_default();
         let is_like = |f: &&Overload| f.member == form.member && f.params.len() == form.params.len();
@@ -309,8 +310,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether a part surely has the type that the checker gave it: where a type was found by what an
-    /// unknown met first, it need not.
+    /// Whether a part surely has the type that the checker gave it: where a type was found by what
+    /// an unknown met first, it need not.
     fn is_sure(&self, t: &Typed) -> bool {
         match &t.kind {
             TypedKind::Const(_) => true,

@@ -1,8 +1,9 @@
 //! Types from OpenAPI schemas: what the checker knows of objects of a kind.
 //!
-//! In: a schema, structural (custom resources) or published by a server. Out: a [`Declared`] type with
-//! the fields that expressions may name, how large its values can be, and how data are read
-//! ([`values`]). Properties whose schema says nothing of a type are no fields. Semantics: `docs/cel.md`.
+//! In: a schema, structural (custom resources) or published by a server. Out: a [`Declared`] type
+//! with the fields that expressions may name, how large its values can be, and how data are read
+//! ([`values`]). Properties whose schema says nothing of a type are no fields. Semantics:
+//! `docs/cel.md`.
 
 pub mod names;
 #[cfg(feature = "declared-data")]
@@ -86,8 +87,8 @@ const LONGEST: u64 = REQUEST - 2;
 const MAX_DEPTH: usize = 64;
 
 impl Declared {
-    /// The type that a schema declares, with `name` for its objects; `resource` adds what every resource
-    /// has. `None` when the schema declares no type.
+    /// The type that a schema declares, with `name` for its objects; `resource` adds what every
+    /// resource has. `None` when the schema declares no type.
     pub fn of(schema: &Value, resource: bool, name: &str) -> Option<Declared> {
         declared(schema, resource, name, 0)
     }

@@ -1,7 +1,7 @@
 //! The texts of an expression's parts.
 //!
-//! In: the text of an expression and a part of its checked tree, which knows one place only. Out: the
-//! text from the part's first token to its last, with the parentheses that belong to calls.
+//! In: the text of an expression and a part of its checked tree, which knows one place only. Out:
+//! the text from the part's first token to its last, with the parentheses that belong to calls.
 
 use super::check::{Typed, TypedKind};
 use super::syntax::lexer::{Tok, Token, tokenize};

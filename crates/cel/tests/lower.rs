@@ -1,4 +1,5 @@
-//! What checked expressions become: nodes of the IR, what is computed beforehand, and at which cost.
+//! What checked expressions become: nodes of the IR, what is computed beforehand, and at which
+//! cost.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,7 +1,7 @@
 //! The authorizer of a cluster.
 //!
-//! In: authorizer checks of expressions. Out: the decisions of the API server's SubjectAccessReviews. A check is
-//! evaluated once per request.
+//! In: authorizer checks of expressions. Out: the decisions of the API server's
+//! SubjectAccessReviews. A check is evaluated once per request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! Watched objects: a cache that a watch updates.
 //!
-//! In: a cluster and the resources to watch; more of them may come later. Out: the objects as they are now. A
-//! watch that breaks is restarted with backoff; what was known stays.
+//! In: a cluster and the resources to watch; more of them may come later. Out: the objects as they
+//! are now. A watch that breaks is restarted with backoff; what was known stays.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -24,8 +24,8 @@ use ephor_value::Value;
 
 use crate::client::{Cluster, Failure, api_resource, named, path_of, stored};
 
-/// The pauses before a watch that breaks is restarted: those of Kubernetes' clients, which grow to 30 s, but 5 s at most, so
-/// that changes are in force soon after an API server is back.
+/// The pauses before a watch that breaks is restarted: those of Kubernetes' clients, which grow to
+/// 30 s, but 5 s at most, so that changes are in force soon after an API server is back.
 #[derive(Default)]
 pub(crate) struct Pauses(DefaultBackoff);
 

@@ -1,7 +1,8 @@
 //! Changes of objects, without the objects.
 //!
-//! In: resources to watch. Out: a call for each object that changes or goes, with its metadata alone. An object that went while a
-//! watch was broken is noticed when it is listed again. What is held of an object is its name, its version and its labels.
+//! In: resources to watch. Out: a call for each object that changes or goes, with its metadata
+//! alone. An object that went while a watch was broken is noticed when it is listed again. What is
+//! held of an object is its name, its version and its labels.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,8 +1,8 @@
 //! The cluster: a client of the Kubernetes API.
 //!
-//! In: a kubeconfig file or the account of a pod. Out: objects as [`Value`]s. Calls block the caller; they
-//! run on a runtime of the client's own, so any thread may call. Discovery runs once, until
-//! [`Cluster::renew_kinds`] is called; lists come in pages. Semantics: `docs/cluster.md`.
+//! In: a kubeconfig file or the account of a pod. Out: objects as [`Value`]s. Calls block the
+//! caller; they run on a runtime of the client's own, so any thread may call. Discovery runs once,
+//! until [`Cluster::renew_kinds`] is called; lists come in pages. Semantics: `docs/cluster.md`.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -31,11 +31,13 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Which cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// A kubeconfig file; empty = `KUBECONFIG`, the one of the home folder, or the account of the pod.
+    /// A kubeconfig file; empty = `KUBECONFIG`, the one of the home folder, or the account of the
+    /// pod.
     pub kubeconfig: String,
     /// A context of it; empty = the current one.
     pub context: String,
-    /// The names under which the cluster stores policies. Callers know them under Kyverno's in any case.
+    /// The names under which the cluster stores policies. Callers know them under Kyverno's in any
+    /// case.
     pub names: Names,
 }
 
@@ -74,7 +76,8 @@ impl Failure {
         self.code == 409
     }
 
-    /// Whether the same request may be granted later: there was no answer, the server has no time, or another client was faster.
+    /// Whether the same request may be granted later: there was no answer, the server has no time,
+    /// or another client was faster.
     pub fn is_passing(&self) -> bool {
         self.reason != NO_MATCH && matches!(self.code, 0 | 409 | 429 | 500..)
     }
@@ -257,7 +260,8 @@ impl Cluster {
         self.request("GET", path, "application/json", None)
     }
 
-    /// The client with what another one of the same cluster knows of its kinds, and learns of them from now on.
+    /// The client with what another one of the same cluster knows of its kinds, and learns of them
+    /// from now on.
     #[must_use]
     pub fn sharing_kinds(mut self, other: &Cluster) -> Cluster {
         self.served = other.served.clone();
@@ -295,7 +299,8 @@ impl Cluster {
         self.select(resource, namespace, "")
     }
 
-    /// As [`Cluster::list`], of the objects whose labels fit a selector as `kubectl -l` takes it; empty = all.
+    /// As [`Cluster::list`], of the objects whose labels fit a selector as `kubectl -l` takes it;
+    /// empty = all.
     ///
     /// # Errors
     /// See [`Cluster::request`].
@@ -391,7 +396,8 @@ impl Cluster {
         self.request("PATCH", &path, "application/apply-patch+yaml", Some(&Value::Map(object)))
     }
 
-    /// Creates an object; the answer is the object as it is stored. An object without a name needs `generateName`.
+    /// Creates an object; the answer is the object as it is stored. An object without a name needs
+    /// `generateName`.
     ///
     /// # Errors
     /// See [`Cluster::request`]; 409 when it exists.
@@ -427,8 +433,8 @@ impl Cluster {
         self.request("PATCH", &path, "application/merge-patch+json", Some(patch))
     }
 
-    /// Deletes an object whatever its version; the policy of propagation is the API server's default, or as given. An
-    /// object that was created anew under the same name stays.
+    /// Deletes an object whatever its version; the policy of propagation is the API server's
+    /// default, or as given. An object that was created anew under the same name stays.
     ///
     /// # Errors
     /// See [`Cluster::request`]; 404 when it does not exist.

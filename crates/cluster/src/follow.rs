@@ -1,7 +1,9 @@
-//! Objects that are followed, not stored: each is shown once when it is listed, and whenever it changes.
+//! Objects that are followed, not stored: each is shown once when it is listed, and whenever it
+//! changes.
 //!
-//! In: a cluster, a resource, a callback. Out: calls with the objects, from a thread of the client. Lists come in pages, a watch
-//! that breaks is restarted with backoff; the memory in use does not grow with the number of objects.
+//! In: a cluster, a resource, a callback. Out: calls with the objects, from a thread of the client.
+//! Lists come in pages, a watch that breaks is restarted with backoff; the memory in use does not
+//! grow with the number of objects.
 
 use futures_util::StreamExt;
 use kube::api::{Api, DynamicObject};
@@ -40,7 +42,8 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    /// Begins to follow the objects of a resource, everywhere. Objects are shown later, by another thread.
+    /// Begins to follow the objects of a resource, everywhere. Objects are shown later, by another
+    /// thread.
     ///
     /// # Errors
     /// They may not be listed.

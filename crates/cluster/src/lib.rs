@@ -1,7 +1,8 @@
 //! The client of the Kubernetes API.
 //!
-//! In: a kubeconfig file or the account of a pod. Out: objects as values ([`Cluster`]), watched objects ([`cache`], or [`follow`] without
-//! storing them), the external data of rules ([`live`]), decisions of the authorizer ([`access`]). Semantics: `docs/cluster.md`.
+//! In: a kubeconfig file or the account of a pod. Out: objects as values ([`Cluster`]), watched
+//! objects ([`cache`], or [`follow`] without storing them), the external data of rules ([`live`]),
+//! decisions of the authorizer ([`access`]). Semantics: `docs/cluster.md`.
 #![forbid(unsafe_code)]
 
 pub mod access;

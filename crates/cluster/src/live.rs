@@ -1,6 +1,7 @@
 //! The external data of a cluster.
 //!
-//! In: lookups of policies. Out: answers of the API server; watched objects come from the [`Cache`].
+//! In: lookups of policies. Out: answers of the API server; watched objects come from the
+//! [`Cache`].
 
 use std::sync::Arc;
 
@@ -43,7 +44,8 @@ impl Live {
     }
 }
 
-/// The objects of a kind that an account sees, or the one with a name; none where the cluster has no such object.
+/// The objects of a kind that an account sees, or the one with a name; none where the cluster has
+/// no such object.
 ///
 /// # Errors
 /// The cluster does not serve the kind, or does not let the account read it.
@@ -151,7 +153,8 @@ fn filled(found: Value) -> Value {
     found.with("items", items)
 }
 
-/// A name that would lead to another place of the API; the text is that of the client of Kubernetes.
+/// A name that would lead to another place of the API; the text is that of the client of
+/// Kubernetes.
 #[derive(Debug, thiserror::Error)]
 #[error("invalid {what} {}: [{}]", quote(.text), shown(.text, .why))]
 struct PathError {
@@ -194,7 +197,8 @@ fn path(at: &Place<'_>) -> Result<String, PathError> {
     Ok(path)
 }
 
-/// Refuses what would lead to another place of the API, as the client of Kubernetes does: policies may take names from requests.
+/// Refuses what would lead to another place of the API, as the client of Kubernetes does: policies
+/// may take names from requests.
 fn checked(what: &'static str, text: &str) -> Result<(), PathError> {
     let why = match text {
         "." | ".." => Reserved::Step,

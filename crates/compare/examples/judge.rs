@@ -1,6 +1,7 @@
-//! Judges objects by the policies of two files: `{"old": path, "new": path, "operation": "CREATE", "object": {…}}` a line of
-//! standard input, `{"written": [old, new], "shown": [old, new] | null, "refused": text | null}` a line of standard output:
-//! the verdicts on the object as it is, and on the form that an API server shows to webhooks, or why it refuses it.
+//! Judges objects by the policies of two files: `{"old": path, "new": path, "operation": "CREATE",
+//! "object": {…}}` a line of standard input, `{"written": [old, new], "shown": [old, new] | null,
+//! "refused": text | null}` a line of standard output: the verdicts on the object as it is, and on
+//! the form that an API server shows to webhooks, or why it refuses it.
 
 use std::io::BufRead;
 

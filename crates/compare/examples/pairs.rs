@@ -1,8 +1,12 @@
-//! Compares pairs of policy files, one `OLD NEW` a line of standard input, and prints the answer and the time of each.
+//! Compares pairs of policy files, one `OLD NEW` a line of standard input, and prints the answer
+//! and the time of each.
 //!
-//! `--time-limit SECONDS`: the longest that one pair takes. `--objects`: with the objects on which they differ. `--check FILE`:
-//! with the objects or requests of a file on which both sides differ though they were proved equal (`false proof`) or no difference was found
-//! (`missed`); `--classes FILE` writes the classes of texts that the comparisons distinguished, as JSON, one a line. `(files)`: only as written, not as an API server shows them to webhooks. Custom resources that have the name of a built-in kind are left out: comparisons do not look at them
+//! `--time-limit SECONDS`: the longest that one pair takes. `--objects`: with the objects on which
+//! they differ. `--check FILE`: with the objects or requests of a file on which both sides differ
+//! though they were proved equal (`false proof`) or no difference was found (`missed`);
+//! `--classes FILE` writes the classes of texts that the comparisons distinguished, as JSON, one a
+//! line. `(files)`: only as written, not as an API server shows them to webhooks. Custom resources
+//! that have the name of a built-in kind are left out: comparisons do not look at them
 //! (`docs/diff.md`).
 
 use std::collections::BTreeSet;
@@ -39,7 +43,8 @@ struct Sent {
 const OPERATIONS: [&str; 3] = ["CREATE", "UPDATE", "DELETE"];
 
 impl Sent {
-    /// An object, or `request` with `operation`, `object`, `oldObject`, `user`, `roles`, `clusterRoles` and `namespaceLabels`.
+    /// An object, or `request` with `operation`, `object`, `oldObject`, `user`, `roles`,
+    /// `clusterRoles` and `namespaceLabels`.
     fn of(document: Value) -> Option<Sent> {
         let Some(request) = document.get("request") else {
             let sent = Sent { object: document, old: None, operation: None, around: Arc::default() };
@@ -67,7 +72,8 @@ impl Sent {
         self.object.get("kind").is_some() && !is_namesake(&self.object)
     }
 
-    /// The same as an API server shows it to webhooks; itself where this is not known; nothing when it is refused.
+    /// The same as an API server shows it to webhooks; itself where this is not known; nothing when
+    /// it is refused.
     fn shown(&self) -> Option<Sent> {
         let old = match &self.old {
             Some(old) => Some(shown(old)?),
@@ -83,14 +89,16 @@ fn all_sent(path: &str) -> Vec<Sent> {
     text.split("\n---").filter_map(|one| Sent::of(ephor_document::yaml_value(one).ok()?)).collect()
 }
 
-/// Whether an object is a custom resource of a kind that Kubernetes has under the same name: comparisons do not look at these.
+/// Whether an object is a custom resource of a kind that Kubernetes has under the same name:
+/// comparisons do not look at these.
 fn is_namesake(object: &Value) -> bool {
     let group = object.text_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
     let mut named = Kinds::built_in().named(object.text_at(&["kind"])).peekable();
     named.peek().is_some() && named.all(|kind| *kind.group != *group)
 }
 
-/// An object as an API server shows it to webhooks; the object itself where this is not known; nothing when it is refused.
+/// An object as an API server shows it to webhooks; the object itself where this is not known;
+/// nothing when it is refused.
 fn shown(object: &Value) -> Option<Value> {
     match kind_of(object).and_then(|kind| admitted(&kind, object)) {
         Some(shown) => shown.ok(),

@@ -13,7 +13,8 @@ use super::surroundings::Surroundings;
 pub enum Answer {
     /// They agree on every object.
     Proved,
-    /// They agree on every object when this is the same for both, or is as they assume: external data, types of fields without a schema.
+    /// They agree on every object when this is the same for both, or is as they assume: external
+    /// data, types of fields without a schema.
     ProvedRelative(Vec<String>),
     /// They agree on all objects that were tried; why that is no proof.
     Tested(Vec<String>),
@@ -24,7 +25,8 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The answer where no difference was found: why that is no proof, and what a proof is relative to.
+    /// The answer where no difference was found: why that is no proof, and what a proof is relative
+    /// to.
     pub fn without_difference(reasons: Vec<String>, relative_to: Vec<String>) -> Answer {
         match (reasons.is_empty(), relative_to.is_empty()) {
             (true, true) => Answer::Proved,
@@ -102,11 +104,13 @@ impl DifferenceKind {
 /// Where an object can exist; what may exist in clusters first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Universe {
-    /// A Kubernetes API server admits it, and shows it to admission webhooks so that the sides differ.
+    /// A Kubernetes API server admits it, and shows it to admission webhooks so that the sides
+    /// differ.
     Cluster,
     /// Nothing is known about objects of its kind.
     Any,
-    /// It fits the schema of its kind, as files do; an API server refuses it, or fills in what makes the sides agree.
+    /// It fits the schema of its kind, as files do; an API server refuses it, or fills in what
+    /// makes the sides agree.
     Files,
 }
 

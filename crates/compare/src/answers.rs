@@ -1,7 +1,8 @@
 //! Answers from outside, one of each class.
 //!
-//! In: what is read of the answers of an object, each under the words of its request (`requests`). Out: the answers: none, for a request that
-//! fails; null, for an object that does not exist; the objects and lists of its kind, as an API server shows them; what registries say of images.
+//! In: what is read of the answers of an object, each under the words of its request (`requests`).
+//! Out: the answers: none, for a request that fails; null, for an object that does not exist; the
+//! objects and lists of its kind, as an API server shows them; what registries say of images.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,7 +26,8 @@ impl Domain<'_> {
         if tree.whole || tree.names || tree.items.is_some() {
             self.not_all("all data from outside is read");
         }
-        // Their types are those that rules look for, where nothing is known of them: a proof is relative to them.
+        // Their types are those that rules look for, where nothing is known of them: a proof is
+        // relative to them.
         let is_assumed = self.is_assumed;
         self.path.push(INPUTS.into());
         self.at.push(Step::Key(INPUTS.into()));
@@ -43,7 +45,8 @@ impl Domain<'_> {
         all
     }
 
-    /// Items with an answer for each request, as far as it is read: that of one language is read where a name is none.
+    /// Items with an answer for each request, as far as it is read: that of one language is read
+    /// where a name is none.
     pub(super) fn with_answers(&mut self, items: Vec<Choice>, tree: &Tree, depth: usize) -> Vec<Choice> {
         let key = Str::from(INPUTS);
         let fields: BTreeSet<Option<&str>> = tree.keys.iter().map(|(key, _)| field_of(key)).collect();
@@ -122,7 +125,8 @@ impl Domain<'_> {
         lists.into_iter().map(of).collect()
     }
 
-    /// Objects of a kind, as an API server shows them. `alone`: they are no items of a list, so they have their kind.
+    /// Objects of a kind, as an API server shows them. `alone`: they are no items of a list, so
+    /// they have their kind.
     pub(super) fn objects_of(
         &mut self,
         kind: Option<&[Str; 3]>,
@@ -170,7 +174,8 @@ impl Domain<'_> {
             is_named(&object).then_some(())?;
             let shown = match with_answers(&object, |own| admitted(kind, own)) {
                 Some(Ok(shown)) => shown,
-                // An API server refuses all that have a text with wildcards there, so there is none.
+                // An API server refuses all that have a text with wildcards there, so there is
+                // none.
                 Some(Err(refusal)) if refuses_wildcards(kind, &object, &refusal, &admitted) => return None,
                 _ => object,
             };
@@ -240,7 +245,8 @@ impl Domain<'_> {
     }
 }
 
-/// Values that are known, each with the fewest items that it was found with: so found it stands for the same with more.
+/// Values that are known, each with the fewest items that it was found with: so found it stands for
+/// the same with more.
 #[derive(Default)]
 struct Fewest(HashMap<Option<Value>, usize>);
 
@@ -253,7 +259,8 @@ impl Fewest {
     }
 }
 
-/// The field of an item that the words of a request name, where they name no field of the object besides.
+/// The field of an item that the words of a request name, where they name no field of the object
+/// besides.
 fn field_of(words: &str) -> Option<&str> {
     let mut fields = words.split('|').filter_map(|word| word.strip_prefix("item."));
     let (field, None) = (fields.next()?, fields.next()) else { return None };

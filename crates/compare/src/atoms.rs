@@ -1,9 +1,12 @@
-//! The parts of a unit that decide: values about which all of them say the same stand for each other.
+//! The parts of a unit that decide: values about which all of them say the same stand for each
+//! other.
 //!
-//! In: a unit. Out: its atoms: each attribute of its filters, each condition, each pattern, and what boolean operators join in its expressions, each as a
-//! rule of its own. What the unit says follows from what its atoms say. So of the values of a field that all atoms look at alone, one
-//! for each combination of their verdicts is enough, also of a field that has others below it; and of users and namespaces, too
-//! ([`Deciding`]). Where the atoms do not read all that the unit reads, nothing is left out (`docs/diff.md`, "Method").
+//! In: a unit. Out: its atoms: each attribute of its filters, each condition, each pattern, and
+//! what boolean operators join in its expressions, each as a rule of its own. What the unit says
+//! follows from what its atoms say. So of the values of a field that all atoms look at alone, one
+//! for each combination of their verdicts is enough, also of a field that has others below it; and
+//! of users and namespaces, too ([`Deciding`]). Where the atoms do not read all that the unit
+//! reads, nothing is left out (`docs/diff.md`, "Method").
 
 mod parts;
 
@@ -300,7 +303,8 @@ impl Deciding {
         self.without_others(field, choices, (&atoms, &wanted), one_key)
     }
 
-    /// Of the values of a field of which atoms say the same, and which have the same under some keys, one.
+    /// Of the values of a field of which atoms say the same, and which have the same under some
+    /// keys, one.
     fn without_others(
         &mut self,
         field: &[Step],

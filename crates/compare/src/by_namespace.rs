@@ -1,8 +1,9 @@
 //! Entries of ConfigMaps under the name of the namespace of the request.
 //!
-//! In: a rule that reads `dict.data."{{ request.namespace }}"`, or `dict.data[request.namespace]` in CEL. Out: the rule with a key in its place. Where a
-//! rule reads no other entry, it does not matter what the key is: ConfigMaps with an entry for the namespace, or without one, are those with the
-//! key or without it.
+//! In: a rule that reads `dict.data."{{ request.namespace }}"`, or `dict.data[request.namespace]`
+//! in CEL. Out: the rule with a key in its place. Where a rule reads no other entry, it does not
+//! matter what the key is: ConfigMaps with an entry for the namespace, or without one, are those
+//! with the key or without it.
 
 use std::sync::Arc;
 

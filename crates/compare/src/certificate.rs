@@ -1,9 +1,11 @@
 //! Certificates: what a comparison evaluated, so that another run can repeat it.
 //!
-//! In: sides, a comparison and the objects that an [`super::Observer`] saw. Out: a [`Certificate`] as JSON, with the digests of
-//! the policies, the answer, and each object with what both sides say of it. [`Certified::check`] evaluates these objects again:
-//! it finds that the policies have changed, or that the program says something else of an object, or that the objects do not
-//! bear out the answer. It does not search for other objects: which objects stand for all is what the comparison worked out.
+//! In: sides, a comparison and the objects that an [`super::Observer`] saw. Out: a [`Certificate`]
+//! as JSON, with the digests of the policies, the answer, and each object with what both sides say
+//! of it. [`Certified::check`] evaluates these objects again: it finds that the policies have
+//! changed, or that the program says something else of an object, or that the objects do not bear
+//! out the answer. It does not search for other objects: which objects stand for all is what the
+//! comparison worked out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -270,7 +272,8 @@ impl Certificate {
     }
 }
 
-/// The digest of the policies of a side with their exceptions and bindings, however they are written.
+/// The digest of the policies of a side with their exceptions and bindings, however they are
+/// written.
 fn digest(side: &Side) -> Result<String, CertificateError> {
     let set = side.engine.set();
     let bundle = Bundle {
@@ -304,7 +307,8 @@ fn said(sides: [&Side; 2], environment: &Environment, case: &Case) -> Option<[Sa
 fn differs_in_clusters(sides: [&Side; 2], environment: &Environment, case: &Case) -> bool {
     let allows = sides.map(Side::allows_existing);
     let is_existing = |violated: [bool; 2]| {
-        // One side alone allows updates of objects that are violations already: `Comparison::existing`.
+        // One side alone allows updates of objects that are violations already:
+        // `Comparison::existing`.
         environment.operation == "UPDATE" && allows[0] != allows[1] && allows != violated
     };
     let has_effects = !sides.into_iter().any(Side::is_unbound);

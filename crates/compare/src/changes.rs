@@ -1,23 +1,28 @@
-//! Sides that change objects by constants and copies, or generate some: their results are proved to be the same.
+//! Sides that change objects by constants and copies, or generate some: their results are proved to
+//! be the same.
 //!
-//! In: an environment. Out: nothing, when the objects that stand for all others were evaluated by both sides as a whole; else why they are not
-//! known.
+//! In: an environment. Out: nothing, when the objects that stand for all others were evaluated by
+//! both sides as a whole; else why they are not known.
 //!
-//! Why these stand for all: what a rule writes is constant, at places that are known (`writes`), and which of it is written is decided by what
-//! the rule reads. Every other part of the object stays where it is. So two sides make the same of an object when at each place both write the same
-//! constant, or neither writes, or one writes the value that is there already. The places that are written are put among those that are read, and
-//! the constant that is written at a place among those that are tested there: it is a class of its own, so that a side that does not write it shows on
-//! the objects of the other classes. Which rules write follows from the classes of what they read (`domain`), and for rules that follow others in
-//! the same policy from these and from the constants that the others wrote. That a whole object is replaced, or an item added to a list, shows on what
-//! no rule reads (`marked`): each object is evaluated with and without it.
+//! Why these stand for all: what a rule writes is constant, at places that are known (`writes`),
+//! and which of it is written is decided by what the rule reads. Every other part of the object
+//! stays where it is. So two sides make the same of an object when at each place both write the
+//! same constant, or neither writes, or one writes the value that is there already. The places that
+//! are written are put among those that are read, and the constant that is written at a place among
+//! those that are tested there: it is a class of its own, so that a side that does not write it
+//! shows on the objects of the other classes. Which rules write follows from the classes of what
+//! they read (`domain`), and for rules that follow others in the same policy from these and from
+//! the constants that the others wrote. That a whole object is replaced, or an item added to a
+//! list, shows on what no rule reads (`marked`): each object is evaluated with and without it.
 //!
 //! Where a value is copied each object has one that stands nowhere else (`fresh`).
 //!
-//! Of a list whose items are changed one by one the result is the list of the results of its items, if no two have one key: an item of which
-//! the sides make different things shows by itself, besides the items that keep the other statements true.
+//! Of a list whose items are changed one by one the result is the list of the results of its items,
+//! if no two have one key: an item of which the sides make different things shows by itself,
+//! besides the items that keep the other statements true.
 //!
-//! A statement of a rule about the items of a list stays true, or false, with as many items as `items` says: here of all
-//! rules of both sides, in either way, for all of them decide together.
+//! A statement of a rule about the items of a list stays true, or false, with as many items as
+//! `items` says: here of all rules of both sides, in either way, for all of them decide together.
 
 mod checks;
 mod found;
@@ -174,7 +179,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether the sides differ on an object, or on it with some field that nothing reads; `open`: why that is not known.
+    /// Whether the sides differ on an object, or on it with some field that nothing reads; `open`:
+    /// why that is not known.
     fn differs_in_a_form(
         &mut self,
         environment: &Environment,
@@ -194,7 +200,8 @@ impl Run<'_> {
                 return false;
             }
         }
-        // Where an API server refuses an object with some field more, it may take it with another one.
+        // Where an API server refuses an object with some field more, it may take it with another
+        // one.
         let (mut found, mut marker) = (Ok(None), marking.marker.clone());
         for _ in 0..MOST_FIELDS {
             let object = marker.object(&case.object, marking.def, &marking.tree);
@@ -216,7 +223,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the sides differ on an object; if they do, whether an API server refuses all objects of the same classes.
+    /// Whether the sides differ on an object; if they do, whether an API server refuses all objects
+    /// of the same classes.
     ///
     /// # Errors
     /// It refuses this one, and may admit another one.
@@ -236,7 +244,8 @@ impl Run<'_> {
         }
     }
 
-    /// An object on which the sides differ: whether an API server refuses all objects of the same classes.
+    /// An object on which the sides differ: whether an API server refuses all objects of the same
+    /// classes.
     ///
     /// # Errors
     /// It refuses this one, and may admit another one.

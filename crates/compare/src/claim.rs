@@ -1,9 +1,12 @@
-//! The answer about two policies of which one takes the other's place: what `migrate` and `diff` both say.
+//! The answer about two policies of which one takes the other's place: what `migrate` and `diff`
+//! both say.
 //!
-//! In: two sides. Out: a [`Claim`]: whether they mean the same, and for what that is not said. Some differences do not make them differ, and are named:
-//! those on objects that exist in files only; on deletions, for which rules of ClusterPolicies are evaluated unless they name operations; on
-//! ReplicationControllers, for which policies in CEL generate no rules; on updates of objects that are violations already; and the others of [`Apart`].
-//! A violation because of an error is a violation.
+//! In: two sides. Out: a [`Claim`]: whether they mean the same, and for what that is not said. Some
+//! differences do not make them differ, and are named: those on objects that exist in files only;
+//! on deletions, for which rules of ClusterPolicies are evaluated unless they name operations; on
+//! ReplicationControllers, for which policies in CEL generate no rules; on updates of objects that
+//! are violations already; and the others of [`Apart`]. A violation because of an error is a
+//! violation.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -42,7 +45,8 @@ pub struct Claim {
 pub enum Apart {
     /// Only the old policy is evaluated on deletions.
     Deletions,
-    /// Only the old policy is evaluated on ReplicationControllers, by a rule that is generated for controllers of pods.
+    /// Only the old policy is evaluated on ReplicationControllers, by a rule that is generated for
+    /// controllers of pods.
     Controllers,
     /// Only the old policy allows updates of objects that are violations already.
     Existing,
@@ -52,7 +56,8 @@ pub enum Apart {
     Failing,
     /// A generation that fails is reported otherwise.
     Generation,
-    /// A merge differs on lists with two items of one name or with an empty one; that difference counts.
+    /// A merge differs on lists with two items of one name or with an empty one; that difference
+    /// counts.
     Namesakes,
     /// The name of an image is none for one of both.
     Images,
@@ -67,8 +72,9 @@ pub enum Apart {
 }
 
 impl Apart {
-    /// What an answer does not speak of; nothing where the answer itself says so, by its reasons or by what it is
-    /// relative to, and where commands have a line for it: updates of what violates already are refused by the new side, not let through.
+    /// What an answer does not speak of; nothing where the answer itself says so, by its reasons or
+    /// by what it is relative to, and where commands have a line for it: updates of what violates
+    /// already are refused by the new side, not let through.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Apart::Deletions => "deletions",
@@ -128,7 +134,8 @@ impl Apart {
 /// The factor by which more objects are evaluated where that may give a proof.
 const MORE: usize = 6;
 
-/// A kind of pod controllers for which rules of ClusterPolicies are generated, and those of policies in CEL are not.
+/// A kind of pod controllers for which rules of ClusterPolicies are generated, and those of
+/// policies in CEL are not.
 pub const LEFT_KIND: &str = "ReplicationController";
 
 impl Claim {
@@ -219,7 +226,8 @@ fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn 
         apart.insert(Apart::Images);
         found.reasons.push("names that are none of images".into());
     }
-    // Both are compared as if no lookup was answered. A new policy that never needs an answer has lost its lookup.
+    // Both are compared as if no lookup was answered. A new policy that never needs an answer has
+    // lost its lookup.
     let is_weaker = |one: &Difference| is_unanswered(one) && one.old.verdict == Verdict::Error;
     let is_known = !found.differences.iter().any(is_weaker) || looks_up(after, before, &options);
     let known = found.differences.len();
@@ -230,7 +238,8 @@ fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn 
     }
     let known = found.differences.len();
     if is_all(&|body| matches!(body, Body::Generate(_))) {
-        // They deny nothing, and a generation that fails generates nothing; nor does one that does not apply any more.
+        // They deny nothing, and a generation that fails generates nothing; nor does one that does
+        // not apply any more.
         let is_nothing = |one: &Judgement| one.generated.is_empty() || one.verdict == Verdict::Fail;
         // Deletions that trigger something do so once the object is gone.
         let is_later = |one: &Difference| {
@@ -260,7 +269,8 @@ fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn 
 }
 
 impl Options {
-    /// The same without ReplicationControllers, where these concern the old side alone by a rule that is generated for controllers of pods.
+    /// The same without ReplicationControllers, where these concern the old side alone by a rule
+    /// that is generated for controllers of pods.
     pub fn of_both(self, before: &Side, after: &Side) -> (Options, Option<Apart>) {
         match leaves_controllers(before, after) {
             true => (Options { kinds: Chosen::Without(LEFT_KIND), ..self }, Some(Apart::Controllers)),
@@ -269,7 +279,8 @@ impl Options {
     }
 }
 
-/// What follows the word of an answer: ` but for deletions, ReplicationControllers and mutations that fail`.
+/// What follows the word of an answer: ` but for deletions, ReplicationControllers and mutations
+/// that fail`.
 pub fn but_for(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -278,7 +289,8 @@ pub fn but_for(names: &[&str]) -> String {
     }
 }
 
-/// Whether rules of the old side are evaluated on ReplicationControllers because they are generated for controllers of pods, and none of the new side.
+/// Whether rules of the old side are evaluated on ReplicationControllers because they are generated
+/// for controllers of pods, and none of the new side.
 fn leaves_controllers(before: &Side, after: &Side) -> bool {
     let selects = |side: &Side, is_such: fn(&Rule) -> bool| {
         let all = environments([side, side]).0;
@@ -292,7 +304,8 @@ fn leaves_controllers(before: &Side, after: &Side) -> bool {
         && !selects(after, |_| true)
 }
 
-/// Whether deletions are a difference of their own: the old side has rules for every operation, none for deletions by name, and the new side none at all.
+/// Whether deletions are a difference of their own: the old side has rules for every operation,
+/// none for deletions by name, and the new side none at all.
 fn leaves_deletions(before: &Side, after: &Side) -> bool {
     !names_deletions(before).any(|named| named == Some(true))
         && !names_deletions(after).any(|named| named != Some(false))
@@ -300,7 +313,8 @@ fn leaves_deletions(before: &Side, after: &Side) -> bool {
 
 const DELETE: &str = "DELETE";
 
-/// Whether filters of rules have deletions among the operations that they name; `None` for a filter that names none and is for all of them.
+/// Whether filters of rules have deletions among the operations that they name; `None` for a filter
+/// that names none and is for all of them.
 fn names_deletions(side: &Side) -> impl Iterator<Item = Option<bool>> {
     let rules = side.policies().iter().flat_map(|policy| policy.all_rules());
     rules.flat_map(|rule| {

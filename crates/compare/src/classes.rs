@@ -1,12 +1,15 @@
 //! Lists that stand for all others where rules look at their items one after the other.
 //!
-//! In: units, and the items of each class of a list. Out: lists. What a loop says of a list follows from what it says of the list without
-//! its last item, and of a list of this item alone. So items about which all loops say the same have one item that stands for
-//! them, and it is enough to add such items to lists until the loops say nothing new: the lists that were found stand for
-//! those of any length (`docs/diff.md`, "Lists"). Entries of maps are such items, too: each has another name.
+//! In: units, and the items of each class of a list. Out: lists. What a loop says of a list follows
+//! from what it says of the list without its last item, and of a list of this item alone. So items
+//! about which all loops say the same have one item that stands for them, and it is enough to add
+//! such items to lists until the loops say nothing new: the lists that were found stand for those
+//! of any length (`docs/diff.md`, "Lists"). Entries of maps are such items, too: each has another
+//! name.
 //!
-//! The same holds of the loops of each unit alone. So what all loops say of a longer list is put together from what those of each unit
-//! said of another one that grew out of a list, and by an item, of which they said the same (`grown`); only what is new is evaluated.
+//! The same holds of the loops of each unit alone. So what all loops say of a longer list is put
+//! together from what those of each unit said of another one that grew out of a list, and by an
+//! item, of which they said the same (`grown`); only what is new is evaluated.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -53,8 +56,9 @@ pub(crate) struct Said {
     pub as_written: Vec<Verdict>,
     /// The same of the list as an API server shows it to webhooks.
     pub in_clusters: Vec<Verdict>,
-    /// Whether it refuses it, with the field for want of which it does where that is known, or `*` for a text with wildcards: then what is
-    /// said counts as if it did not, as something else in the object may be wrong.
+    /// Whether it refuses it, with the field for want of which it does where that is known, or `*`
+    /// for a text with wildcards: then what is said counts as if it did not, as something else in
+    /// the object may be wrong.
     pub refused: Option<String>,
 }
 
@@ -75,7 +79,8 @@ type Place = ([Str; 3], bool, List);
 struct Known {
     /// How an API server shows it.
     shown: Option<Shown>,
-    /// What loops of an environment say of it, by where they are: they live as long as it is looked at.
+    /// What loops of an environment say of it, by where they are: they live as long as it is looked
+    /// at.
     said: HashMap<usize, Option<Verdict>, RandomState>,
 }
 
@@ -187,8 +192,8 @@ impl Classes {
         self.lists.contains_key(field)
     }
 
-    /// The lists of a field that stand for all lists of these items but the empty one; `next` gives an item its name at a
-    /// position. `None`: they are not known.
+    /// The lists of a field that stand for all lists of these items but the empty one; `next` gives
+    /// an item its name at a position. `None`: they are not known.
     pub fn lists(
         &self,
         field: &[Step],
@@ -220,8 +225,8 @@ impl Classes {
         Some(found.into_iter().map(Value::list).collect())
     }
 
-    /// The maps of a field that stand for all maps of these entries but the empty one. Of a name of which many others are like it there
-    /// are [`LIKE_NAMES`]. `None`: they are not known.
+    /// The maps of a field that stand for all maps of these entries but the empty one. Of a name of
+    /// which many others are like it there are [`LIKE_NAMES`]. `None`: they are not known.
     pub fn maps(
         &self,
         field: &[Step],
@@ -336,7 +341,8 @@ impl Classes {
         Shown::As(shown, Some(refused))
     }
 
-    /// What each loop says of a list in an object that has nothing else; other lists that it walks are empty.
+    /// What each loop says of a list in an object that has nothing else; other lists that it walks
+    /// are empty.
     fn each<'l>(
         &self,
         &About { field, loops, .. }: &About<'l>,
@@ -376,9 +382,10 @@ impl Classes {
     }
 }
 
-/// What something empty becomes by adding members of classes until nothing new is said; `said`: what is said of something with
-/// one more member of a class, from what is said of both; `longer`: something with one more member of a class, nothing where there is none, `None` where
-/// that is not known. `None`: there are too many.
+/// What something empty becomes by adding members of classes until nothing new is said; `said`:
+/// what is said of something with one more member of a class, from what is said of both; `longer`:
+/// something with one more member of a class, nothing where there is none, `None` where that is not
+/// known. `None`: there are too many.
 fn closed<'s, T: Clone, C>(
     said_of_empty: Said,
     empty: T,
@@ -484,7 +491,8 @@ mod tests {
         if text == "*" { Step::Items } else { Step::Key(text.into()) }
     }
 
-    /// How many things loops say of the lists that stand for all others, and whether those of up to three items say nothing else.
+    /// How many things loops say of the lists that stand for all others, and whether those of up to
+    /// three items say nothing else.
     fn of(policy: &str, field: &str, items: &str) -> Option<(usize, bool)> {
         let side = side(policy);
         let (all, _) = environments([&side, &side]);

@@ -1,6 +1,7 @@
 //! Combinations of parts: all of them, or some that are spread over all.
 //!
-//! In: how many choices there are, parts of objects. Out: which go together, items that an API server takes.
+//! In: how many choices there are, parts of objects. Out: which go together, items that an API
+//! server takes.
 
 use ephor_analysis::reads::Tree;
 use ephor_ir::matcher::is_label_key;
@@ -12,7 +13,8 @@ use ephor_value::{Str, Value};
 /// How many pairs are looked at for one that is taken.
 const TRIES: usize = 50;
 
-/// All pairs of numbers below two counts, or `limit` of them that are spread over all; whether these are all.
+/// All pairs of numbers below two counts, or `limit` of them that are spread over all; whether
+/// these are all.
 pub(crate) fn pairs(
     first: usize,
     second: usize,
@@ -44,7 +46,8 @@ pub(crate) fn pairs(
     (found, tries == total)
 }
 
-/// A step with which all numbers below a count are reached, in no order that a pattern could follow.
+/// A step with which all numbers below a count are reached, in no order that a pattern could
+/// follow.
 fn spread(count: usize) -> usize {
     let common = |mut a: usize, mut b: usize| {
         while b > 0 {
@@ -57,7 +60,8 @@ fn spread(count: usize) -> usize {
     (near.max(1)..).find(|step| common(*step, count) == 1).unwrap_or(1)
 }
 
-/// An item of a type with the fields that every item has, unless they are read, or it has another field of which one is enough.
+/// An item of a type with the fields that every item has, unless they are read, or it has another
+/// field of which one is enough.
 pub(crate) fn filled(
     item: &Value,
     required: &Value,
@@ -100,7 +104,8 @@ pub(crate) fn named(list: &str, item: &Value, read: &Tree, at: usize) -> Value {
     }
 }
 
-/// A text that may be the key of a label or annotation, near one that may not: behind a prefix stands a name.
+/// A text that may be the key of a label or annotation, near one that may not: behind a prefix
+/// stands a name.
 pub(crate) fn as_key(text: &str) -> Option<Str> {
     let longer = format!("{text}a");
     (!is_label_key(text) && is_label_key(&longer)).then(|| longer.into())

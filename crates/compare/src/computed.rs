@@ -1,22 +1,29 @@
 //! Values that languages compute alike of data from outside.
 //!
-//! In: an expression, or a condition, with requests for such data (`requests`). Out: the same, with a field of the answer in place of what is
-//! computed, or of an item of the answer. The field may have any value. So the objects with answers that are looked at (`answers`) are
-//! more than there are: for each real answer there is one with the values that are computed of it, and each side sees in it what it
-//! sees in the real one. What else is read of the answer goes with any of these values, which can cost a proof, not make one. This holds where
-//! both languages compute the same, or both fail (then the field is not there):
+//! In: an expression, or a condition, with requests for such data (`requests`). Out: the same, with
+//! a field of the answer in place of what is computed, or of an item of the answer. The field may
+//! have any value. So the objects with answers that are looked at (`answers`) are more than there
+//! are: for each real answer there is one with the values that are computed of it, and each side
+//! sees in it what it sees in the real one. What else is read of the answer goes with any of these
+//! values, which can cost a proof, not make one. This holds where both languages compute the same,
+//! or both fail (then the field is not there):
 //!
-//! - The sum of the sizes of the layers of an image: `sum(manifest.layers[*].size)`, and the same list with `map` and `sum`. A size is a number,
-//!   a double in both languages, and both add them from the first to the last one. Both fail without layers.
-//! - Whether an image is older, or younger, than a duration: `time_since('', created, '')` compared with it, and `time.now()` without
-//!   the time. Both read the time as RFC 3339, and fail where it is none; one that is not there fails in a variable, and is the year 1 in an
-//!   expression. A time that is more than 292 years ago is 292 years ago for the function, and an error in CEL: a value of its own. That none is
-//!   so far in the future is taken for granted. Both read the clock, at moments that are taken to be the same.
-//! - Whether an object has the labels that an item of a list of objects wants: `label_match(item's, object's)`, and `all` of the
-//!   item's of which the object has each with its value. Both are maps of texts by the schemas of their kinds. Both fail
-//!   where the item has none; where the object has none the variable fails before, and CEL fails or, of no labels, holds.
-//! - Whether an item of a list of objects is the object of the request: namespace and name as a list, equal or not. All objects
-//!   have both.
+//! - The sum of the sizes of the layers of an image: `sum(manifest.layers[*].size)`, and the same
+//!   list with `map` and `sum`. A size is a number, a double in both languages, and both add them
+//!   from the first to the last one. Both fail without layers.
+//! - Whether an image is older, or younger, than a duration: `time_since('', created, '')` compared
+//!   with it, and `time.now()` without the time. Both read the time as RFC 3339, and fail where it
+//!   is none; one that is not there fails in a variable, and is the year 1 in an expression. A time
+//!   that is more than 292 years ago is 292 years ago for the function, and an error in CEL: a
+//!   value of its own. That none is so far in the future is taken for granted. Both read the clock,
+//!   at moments that are taken to be the same.
+//! - Whether an object has the labels that an item of a list of objects wants:
+//!   `label_match(item's, object's)`, and `all` of the item's of which the object has each with its
+//!   value. Both are maps of texts by the schemas of their kinds. Both fail where the item has
+//!   none; where the object has none the variable fails before, and CEL fails or, of no labels,
+//!   holds.
+//! - Whether an item of a list of objects is the object of the request: namespace and name as a
+//!   list, equal or not. All objects have both.
 //! - Whether a text is a list, and whether a value is one of its items (`text_lists`).
 
 use std::collections::BTreeSet;
@@ -54,7 +61,8 @@ const IS_OBJECT: &str = "ephor.dev/computed|is the object";
 const AGE: &str = "ephor.dev/computed|age|";
 const LABELS: &str = "ephor.dev/computed|labels|";
 
-/// What begins the names of fields that say whether a text is a list, and whether a value is one of its items.
+/// What begins the names of fields that say whether a text is a list, and whether a value is one of
+/// its items.
 pub(crate) const LISTED: &str = "ephor.dev/computed|is a list|";
 pub(crate) const MEMBER: &str = "ephor.dev/computed|is a member|";
 
@@ -105,7 +113,8 @@ impl Objects {
         }
     }
 
-    /// The field that says whether an item has the labels at one place that the object has at another one.
+    /// The field that says whether an item has the labels at one place that the object has at
+    /// another one.
     fn labels(&self, kind: &[Str; 3], of_item: &[Str], of_object: &[Str]) -> Option<Str> {
         let are_texts = is_map_of_texts(kind, of_item)
             && !self.kinds.is_empty()
@@ -139,7 +148,8 @@ fn is_map_of_texts(kind: &[Str; 3], place: &[Str]) -> bool {
 pub(crate) struct Scope<'s> {
     /// The objects of requests.
     pub objects: &'s Objects,
-    /// Of which kind the values of binders are, the innermost last: those that are items of a list from outside.
+    /// Of which kind the values of binders are, the innermost last: those that are items of a list
+    /// from outside.
     pub items: &'s [Option<[Str; 3]>],
     /// Whether an expression is what a registry says of an image.
     pub is_image: &'s dyn Fn(&Expr) -> bool,
@@ -158,7 +168,8 @@ impl Scope<'_> {
     }
 }
 
-/// The base of a value and the keys that it is read by; with what a last step is computed of, and whether it may be missing.
+/// The base of a value and the keys that it is read by; with what a last step is computed of, and
+/// whether it may be missing.
 type Walked<'e> = (&'e Expr, Vec<Str>, Option<(&'e Expr, bool)>);
 
 fn walked(expr: &Expr) -> Option<Walked<'_>> {
@@ -403,8 +414,9 @@ fn are_sizes(list: &Expr) -> bool {
     }
 }
 
-/// A query about a list of objects of a kind, in which texts stand for fields of the object ([`hole_of`]), with fields in place of
-/// what is computed: it, and the fields of the object whose absence is an error. `None`: not all of the texts are gone.
+/// A query about a list of objects of a kind, in which texts stand for fields of the object
+/// ([`hole_of`]), with fields in place of what is computed: it, and the fields of the object whose
+/// absence is an error. `None`: not all of the texts are gone.
 pub(crate) fn in_query_of_list(
     expr: &Expr,
     kind: &[Str; 3],
@@ -499,7 +511,8 @@ pub(crate) fn unless_missing(answer: Expr, object: &[&str; 2], field: &[Str]) ->
     }
 }
 
-/// A condition about the age of an image with a field in place of it; `images`: the entries that are what a registry says of one.
+/// A condition about the age of an image with a field in place of it; `images`: the entries that
+/// are what a registry says of one.
 pub(crate) fn in_condition(condition: &Condition, images: &[Str]) -> Option<Condition> {
     let (Some(Operator::Order(ordering)), Some(Value::Str(than))) =
         (condition.operator, condition.value.as_const())

@@ -1,6 +1,7 @@
 //! The conditions of a rule, with others in their place.
 //!
-//! In: a rule, and what becomes of conditions. Out: the rule with these: its preconditions, those that deny, and those of loops.
+//! In: a rule, and what becomes of conditions. Out: the rule with these: its preconditions, those
+//! that deny, and those of loops.
 
 use ephor_ir::check::{Check, ForEach};
 use ephor_ir::rule::Body;

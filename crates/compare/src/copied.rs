@@ -1,8 +1,9 @@
 //! Objects that exist, where rules copy them.
 //!
-//! In: what identifies an object. Out: an object that differs from each other one in every part, with all fields of its kind or with none that
-//! it can do without. Rules that copy objects do not look into them. So what they generate of such objects shows which ones they copy, and
-//! which parts: sides that generate the same of these do so of all objects.
+//! In: what identifies an object. Out: an object that differs from each other one in every part,
+//! with all fields of its kind or with none that it can do without. Rules that copy objects do not
+//! look into them. So what they generate of such objects shows which ones they copy, and which
+//! parts: sides that generate the same of these do so of all objects.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -106,7 +107,8 @@ pub(crate) fn outside() -> Outside {
     WORLD.with_borrow(|world| world.outside)
 }
 
-/// The objects of a resource in a namespace that exist now, of a name if there is one; `None`: nothing answers.
+/// The objects of a resource in a namespace that exist now, of a name if there is one; `None`:
+/// nothing answers.
 pub(crate) fn existing(api_version: &str, resource: &str, namespace: &str, name: &str) -> Option<Vec<Value>> {
     let world = WORLD.with_borrow(World::clone);
     if world.outside == Outside::Silent {

@@ -1,10 +1,12 @@
 //! The comparison: each unit of one side must be covered by units of the other.
 //!
-//! In: two sides. Out: a [`Comparison`]. A unit that is violated by an object is covered when a unit of the other side is violated by
-//! it, too. When that holds for each unit, in both directions and in every environment, both sides deny the same requests. It is enough
-//! to look at the objects of [`Domain`] for what the units involved read, whatever else the policies read: so the combinations stay
-//! few. Objects on which a unit is not covered are evaluated by both sides as a whole: where these differ, that is a difference;
-//! where they do not, more units are taken together.
+//! In: two sides. Out: a [`Comparison`]. A unit that is violated by an object is covered when a
+//! unit of the other side is violated by it, too. When that holds for each unit, in both directions
+//! and in every environment, both sides deny the same requests. It is enough to look at the objects
+//! of [`Domain`] for what the units involved read, whatever else the policies read: so the
+//! combinations stay few. Objects on which a unit is not covered are evaluated by both sides as a
+//! whole: where these differ, that is a difference; where they do not, more units are taken
+//! together.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,8 +57,8 @@ pub struct Options {
     pub kinds: Chosen,
     /// Whether a rule that the other side has, too, is covered without a look at objects.
     pub same_rules: bool,
-    /// Whether only a proof matters that is relative to nothing: the comparison ends at the first thing that prevents one, and
-    /// differences are as they were met.
+    /// Whether only a proof matters that is relative to nothing: the comparison ends at the first
+    /// thing that prevents one, and differences are as they were met.
     pub proof_only: bool,
 }
 
@@ -102,7 +104,8 @@ pub(crate) const MOST_ITEMS: usize = 16;
 /// Lists of so many items are tried where longer ones are too many.
 const SOME_ITEMS: usize = 4;
 
-/// More objects with what surrounds them are not looked at for one unit, unless these are more alone.
+/// More objects with what surrounds them are not looked at for one unit, unless these are more
+/// alone.
 const MOST_CASES: usize = 40_000;
 
 /// Of more, values that others stand for are left out.
@@ -111,8 +114,8 @@ const MANY_CASES: usize = 3_000;
 /// How many objects that show a difference are evaluated by both sides.
 pub(crate) const MOST_WITNESSES: usize = 64;
 
-/// Where nothing can be proved, one object of so many is evaluated, and fewer by the other factors for the next kinds and operations,
-/// and for all others.
+/// Where nothing can be proved, one object of so many is evaluated, and fewer by the other factors
+/// for the next kinds and operations, and for all others.
 const SPARSE: [usize; 3] = [20, 4, 10];
 
 /// For so many kinds and operations the second of these factors counts.
@@ -163,7 +166,8 @@ pub fn compare_observed<'s>(
     found
 }
 
-/// Why sides are not the same that are evaluated in the same way: one of them, or a part of it, is not evaluated when requests are admitted.
+/// Why sides are not the same that are evaluated in the same way: one of them, or a part of it, is
+/// not evaluated when requests are admitted.
 fn not_admitted(sides: [&Side; 2]) -> Option<String> {
     let [old, new] =
         sides.map(|side| side.policies().iter().map(|policy| policy.admission).collect::<BTreeSet<bool>>());
@@ -288,7 +292,8 @@ pub(crate) struct Uncovered {
     pub open: Option<String>,
     /// Why those in clusters do not.
     pub open_in_clusters: Option<String>,
-    /// What is read, and where to look, when an API server refuses all of the objects on which they do not.
+    /// What is read, and where to look, when an API server refuses all of the objects on which they
+    /// do not.
     pub near_refused: Option<(Reads, Pool)>,
 }
 
@@ -319,7 +324,8 @@ impl Run<'_> {
         self.units = (sides.iter().flatten().count() / FEW_UNITS).max(1);
         self.effects = Default::default();
         self.units(environment, &sides);
-        // Where all violations of both sides have one consequence, what is covered is covered in this, too.
+        // Where all violations of both sides have one consequence, what is covered is covered in
+        // this, too.
         let [old, new] = &self.effects;
         if self.has_effects && (old.len() > 1 || new.len() > 1 || (old != new && !old.is_empty())) {
             self.by_effect = true;
@@ -628,8 +634,8 @@ fn takes_out(tree: &mut Tree, key: &str) -> bool {
     metadata.keys.len() < before
 }
 
-/// Whether a request in an environment can violate what the object did not violate before: what is sent for ephemeral
-/// containers changes nothing else of a Pod.
+/// Whether a request in an environment can violate what the object did not violate before: what is
+/// sent for ephemeral containers changes nothing else of a Pod.
 fn may_matter(environment: &Environment, unit: &Unit) -> bool {
     let field = "spec.ephemeralContainers";
     &*environment.subresource != "ephemeralcontainers" || !unit.is_all_read || is_read(&unit.reads, field)

@@ -1,9 +1,10 @@
 //! What a policy never does, always does, or does in error.
 //!
-//! In: a load of policies. Out: [`Remark`]s about each of them. Each question is a comparison: a rule that never denies is equal to no
-//! rule, one that always denies to a rule without a check, and a rule or condition is redundant when the policy without it is equal to
-//! the policy. Only what is proved is a remark; policies that mutate, generate or verify have none. Errors are those of the objects
-//! that these comparisons evaluate.
+//! In: a load of policies. Out: [`Remark`]s about each of them. Each question is a comparison: a
+//! rule that never denies is equal to no rule, one that always denies to a rule without a check,
+//! and a rule or condition is redundant when the policy without it is equal to the policy. Only
+//! what is proved is a remark; policies that mutate, generate or verify have none. Errors are those
+//! of the objects that these comparisons evaluate.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -167,7 +168,8 @@ impl Subject<'_> {
         Some(self.variant(of))
     }
 
-    /// Whether a rule denies all that it matches, which is more than a rule without conditions says.
+    /// Whether a rule denies all that it matches, which is more than a rule without conditions
+    /// says.
     fn always_denies(&self, rule: &Rule, alone: &Side) -> bool {
         if let Body::Validate { check: Check::Deny(conditions), .. } = &rule.body
             && conditions.any.is_none()
@@ -381,7 +383,8 @@ impl Errors<'_> {
         found.map(|(_, result)| result.message.clone())
     }
 
-    /// The request of a case; none for operations that an API server does not send to the policy, whatever is evaluated outside of one.
+    /// The request of a case; none for operations that an API server does not send to the policy,
+    /// whatever is evaluated outside of one.
     fn request(&self, environment: &Environment, case: &Case) -> Option<Request> {
         let rules = self.side.policies().iter().flat_map(|policy| policy.all_rules());
         let mut constraints = rules

@@ -1,6 +1,7 @@
 //! Functions and nodes of rules that classes of values describe.
 
-/// Functions whose results depend on texts, numbers and lists only through what [`Predicates`] describes.
+/// Functions whose results depend on texts, numbers and lists only through what [`Predicates`]
+/// describes.
 pub(crate) const DESCRIBED: [&str; 50] = [
     "matches",
     "regex_match",
@@ -54,7 +55,8 @@ pub(crate) const DESCRIBED: [&str; 50] = [
     "values",
 ];
 
-/// Functions that are described where they make texts of the text of one field (`analysis::reads::texts`).
+/// Functions that are described where they make texts of the text of one field
+/// (`analysis::reads::texts`).
 pub(crate) const FOLLOWED: [&str; 7] =
     ["lookup", "split", "join", "trim", "trim_prefix", "replace", "replace_all"];
 

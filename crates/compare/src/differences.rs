@@ -1,6 +1,7 @@
 //! Differences: objects on which both sides as a whole say different things.
 //!
-//! In: cases that a unit and others disagree on. Out: for each kind of difference the smallest object, and what a comparison came to.
+//! In: cases that a unit and others disagree on. Out: for each kind of difference the smallest
+//! object, and what a comparison came to.
 
 use std::sync::Arc;
 
@@ -22,7 +23,8 @@ use super::units::Unit;
 /// What is taken for granted where an API server refuses both results.
 const UNMENDED: &str = "no other webhook names an item of a list that has no name";
 
-/// What identifies a kind of difference: how, on which kind, whether in deletions, and by which rules.
+/// What identifies a kind of difference: how, on which kind, whether in deletions, and by which
+/// rules.
 pub(crate) type Key = (DifferenceKind, String, bool, [Option<String>; 2]);
 
 /// The kind of difference when only the side `at` is violated.
@@ -41,9 +43,11 @@ fn place(environment: &Environment) -> (String, bool) {
 pub(crate) struct Witnessed {
     /// Whether they do.
     pub differs: bool,
-    /// Whether they do in clusters so that the violation of the one side, or of the other, is what differs.
+    /// Whether they do in clusters so that the violation of the one side, or of the other, is what
+    /// differs.
     pub is_real: [bool; 2],
-    /// Whether an API server admits the object, and refuses the result of either side: then nothing else differs.
+    /// Whether an API server admits the object, and refuses the result of either side: then nothing
+    /// else differs.
     pub refuses_both: bool,
 }
 
@@ -59,8 +63,8 @@ impl Witnessed {
 }
 
 impl Run<'_> {
-    /// Evaluates both sides as a whole on an object, and on the form in which an API server shows it where they do not differ in the same
-    /// way on both.
+    /// Evaluates both sides as a whole on an object, and on the form in which an API server shows
+    /// it where they do not differ in the same way on both.
     pub(crate) fn witness(&mut self, environment: &Environment, case: Case) -> Witnessed {
         let mut found = Witnessed::default();
         if self.one_key.leaves_out(&case.object) {
@@ -126,8 +130,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether an object in clusters is known, of requests of this kind, that violates the rule of a unit and not the other side: what
-    /// its other units add is a smaller one.
+    /// Whether an object in clusters is known, of requests of this kind, that violates the rule of
+    /// a unit and not the other side: what its other units add is a smaller one.
     pub(crate) fn is_shown(&self, environment: &Environment, (unit, at): (&Unit, usize)) -> bool {
         let kind = of_violations(at);
         let [policy] = unit.engine.set().policies() else { return false };
@@ -205,7 +209,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the sides give an object the verdicts that they give it in the form in which an API server shows it.
+    /// Whether the sides give an object the verdicts that they give it in the form in which an API
+    /// server shows it.
     fn is_judged_alike(&self, environment: &Environment, case: &Case) -> bool {
         let Seen::As(seen) = seen_in_clusters(environment, case) else { return false };
         let verdicts = |case: &Case| {
@@ -308,7 +313,8 @@ impl Run<'_> {
     }
 }
 
-/// Whether one side fails where the other one leaves the object as it is: of several differences of one kind this is the last to be shown.
+/// Whether one side fails where the other one leaves the object as it is: of several differences of
+/// one kind this is the last to be shown.
 fn is_without_effect(object: &Value, sides: [&Judgement; 2]) -> bool {
     let fails = |one: &Judgement| one.verdict == Verdict::Error;
     let changes = |one: &Judgement| {
@@ -317,7 +323,8 @@ fn is_without_effect(object: &Value, sides: [&Judgement; 2]) -> bool {
     sides.into_iter().any(fails) && !sides.into_iter().any(changes)
 }
 
-/// Whether an API server refuses what either side makes of an object that it admits, for want of the name of an item: nothing is stored, whatever differs.
+/// Whether an API server refuses what either side makes of an object that it admits, for want of
+/// the name of an item: nothing is stored, whatever differs.
 fn refuses_both(
     environment: &Environment,
     (kind, old, new): &(DifferenceKind, Judgement, Judgement),
@@ -355,13 +362,15 @@ fn is_reordered(old: &Judgement, new: &Judgement) -> bool {
     }
 }
 
-/// Labels by which Kyverno finds what it generated again: all its policies set them in clusters, not all in files.
+/// Labels by which Kyverno finds what it generated again: all its policies set them in clusters,
+/// not all in files.
 const BOOKKEEPING: &str = "generate.kyverno.io/";
 
 /// Fields of a copy that are those of its source, which an API server writes anew.
 const OF_SERVERS: [&str; 5] = ["creationTimestamp", "managedFields", "resourceVersion", "selfLink", "uid"];
 
-/// A generated object without the labels that policies of every kind set, and without what an API server writes.
+/// A generated object without the labels that policies of every kind set, and without what an API
+/// server writes.
 fn unlabelled(object: &Value) -> Value {
     let Some(mut metadata) = object.get("metadata").and_then(Value::as_map).cloned() else {
         return object.clone();
@@ -392,7 +401,8 @@ pub(crate) fn written_name(rule: &str) -> &str {
     rule.strip_prefix("cronjob-").unwrap_or(rule)
 }
 
-/// Whether two differences are one that shows on several kinds: generated rules differ as the written ones do.
+/// Whether two differences are one that shows on several kinds: generated rules differ as the
+/// written ones do.
 fn is_alike(a: &Difference, b: &Difference) -> bool {
     let of = |judgement: &Judgement| {
         let by =

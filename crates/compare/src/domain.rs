@@ -1,9 +1,10 @@
 //! Objects that stand for all others: of each class of each field that is read, every combination.
 //!
-//! In: what is read of an object, the types of its kind, what is tested. Out: the objects, small ones first. A list has as many items,
-//! in all lists of an object together, as there are statements about items: for statements of the form "some item is such",
-//! and combinations of these, no longer list behaves differently (`docs/diff.md`, "Lists"). Fields that are not read are there
-//! only where the kind requires them.
+//! In: what is read of an object, the types of its kind, what is tested. Out: the objects, small
+//! ones first. A list has as many items, in all lists of an object together, as there are
+//! statements about items: for statements of the form "some item is such", and combinations of
+//! these, no longer list behaves differently (`docs/diff.md`, "Lists"). Fields that are not read
+//! are there only where the kind requires them.
 
 mod alternatives;
 mod fields;
@@ -71,9 +72,11 @@ pub struct Domain<'d> {
     pub deciding: Option<Deciding>,
     /// Fields of the object that is built next of which only counts whether they are there.
     only_there: BTreeSet<Str>,
-    /// Of which kind the items of the list are that is built next, where it is an answer from outside.
+    /// Of which kind the items of the list are that is built next, where it is an answer from
+    /// outside.
     pub(super) items_of: Option<[Str; 3]>,
-    /// Whether what is built is an answer from outside that may have null, and whose numbers are doubles.
+    /// Whether what is built is an answer from outside that may have null, and whose numbers are
+    /// doubles.
     pub(super) is_json: bool,
     /// How many items of each list matter.
     pub needed: Option<Count>,
@@ -360,7 +363,8 @@ impl<'d> Domain<'d> {
         all
     }
 
-    /// Names, or namespaces: the usual one, and one for each class of those that are tested under some keys.
+    /// Names, or namespaces: the usual one, and one for each class of those that are tested under
+    /// some keys.
     fn identities(
         &mut self,
         keys: &[&str],
@@ -394,7 +398,8 @@ impl<'d> Domain<'d> {
         all
     }
 
-    /// Texts of each class; where there are such in a class, those that an API server takes for names.
+    /// Texts of each class; where there are such in a class, those that an API server takes for
+    /// names.
     fn names(&self, languages: Languages, each: usize) -> Option<Vec<Str>> {
         let form = BTreeSet::from([NAME.to_string()]);
         let mut formed = languages.clone();

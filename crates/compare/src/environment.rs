@@ -1,7 +1,7 @@
 //! Environments: of which kind an object is, and what is done with it.
 //!
-//! In: both sides. Out: the kinds that rules of one of them select, times the operations. A kind that neither names is in
-//! none: no rule applies to it.
+//! In: both sides. Out: the kinds that rules of one of them select, times the operations. A kind
+//! that neither names is in none: no rule applies to it.
 
 use std::collections::BTreeSet;
 

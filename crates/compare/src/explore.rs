@@ -1,7 +1,8 @@
 //! Looking at objects: what a unit says of each, and whether others cover it.
 //!
-//! In: a unit, units of the other side, objects. Out: those on which the unit is not covered ([`Uncovered`]). Where nothing can be proved
-//! a part of the objects is looked at, and variations of those that decide, each once.
+//! In: a unit, units of the other side, objects. Out: those on which the unit is not covered
+//! ([`Uncovered`]). Where nothing can be proved a part of the objects is looked at, and variations
+//! of those that decide, each once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -47,12 +48,14 @@ pub(crate) struct Judged {
     pub is_covered: bool,
 }
 
-/// What units said of the cases that were looked at: what they say of one of them again is the same.
+/// What units said of the cases that were looked at: what they say of one of them again is the
+/// same.
 #[derive(Default)]
 struct Looked(HashMap<(Value, Option<Value>, usize), (Verdict, Verdict)>);
 
 impl Looked {
-    /// What they say of a case. What surrounds it lives as long as the cases do, so it is known by where it is.
+    /// What they say of a case. What surrounds it lives as long as the cases do, so it is known by
+    /// where it is.
     fn of(&mut self, case: &Case, look: impl FnOnce() -> (Verdict, Verdict)) -> (Verdict, Verdict) {
         let place = (case.object.clone(), case.old.clone(), Arc::as_ptr(&case.around).addr());
         *self.0.entry(place).or_insert_with(look)
@@ -60,7 +63,8 @@ impl Looked {
 }
 
 impl Run<'_> {
-    /// Where nothing can be proved: some of the objects, and variations of those on which units said different things.
+    /// Where nothing can be proved: some of the objects, and variations of those on which units
+    /// said different things.
     pub(crate) fn explore(
         &mut self,
         among: (&Environment, (&Unit, usize), &[&Unit]),
@@ -176,7 +180,8 @@ impl Run<'_> {
         seen
     }
 
-    /// What a unit of the side `at` says of an object, and what the others say; `all`: even when it is no violation.
+    /// What a unit of the side `at` says of an object, and what the others say; `all`: even when it
+    /// is no violation.
     pub(crate) fn judged(
         &mut self,
         environment: &Environment,

@@ -1,6 +1,7 @@
 //! External data that a policy reads, by name: what a proof is relative to.
 //!
-//! In: a policy. Out: for each entry of its context, and each function that depends on more than its arguments, where the data comes from.
+//! In: a policy. Out: for each entry of its context, and each function that depends on more than
+//! its arguments, where the data comes from.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
 //! Values that differ from all others, where values are copied.
 //!
-//! In: an object, the places whose values are copied and those to which they are. Out: the object with a value at each of these that is nowhere
-//! else. Rules do not look at these values, so what they make of such an object shows where
-//! each value goes: sides that make the same of it make the same of all objects that differ in these values alone.
+//! In: an object, the places whose values are copied and those to which they are. Out: the object
+//! with a value at each of these that is nowhere else. Rules do not look at these values, so what
+//! they make of such an object shows where each value goes: sides that make the same of it make the
+//! same of all objects that differ in these values alone.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -18,7 +19,8 @@ use super::tested::Tested;
 use super::words::{Languages, Words, truths as truths_of};
 use super::writes::{MOST_PARTS, Made, Resolved, leaf_of, resolved, type_at};
 
-/// Numbers count down from here: what comes later in an object is less, as requests are that come after limits.
+/// Numbers count down from here: what comes later in an object is less, as requests are that come
+/// after limits.
 const FIRST: i64 = 9_000;
 
 /// What values that are texts begin with, unless rules write it.
@@ -87,7 +89,8 @@ pub(crate) struct Fresh<'t> {
 }
 
 impl<'t> Fresh<'t> {
-    /// For the places of objects of a kind; `wholes`: those that are copied with all that is there; `written`: the texts that rules write.
+    /// For the places of objects of a kind; `wholes`: those that are copied with all that is there;
+    /// `written`: the texts that rules write.
     pub fn new(
         names: &Names<'t>,
         [places, wholes]: [&'t BTreeSet<Vec<Step>>; 2],
@@ -124,7 +127,8 @@ impl<'t> Fresh<'t> {
         leaf_at(environment, place) == Some(Leaf::Quantity)
     }
 
-    /// Objects with values of their own; where something is copied with all that is in it, also one in which it is not empty.
+    /// Objects with values of their own; where something is copied with all that is in it, also one
+    /// in which it is not empty.
     pub fn objects(&self, object: &Value) -> Vec<Value> {
         let one = |fills: bool| {
             let next = Cell::new(0);

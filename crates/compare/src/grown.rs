@@ -1,12 +1,16 @@
 //! What loops say of lists that grow by items, found once for each unit.
 //!
-//! In: what loops say of a list, and of a list of one more item alone. Out: what they say of the list with that item (`classes`). It follows
-//! from these two for the loops of any units, so also for those of each unit alone: what was evaluated for a unit holds for every other list and item
-//! of which its loops say the same. What units say differs in few ways for each of them, and in many for all together. What is put together holds as much as
-//! `classes` takes for granted in any case: there lists of which the loops of a unit say the same stand for each other where no other unit is looked at.
+//! In: what loops say of a list, and of a list of one more item alone. Out: what they say of the
+//! list with that item (`classes`). It follows from these two for the loops of any units, so also
+//! for those of each unit alone: what was evaluated for a unit holds for every other list and item
+//! of which its loops say the same. What units say differs in few ways for each of them, and in
+//! many for all together. What is put together holds as much as `classes` takes for granted in any
+//! case: there lists of which the loops of a unit say the same stand for each other where no other
+//! unit is looked at.
 //!
-//! Whether an API server refuses the longer list is not a matter of a unit. It depends on what it shows of both, and on whether the item repeats a name; where
-//! units do not say the same of it the list is evaluated.
+//! Whether an API server refuses the longer list is not a matter of a unit. It depends on what it
+//! shows of both, and on whether the item repeats a name; where units do not say the same of it the
+//! list is evaluated.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -22,7 +26,8 @@ use super::side::Verdict;
 /// What the loops of a unit say of a list, as written and in clusters.
 type Part = (Vec<Verdict>, Vec<Verdict>);
 
-/// A unit, the numbers of what is said of a list and of an item, and what the item has in common with others.
+/// A unit, the numbers of what is said of a list and of an item, and what the item has in common
+/// with others.
 type Before = (usize, [usize; 2], u32);
 
 /// What is known of lists of one field.
@@ -32,7 +37,8 @@ pub(crate) struct Grown {
     units: usize,
     /// The number of what each unit says of lists of which all loops say the same.
     numbers: BTreeMap<Said, Rc<[usize]>>,
-    /// What units say of lists: whether they are empty, what is said, and whether an API server refuses them.
+    /// What units say of lists: whether they are empty, what is said, and whether an API server
+    /// refuses them.
     parts: HashMap<(bool, Part, Option<String>), usize, RandomState>,
     known: HashMap<Before, (Part, Option<String>), RandomState>,
 }
@@ -53,7 +59,8 @@ impl Grown {
         }
     }
 
-    /// What loops say of a list that grew by an item; `repeats`: what the item has in common with others; `find`: evaluates it.
+    /// What loops say of a list that grew by an item; `repeats`: what the item has in common with
+    /// others; `find`: evaluates it.
     pub fn said(
         &mut self,
         before: &Said,
@@ -119,8 +126,8 @@ impl Grown {
     }
 }
 
-/// Which of the fields that API servers take for the key of an item have the same value in an item before it, one bit each; the last for items
-/// that are the same.
+/// Which of the fields that API servers take for the key of an item have the same value in an item
+/// before it, one bit each; the last for items that are the same.
 pub(crate) fn repeated(before: &[Value], last: &Value) -> u32 {
     let has = |key: &str| {
         let own = last.get(key);
@@ -151,7 +158,8 @@ mod tests {
         let (p, f) = ([Pass; 3], [Fail; 3]);
         assert_eq!(of(p, p, Some(p)), Some(p.to_vec()));
         assert_eq!(of(p, f, Some(f)), Some(f.to_vec()));
-        // The loops of the first unit say what they said of `p` and `f`, that of the second what it said of `p` and `p`.
+        // The loops of the first unit say what they said of `p` and `f`, that of the second what it
+        // said of `p` and `p`.
         assert_eq!(of(p, [Fail, Pass, Fail], None), Some(vec![Fail, Pass, Fail]));
         assert_eq!(of(p, [Fail, Pass, Pass], None), None);
         assert_eq!(of(f, p, None), None);

@@ -1,7 +1,8 @@
 //! What a rule seems to read, where that cannot be said before there is a request.
 //!
-//! In: a lowered policy. Out: the fields of objects that its texts name, `request.object.spec.a[].b`. Nothing is proved with them: they
-//! say which objects are worth a look.
+//! In: a lowered policy. Out: the fields of objects that its texts name,
+//! `request.object.spec.a[].b`. Nothing is proved with them: they say which objects are worth a
+//! look.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +58,8 @@ fn fields(text: &str, reads: &mut Reads) {
     }
 }
 
-/// The texts in single quotes, which values may be compared with; those that variables are part of are none.
+/// The texts in single quotes, which values may be compared with; those that variables are part of
+/// are none.
 pub(crate) fn quoted(text: &str) -> BTreeSet<String> {
     if text.len() > LONGEST {
         return BTreeSet::new();
@@ -66,7 +68,8 @@ pub(crate) fn quoted(text: &str) -> BTreeSet<String> {
     parts.filter(|part| !part.contains("{{")).map(Into::into).collect()
 }
 
-/// The steps at the beginning of a text: keys behind dots, keys in quotes, and whatever stands in brackets as items.
+/// The steps at the beginning of a text: keys behind dots, keys in quotes, and whatever stands in
+/// brackets as items.
 fn steps(mut text: &str) -> Vec<Step> {
     let mut found = Vec::new();
     loop {

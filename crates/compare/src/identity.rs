@@ -1,11 +1,14 @@
 //! Units written so that equal texts mean equal verdicts.
 //!
-//! In: the policy of a unit, which has no messages, and an environment. Out: its text without what no verdict depends on: where
-//! it is written, names, what reports show. What selects the kind and operation of the environment is written as "all", so that the
-//! text is the same for all kinds that a rule treats alike.
+//! In: the policy of a unit, which has no messages, and an environment. Out: its text without what
+//! no verdict depends on: where it is written, names, what reports show. What selects the kind and
+//! operation of the environment is written as "all", so that the text is the same for all kinds
+//! that a rule treats alike.
 //!
-//! Two units with one text give one verdict for every request, whatever they read: also for external data, the clock and
-//! users, which no enumeration of objects covers. Conditions that may stand in any order stand in one (`order`). Names of context entries are written as words that do not depend on them (`names`).
+//! Two units with one text give one verdict for every request, whatever they read: also for
+//! external data, the clock and users, which no enumeration of objects covers. Conditions that may
+//! stand in any order stand in one (`order`). Names of context entries are written as words that do
+//! not depend on them (`names`).
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -31,7 +34,8 @@ pub(crate) struct Identity {
     pub looks_at_operation: bool,
 }
 
-/// The identity of the policy of a unit with exceptions, which name policies and rules; `None` when a part of it cannot be written.
+/// The identity of the policy of a unit with exceptions, which name policies and rules; `None` when
+/// a part of it cannot be written.
 pub(crate) fn identity(
     policy: &Policy,
     environment: &Environment,
@@ -168,7 +172,8 @@ const ENVIRONMENT: [&str; 12] = [
     "dryRun",
 ];
 
-/// Whether no verdict depends on a field; `named`: whether exceptions exist, which name policies and rules.
+/// Whether no verdict depends on a field; `named`: whether exceptions exist, which name policies
+/// and rules.
 pub(crate) fn is_left_out(node: &Node, field: &str, named: bool) -> bool {
     field == "origin"
         || UNREAD.contains(&(node.kind, field))

@@ -1,6 +1,7 @@
 //! Differences that are known and accepted: `ephor-diff.yaml`.
 //!
-//! In: the text of the file. Out: [`Ignored`], which says of a difference which entry accepts it, and why. Each entry has a reason.
+//! In: the text of the file. Out: [`Ignored`], which says of a difference which entry accepts it,
+//! and why. Each entry has a reason.
 //!
 //! ```yaml
 //! ignore:
@@ -141,7 +142,8 @@ impl Ignored {
         self.entries.iter().find(|entry| entry.policy.matches(policy) && entry.class.has(difference))
     }
 
-    /// The entry that accepts that one side alone allows updates of objects that are violations already.
+    /// The entry that accepts that one side alone allows updates of objects that are violations
+    /// already.
     pub fn of_existing(&self, policy: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.policy.matches(policy) && entry.class == Class::Existing)
     }

@@ -1,8 +1,9 @@
 //! External data as inputs that both sides share.
 //!
-//! In: two sides. Out: the same sides with what their rules load (API calls, ConfigMaps, image data, global context entries) as fields of the
-//! object, one field for each different entry. A proof for these sides holds for any answers that both get, so it is relative to the
-//! answers. Entries of loops are loaded for each element: they are no inputs.
+//! In: two sides. Out: the same sides with what their rules load (API calls, ConfigMaps, image
+//! data, global context entries) as fields of the object, one field for each different entry. A
+//! proof for these sides holds for any answers that both get, so it is relative to the answers.
+//! Entries of loops are loaded for each element: they are no inputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,10 +1,14 @@
 //! Whether two sides may leave the items of a list in another order.
 //!
-//! In: two sides. Out: whether one has a strategic merge that moves items of lists and the other one lacks it. Objects are compared without the order of items where the
-//! schema of their kind says that it has no meaning (`results`); an API server keeps it all the same, so an answer names it.
+//! In: two sides. Out: whether one has a strategic merge that moves items of lists and the other
+//! one lacks it. Objects are compared without the order of items where the schema of their kind
+//! says that it has no meaning (`results`); an API server keeps it all the same, so an answer names
+//! it.
 //!
-//! A merge puts the items that it changes or adds in front of the others, an apply configuration and a JSON patch leave them where they are (recorded from Kyverno 1.19.1,
-//! `docs/migrate.md`, "The order of items"). Items stay in place where a merge changes each of its list: by a condition alone that the key of each item fulfils.
+//! A merge puts the items that it changes or adds in front of the others, an apply configuration
+//! and a JSON patch leave them where they are (recorded from Kyverno 1.19.1, `docs/migrate.md`,
+//! "The order of items"). Items stay in place where a merge changes each of its list: by a
+//! condition alone that the key of each item fulfils.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +37,8 @@ pub(crate) fn may_differ(sides: [&Side; 2]) -> bool {
     })
 }
 
-/// The changes of a side that move items of objects of a kind, as texts; `None` stands for those without a text.
+/// The changes of a side that move items of objects of a kind, as texts; `None` stands for those
+/// without a text.
 fn moves(side: &Side, environment: &Environment) -> BTreeSet<Option<String>> {
     let rules = side.policies().iter().flat_map(|policy| policy.rules_for(&environment.resource.kind));
     rules.filter_map(|rule| change_of(rule, environment)).collect()
@@ -112,7 +117,8 @@ fn of_node(node: &Node, kind: &[Str; 3], path: &mut Vec<Step>) -> bool {
     }
 }
 
-/// Whether the item of a merge changes each one of its list: its only anchor is a condition that the key of each fulfils.
+/// Whether the item of a merge changes each one of its list: its only anchor is a condition that
+/// the key of each fulfils.
 fn is_for_each(members: &[Member], kind: &[Str; 3], list: &[Step]) -> bool {
     let [key] = keyed_at(Types::built_in(), kind, list).map_or(&[][..], |(keys, _)| keys) else {
         return false;

@@ -1,12 +1,13 @@
 //! How many items of lists matter.
 //!
-//! In: a lowered policy. Out: [`Items`]. A rule says of a list that some item is such, or that all are, several of these perhaps. What
-//! it says of a list it says of a part of it that keeps one item for each such statement that is true, and so many items more
-//! as a number that its length is compared with (`docs/diff.md`, "Lists").
+//! In: a lowered policy. Out: [`Items`]. A rule says of a list that some item is such, or that all
+//! are, several of these perhaps. What it says of a list it says of a part of it that keeps one
+//! item for each such statement that is true, and so many items more as a number that its length is
+//! compared with (`docs/diff.md`, "Lists").
 //!
-//! Rules that check each item (patterns, `foreach`, `all`) are satisfied by a part of a list when they are by the list: to keep them
-//! satisfied takes no item. Unless what they say of an item is about other lists, too: then each item may need one of these, and no number is
-//! known.
+//! Rules that check each item (patterns, `foreach`, `all`) are satisfied by a part of a list when
+//! they are by the list: to keep them satisfied takes no item. Unless what they say of an item is
+//! about other lists, too: then each item may need one of these, and no number is known.
 
 mod conditions;
 mod count;
@@ -42,7 +43,8 @@ pub struct Items {
     pub violated_by_others: bool,
     /// The same for what is no violation to stay none.
     pub satisfied_by_others: bool,
-    /// Whether a violation stays one without items of a list that it looks at: if this has to have one, it is one more.
+    /// Whether a violation stays one without items of a list that it looks at: if this has to have
+    /// one, it is one more.
     pub violated_without: bool,
     /// The same for what is no violation.
     pub satisfied_without: bool,
@@ -63,9 +65,11 @@ pub struct Items {
     shapes: Shapes,
     /// Which of them are labels or annotations.
     texts: Vec<bool>,
-    /// The entries of the rule that are lists in which operators look for an item, and nothing else.
+    /// The entries of the rule that are lists in which operators look for an item, and nothing
+    /// else.
     searched: Vec<Str>,
-    /// Whether the projection that comes next is such a list: the operator has the item that it needs.
+    /// Whether the projection that comes next is such a list: the operator has the item that it
+    /// needs.
     is_searched: bool,
 }
 
@@ -201,7 +205,8 @@ impl Items {
         }
     }
 
-    /// What variables need that are no lists which grow with others: the items of these count where they are read.
+    /// What variables need that are no lists which grow with others: the items of these count where
+    /// they are read.
     fn variables(&mut self, variables: &[Tree]) -> Need {
         let all = variables.iter().enumerate();
         all.fold(Need::default(), |sum, (at, variable)| match self.is_grown_variable(at) {
@@ -250,7 +255,8 @@ impl Items {
         list(sides).iter().all(may_be_list)
     }
 
-    /// What a conditional expression needs that decides by itself: one with a constant is like `&&` or `||`.
+    /// What a conditional expression needs that decides by itself: one with a constant is like `&&`
+    /// or `||`.
     fn choice(&mut self, test: &Tree, then: &Tree, other: &Tree) -> Need {
         let [test, then, otherwise] = [test, then, other].map(|part| self.tree(part, true));
         let constant = other.as_node().filter(|node| node.variant == "const").and_then(|node| node.get(""));
@@ -344,7 +350,8 @@ impl Items {
             self.any = true;
         }
         if node.kind == "PodSecurity" {
-            // A container, volume or sysctl is enough to fail; an item of a list in it may have to be there.
+            // A container, volume or sysctl is enough to fail; an item of a list in it may have to
+            // be there.
             self.any = true;
             return need.and(Need { to_hold: Count::of(1), to_fail: Count::of(2), ..Need::default() });
         }
@@ -407,7 +414,8 @@ impl Items {
                 holds_without: true,
                 fails_without: need.fails_without,
             },
-            // One item is enough to fail, with what this needs; each that stays has what it needs itself, and may need items of what is around it.
+            // One item is enough to fail, with what this needs; each that stays has what it needs
+            // itself, and may need items of what is around it.
             true => Need {
                 to_fail: with_one(&need.to_fail),
                 holds_by_others: need.holds_by_others || (need.to_hold.total > 0 && is_around),
@@ -471,7 +479,8 @@ impl Items {
         fields.all(|(_, value)| self.is_local(value, &names))
     }
 
-    /// Whether an expression reads nothing but what the loops around it walk, entries with these names and constants.
+    /// Whether an expression reads nothing but what the loops around it walk, entries with these
+    /// names and constants.
     fn is_local(&self, tree: &Tree, names: &[&str]) -> bool {
         match tree {
             Tree::None | Tree::Scalar(_) | Tree::Text(_) => true,
@@ -606,7 +615,8 @@ fn is_operation(key: Option<&Tree>) -> bool {
     !found.is_empty() && found.iter().all(is_operation)
 }
 
-/// Whether a path is one of the element of a loop of `foreach`, or of an entry with one of these names.
+/// Whether a path is one of the element of a loop of `foreach`, or of an entry with one of these
+/// names.
 fn is_of_element(path: &Node, names: &[&str]) -> bool {
     let is_root =
         matches!(path.get("base"), Some(Tree::Node(base)) if (base.kind, base.variant) == ("Expr", "root"));

@@ -1,7 +1,8 @@
 //! Lists that are merged by keys of their items.
 //!
-//! In: a kind, an object. Out: which keys these are, and whether each item has all of them and no two have the same: what changes objects is compared on
-//! such objects, and the answer is relative to that.
+//! In: a kind, an object. Out: which keys these are, and whether each item has all of them and no
+//! two have the same: what changes objects is compared on such objects, and the answer is relative
+//! to that.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,8 @@ use ephor_value::{Str, Value, stack};
 use super::environment::Environment;
 use super::writes::{Resolved, keyed_at, resolved};
 
-/// What a strategic merge does to a list when it walks over it: what answers about changes are relative to.
+/// What a strategic merge does to a list when it walks over it: what answers about changes are
+/// relative to.
 pub(crate) const MERGED: &str =
     "the keys of items in lists that are merged by keys, which each item has and no two share";
 
@@ -24,7 +26,8 @@ pub(crate) fn keys_of<'t>(types: &'t Types, environment: &Environment, list: &[S
     Some(keyed_at(types, &environment.object, list)?.0)
 }
 
-/// Whether each item of a list, wherever it is one, has all of these keys, and no two have the same.
+/// Whether each item of a list, wherever it is one, has all of these keys, and no two have the
+/// same.
 pub(crate) fn has_keys(object: &Value, list: &[Step], keys: &[Str]) -> bool {
     if let Some((step, rest)) = list.split_first() {
         let below = |value: &Value| stack::deep(|| has_keys(value, rest, keys));
@@ -41,7 +44,8 @@ pub(crate) fn has_keys(object: &Value, list: &[Step], keys: &[Str]) -> bool {
     })
 }
 
-/// Whether each item of the lists in a value that are merged by keys has all of these, and no two have the same. A protocol that is not said is TCP.
+/// Whether each item of the lists in a value that are merged by keys has all of these, and no two
+/// have the same. A protocol that is not said is TCP.
 pub(crate) fn is_regular(value: &Value, ty: &Type) -> bool {
     let types: &Types = Types::built_in();
     let all = |values: Vec<&Value>, ty: &Type| values.into_iter().all(|value| is_regular(value, ty));

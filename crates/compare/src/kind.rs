@@ -1,8 +1,9 @@
 //! Expressions that depend on the kind of the object.
 //!
-//! In: a rule with expressions of CEL, the kind. Out: the rule for objects of this kind: comparisons of `object.kind` are their values, and
-//! of conditional expressions the part that counts is left. So what such an expression reads is known
-//! (`object.kind == 'Pod' ? object.spec : object.spec.template.spec`).
+//! In: a rule with expressions of CEL, the kind. Out: the rule for objects of this kind:
+//! comparisons of `object.kind` are their values, and of conditional expressions the part that
+//! counts is left. So what such an expression reads is known (`object.kind == 'Pod' ? object.spec :
+//! object.spec.template.spec`).
 
 use std::sync::Arc;
 

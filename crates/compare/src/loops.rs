@@ -1,11 +1,13 @@
 //! The parts of a rule that look at the items of lists one after the other.
 //!
-//! In: a unit. Out: [`Loops`]: each such part as a rule of its own, and what the unit reads besides them. Parts are loops of `foreach`, the
-//! patterns of lists, conditions that look for items, and `all`, `exists`, `size` and `in` of CEL; each says something of a list that
-//! follows from what it says of a shorter one and of the item that is added (`classes`).
+//! In: a unit. Out: [`Loops`]: each such part as a rule of its own, and what the unit reads besides
+//! them. Parts are loops of `foreach`, the patterns of lists, conditions that look for items, and
+//! `all`, `exists`, `size` and `in` of CEL; each says something of a list that follows from what it
+//! says of a shorter one and of the item that is added (`classes`).
 //!
-//! What is no such part stays in the rest. The analysis of what rules read (`analysis::reads`) says what both read, so a loop that is
-//! overlooked makes fewer lists stand for all others, never wrong ones.
+//! What is no such part stays in the rest. The analysis of what rules read (`analysis::reads`) says
+//! what both read, so a loop that is overlooked makes fewer lists stand for all others, never wrong
+//! ones.
 
 mod cel;
 mod conditions;
@@ -123,7 +125,8 @@ impl Level {
         Some(Level { all: all?, rest: rest.ok().map(|(reads, _)| reads) })
     }
 
-    /// Whether what is read of the items of a list is read by loops alone; `reads`: what the unit reads.
+    /// Whether what is read of the items of a list is read by loops alone; `reads`: what the unit
+    /// reads.
     pub fn are_all_of(&self, list: &[Step], reads: &Reads, is_deletion: bool) -> bool {
         let rest = self.rest.as_ref().unwrap_or(reads);
         [own(rest, is_deletion), &rest.shown].into_iter().all(|tree| !reads_inside(tree, list))
@@ -254,7 +257,8 @@ struct Cutter<'r> {
     is_deletion: bool,
     /// Whether loops inside of others are taken out, else the others.
     is_inner: bool,
-    /// Whether expressions of CEL that fail have the verdict of those that are false, or of those that are true.
+    /// Whether expressions of CEL that fail have the verdict of those that are false, or of those
+    /// that are true.
     hides_errors: bool,
     /// The loop around, with what its items may be.
     around: Option<(Outer, Vec<List>)>,

@@ -1,8 +1,10 @@
 //! Objects that have something where no rule looks.
 //!
-//! In: an object, what is read and written of its kind. Out: the object with one more field in each object that is looked into, and with other
-//! items in lists whose items are not. What becomes of these shows what a change does to all that nothing reads: a change by constants names the
-//! fields that it writes, so it treats all other fields of an object alike; it leaves them, or replaces the object as a whole.
+//! In: an object, what is read and written of its kind. Out: the object with one more field in each
+//! object that is looked into, and with other items in lists whose items are not. What becomes of
+//! these shows what a change does to all that nothing reads: a change by constants names the fields
+//! that it writes, so it treats all other fields of an object alike; it leaves them, or replaces
+//! the object as a whole.
 
 use std::collections::BTreeSet;
 

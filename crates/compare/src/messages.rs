@@ -1,9 +1,10 @@
 //! What violations say.
 //!
-//! In: two sides, and the objects that a comparison of them evaluated, if there was one that looked at objects for every rule.
-//! Out: [`OtherMessages`]: objects that violate both, whose messages are not the same, one for each pair of rules. They
-//! change no answer. Messages are those of the policies' authors: what Kyverno says around them is left out, and so are the rules of
-//! results that have none. Semantics: `docs/diff.md`, "Answers".
+//! In: two sides, and the objects that a comparison of them evaluated, if there was one that looked
+//! at objects for every rule. Out: [`OtherMessages`]: objects that violate both, whose messages are
+//! not the same, one for each pair of rules. They change no answer. Messages are those of the
+//! policies' authors: what Kyverno says around them is left out, and so are the rules of results
+//! that have none. Semantics: `docs/diff.md`, "Answers".
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +56,8 @@ pub fn messages(old: &Side, new: &Side, options: Options) -> Vec<OtherMessages> 
     of_objects([old, new], options, collector.into_objects().0)
 }
 
-/// The same, after a comparison both ways with these options that a collector of [`MOST_WITH_MESSAGES`] objects observed.
+/// The same, after a comparison both ways with these options that a collector of
+/// [`MOST_WITH_MESSAGES`] objects observed.
 pub fn messages_after(old: &Side, new: &Side, options: Options, seen: Collector) -> Vec<OtherMessages> {
     match seen.is_partial() {
         true => messages(old, new, options),
@@ -103,7 +105,8 @@ fn smaller(a: &Value, b: &Value) -> Ordering {
     a.len().cmp(&b.len()).then(a.cmp(&b))
 }
 
-/// What both sides say of an object, where that is not the same; nothing where one is not violated, or cannot be evaluated.
+/// What both sides say of an object, where that is not the same; nothing where one is not violated,
+/// or cannot be evaluated.
 fn of_object(sides: [&Side; 2], evaluated: Evaluated) -> Option<OtherMessages> {
     let Evaluated { environment, object, old_object, around } = evaluated;
     let case = Case { object, old: old_object, around };
@@ -134,7 +137,8 @@ fn of_object(sides: [&Side; 2], evaluated: Evaluated) -> Option<OtherMessages> {
     differs.then_some(OtherMessages { environment, object: case.object, old, new })
 }
 
-/// A message without what Kyverno says around it: which kind of rule it is, and where in the object it failed.
+/// A message without what Kyverno says around it: which kind of rule it is, and where in the object
+/// it failed.
 fn authored<'t>(message: &'t str, rule: &str) -> &'t str {
     let mut text = message.trim();
     for before in ["validation failure:", "validation error:"] {

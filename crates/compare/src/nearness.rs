@@ -1,7 +1,8 @@
 //! Which units are likely to cover another one.
 //!
-//! In: a unit, and those of the other side. Out: these, the likeliest first: what reads the same and little else, and of these what tests the same.
-//! The order says nothing about answers, only how soon they are found.
+//! In: a unit, and those of the other side. Out: these, the likeliest first: what reads the same
+//! and little else, and of these what tests the same. The order says nothing about answers, only
+//! how soon they are found.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -11,7 +12,8 @@ use ephor_analysis::reads::Tree;
 use super::predicates::Predicates;
 use super::units::Unit;
 
-/// The units of the other side, the likeliest first, each with how many fields it reads of those that the unit reads.
+/// The units of the other side, the likeliest first, each with how many fields it reads of those
+/// that the unit reads.
 pub(crate) fn nearest<'u>(unit: &Unit, others: &'u [Unit]) -> Vec<(&'u Unit, usize)> {
     let overlap = |other: &Unit| shared(unit.objects(), other.objects());
     let mut near: Vec<(&Unit, usize)> = others.iter().map(|other| (other, overlap(other))).collect();

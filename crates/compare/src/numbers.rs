@@ -1,9 +1,12 @@
-//! Numbers as texts: what stands for all texts that rules take for numbers, quantities or durations.
+//! Numbers as texts: what stands for all texts that rules take for numbers, quantities or
+//! durations.
 //!
-//! In: what is tested at a field ([`Predicates`]). Out: texts. The constants cut the numbers into *slots*: below the first, at it, between it and
-//! the second, and so on; durations count in seconds, as the operators of conditions count them. Rules see of a text whether it is an
-//! integer, another number, a quantity or a duration, in which slot it is, and in which of the languages that they test; so there is a text
-//! for each combination of these. Which combinations of languages and kinds of numbers exist is known from the product of their automata (`words`);
+//! In: what is tested at a field ([`Predicates`]). Out: texts. The constants cut the numbers into
+//! *slots*: below the first, at it, between it and the second, and so on; durations count in
+//! seconds, as the operators of conditions count them. Rules see of a text whether it is an
+//! integer, another number, a quantity or a duration, in which slot it is, and in which of the
+//! languages that they test; so there is a text for each combination of these. Which combinations
+//! of languages and kinds of numbers exist is known from the product of their automata (`words`);
 //! whether one has texts of each slot is seen by trying: where none is found, not all is known.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,11 +42,13 @@ pub(crate) struct Numbers {
     pub texts: Vec<Str>,
     /// Whether they stand for all.
     pub is_all: bool,
-    /// Whether of quantities those are apart that are durations, and those without a unit: they are too many in notations that no API server shows.
+    /// Whether of quantities those are apart that are durations, and those without a unit: they are
+    /// too many in notations that no API server shows.
     pub is_apart: bool,
 }
 
-/// What a text is: an integer, a number, a quantity, a duration; a quantity without digits, which is zero.
+/// What a text is: an integer, a number, a quantity, a duration; a quantity without digits, which
+/// is zero.
 type Kind = [bool; 5];
 
 const INTEGER: &str = "^[-+]?[0-9]+$";
@@ -170,7 +175,8 @@ struct Readings {
     form: Form,
     /// Whether of quantities those are apart that are durations (`500m`), and those without a unit.
     is_apart: bool,
-    /// Whether longer durations than 64 bits have room for are left out: they are errors in one language, and texts in the other one.
+    /// Whether longer durations than 64 bits have room for are left out: they are errors in one
+    /// language, and texts in the other one.
     has_durations: bool,
 }
 
@@ -444,7 +450,8 @@ fn found(predicates: &Predicates, words: &Words, (form, _, _, kinds, languages):
     found
 }
 
-/// The languages that distinguish numbers in other ways than by their value: those of more than one text and not of all.
+/// The languages that distinguish numbers in other ways than by their value: those of more than one
+/// text and not of all.
 fn wild(predicates: &Predicates) -> Languages {
     let all = predicates.languages();
     let is_wild = |glob: &&String| glob.contains(['*', '?']) && !matches!(&***glob, "*" | "?*");

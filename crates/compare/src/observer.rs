@@ -65,7 +65,8 @@ impl Collector {
         Collector { most, seen: Mutex::default() }
     }
 
-    /// Whether the comparison found something equal without a look at objects, which are not among these therefore.
+    /// Whether the comparison found something equal without a look at objects, which are not among
+    /// these therefore.
     pub fn is_partial(&self) -> bool {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).is_partial
     }

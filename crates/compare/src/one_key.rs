@@ -1,8 +1,9 @@
 //! Labels and annotations of which a wildcard in the key of a pattern matches one at most.
 //!
-//! In: two sides. Out: the wildcards of their patterns, and whether an object has two keys that one of them matches. Kyverno looks at one of these,
-//! whichever it meets first, so a pattern has no verdict of its own on such objects (`validate.md`, section 8). Where a side is taken
-//! [with one key](super::Side::with_one_key), they are left out, and a proof is relative to that.
+//! In: two sides. Out: the wildcards of their patterns, and whether an object has two keys that one
+//! of them matches. Kyverno looks at one of these, whichever it meets first, so a pattern has no
+//! verdict of its own on such objects (`validate.md`, section 8). Where a side is taken [with one
+//! key](super::Side::with_one_key), they are left out, and a proof is relative to that.
 
 use std::collections::BTreeMap;
 

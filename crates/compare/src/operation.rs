@@ -1,7 +1,9 @@
 //! Conditions about the operation alone, which is known.
 //!
-//! In: a rule, and an environment. Out: the rule, in which a condition such as `{{ request.operation }}`, `AnyIn`, `[CREATE, UPDATE]` is one
-//! that always holds, or never: what the engine says of it. So a rule says the same of creations and updates, and these are looked at once (`signature`).
+//! In: a rule, and an environment. Out: the rule, in which a condition such as
+//! `{{ request.operation }}`, `AnyIn`, `[CREATE, UPDATE]` is one that always holds, or never: what
+//! the engine says of it. So a rule says the same of creations and updates, and these are looked at
+//! once (`signature`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -113,7 +115,8 @@ mod tests {
     use crate::compare_tests::{classic, side};
     use ephor_ir::rule::Body;
 
-    /// The conditions of a policy about ConfigMaps in requests of an operation, as constants where they are decided.
+    /// The conditions of a policy about ConfigMaps in requests of an operation, as constants where
+    /// they are decided.
     fn decided(conditions: &str, operation: &str) -> Vec<Option<bool>> {
         let side =
             side(&classic("ConfigMap", &format!("{{message: m, deny: {{conditions: {{{conditions}}}}}}}")));

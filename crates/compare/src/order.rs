@@ -2,11 +2,14 @@
 //!
 //! In: conditions. Out: the same, where those stand in one order that may stand in any.
 //!
-//! Conditions are evaluated one after the other until one decides, or fails. A condition is *free* when evaluating it neither fails nor changes what others
-//! see: its sides are constants, or expressions that give no fault (`ir::optimise::faults`, and `length` of what is surely a text, a list or an object), load
-//! nothing, sort nothing, and give no list or object, in which there might be variables to be filled in. Of free conditions that stand side by side, each
-//! holds or does not hold whatever the others say. Before them, and behind them, the evaluation comes to the same: behind `all` of them when all hold, behind
-//! `any` when none does. So all orders of these have the same verdict. One that is not free keeps its place: what stands before it decides whether its
+//! Conditions are evaluated one after the other until one decides, or fails. A condition is *free*
+//! when evaluating it neither fails nor changes what others see: its sides are constants, or
+//! expressions that give no fault (`ir::optimise::faults`, and `length` of what is surely a text, a
+//! list or an object), load nothing, sort nothing, and give no list or object, in which there might
+//! be variables to be filled in. Of free conditions that stand side by side, each holds or does not
+//! hold whatever the others say. Before them, and behind them, the evaluation comes to the same:
+//! behind `all` of them when all hold, behind `any` when none does. So all orders of these have the
+//! same verdict. One that is not free keeps its place: what stands before it decides whether its
 //! failure is seen.
 
 use ephor_analysis::tree::Tree;

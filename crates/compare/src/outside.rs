@@ -1,7 +1,8 @@
 //! What is outside of a comparison: nothing answers, but for objects that rules copy (`copied`).
 //!
-//! In: policies. Out: an engine in which each lookup fails, for every language, as one does in a cluster that cannot answer. Kyverno's
-//! command line, which has no cluster, gives some expressions an empty value instead; then languages would differ that do not.
+//! In: policies. Out: an engine in which each lookup fails, for every language, as one does in a
+//! cluster that cannot answer. Kyverno's command line, which has no cluster, gives some expressions
+//! an empty value instead; then languages would differ that do not.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};

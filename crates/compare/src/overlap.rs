@@ -1,7 +1,8 @@
 //! Policies that look at the same fields.
 //!
-//! In: policies without a partner. Out: pairs of which each is the one that looks at most of what the other looks at, and no other policy does so much:
-//! policies that were rewritten under another name.
+//! In: policies without a partner. Out: pairs of which each is the one that looks at most of what
+//! the other looks at, and no other policy does so much: policies that were rewritten under another
+//! name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +32,8 @@ pub(crate) fn overlapping(old: &[Policies], new: &[Policies]) -> Vec<(usize, usi
     old.iter().enumerate().filter_map(mutual).collect()
 }
 
-/// The position of the one that looks at most of what is looked at, at half of it at least; `None` where there is none, or several.
+/// The position of the one that looks at most of what is looked at, at half of it at least; `None`
+/// where there is none, or several.
 fn best(own: &Fields, others: &[Fields]) -> Option<usize> {
     let shares: Vec<(usize, usize)> = others.iter().map(|other| share(own, other)).collect();
     let is_more = |a: (usize, usize), b: (usize, usize)| a.0 * b.1 > b.0 * a.1;
@@ -41,7 +43,8 @@ fn best(own: &Fields, others: &[Fields]) -> Option<usize> {
     (most.0 > 0 && 2 * most.0 >= most.1 && is_only).then_some(at)
 }
 
-/// How many of the fields at which two look in objects of kinds that both know both look at, and how many one of them.
+/// How many of the fields at which two look in objects of kinds that both know both look at, and
+/// how many one of them.
 fn share(a: &Fields, b: &Fields) -> (usize, usize) {
     let kinds = a.iter().filter_map(|(kind, own)| Some((own, b.get(kind)?)));
     let counts = kinds.map(|(own, other)| (own.intersection(other).count(), own.union(other).count()));

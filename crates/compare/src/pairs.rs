@@ -1,10 +1,11 @@
 //! Which policies of two loads are compared with each other.
 //!
-//! In: two loads, and what a mapping says. Out: pairs, each with one or several policies a side. With one policy on each side these
-//! two are a pair whatever their names. Else, in this order: what the mapping names, what the annotation `ephor.dev/replaces` of new policies
-//! names, policies of one name, policies of similar names (`disallow-x`, `disallow-x-vpol`) where only one other is so similar, and policies that look at
-//! the same fields (`overlap`).
-//! A policy without a partner is a pair with one side: it was removed, or it is new.
+//! In: two loads, and what a mapping says. Out: pairs, each with one or several policies a side.
+//! With one policy on each side these two are a pair whatever their names. Else, in this order:
+//! what the mapping names, what the annotation `ephor.dev/replaces` of new policies names, policies
+//! of one name, policies of similar names (`disallow-x`, `disallow-x-vpol`) where only one other is
+//! so similar, and policies that look at the same fields (`overlap`). A policy without a partner is
+//! a pair with one side: it was removed, or it is new.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +36,8 @@ pub enum PairedBy {
     Nothing,
 }
 
-/// Policies that are compared, or one that only one of the loads has, each with the exceptions and bindings of its load.
+/// Policies that are compared, or one that only one of the loads has, each with the exceptions and
+/// bindings of its load.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// The name of the policy: of the old one, where there is one.
@@ -260,7 +262,8 @@ fn replaced(policy: &LoadedPolicy) -> Vec<String> {
     written.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_string).collect()
 }
 
-/// Pairs of names of which each begins or ends with the other, where neither has another such partner.
+/// Pairs of names of which each begins or ends with the other, where neither has another such
+/// partner.
 fn similar(old: &[String], new: &[String]) -> Vec<(String, String)> {
     let is_part = |whole: &str, part: &str| {
         let rest = whole.strip_prefix(part).map(|rest| rest.starts_with(['-', '.']));

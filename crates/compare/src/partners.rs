@@ -1,8 +1,10 @@
 //! Which units of the other side cover a unit.
 //!
-//! In: a unit, and the units of the other side. Out: whether it is covered, or why that is not known. The nearest units are tried first, each alone. On
-//! some objects they may not cover it where the sides agree: others do there. Such a unit is looked for, and the two are taken together, and so on. So few
-//! units are taken together, and there are few combinations of what they read.
+//! In: a unit, and the units of the other side. Out: whether it is covered, or why that is not
+//! known. The nearest units are tried first, each alone. On some objects they may not cover it
+//! where the sides agree: others do there. Such a unit is looked for, and the two are taken
+//! together, and so on. So few units are taken together, and there are few combinations of what
+//! they read.
 
 use super::cover::{FEWEST, MOST_WITNESSES, Run, TIME_LIMIT, Uncovered, open};
 use super::environment::Environment;
@@ -28,7 +30,8 @@ const ENOUGH: usize = 8;
 /// So many objects are looked at for a unit of a rule of which a difference is shown already.
 const FEW_OBJECTS: usize = 400;
 
-/// Near so many of the attempts of which an API server refuses all objects that are not covered others are looked for.
+/// Near so many of the attempts of which an API server refuses all objects that are not covered
+/// others are looked for.
 const MOST_REFUSED: usize = 3;
 
 /// What is known of a unit after others were looked at.
@@ -40,7 +43,8 @@ struct Attempts<'u> {
     is_real: bool,
     /// Whether no others need to be looked at.
     is_decided: bool,
-    /// Those that left the fewest objects, or came last where units are added, with some of these objects.
+    /// Those that left the fewest objects, or came last where units are added, with some of these
+    /// objects.
     best: Option<(Vec<&'u Unit>, Left)>,
     /// Those of which an API server refuses all objects that are left.
     refused: Vec<(Vec<&'u Unit>, Uncovered)>,
@@ -138,8 +142,9 @@ impl Run<'_> {
         }
     }
 
-    /// Adds units to the best so far, one by one: what one does not cover another may. Whether none covers what is left, and all of that is in
-    /// files only: then all together do not cover it either.
+    /// Adds units to the best so far, one by one: what one does not cover another may. Whether none
+    /// covers what is left, and all of that is in files only: then all together do not cover it
+    /// either.
     fn add<'u>(
         &mut self,
         environment: &Environment,
@@ -187,7 +192,8 @@ impl Run<'_> {
         best.map(|(_, one)| one)
     }
 
-    /// Where no unit is known to cover one, objects near those that an API server refuses are looked for.
+    /// Where no unit is known to cover one, objects near those that an API server refuses are
+    /// looked for.
     fn near_refused(
         &mut self,
         environment: &Environment,
@@ -213,7 +219,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether no further units need to be looked at: these cover the unit, or the sides differ where it is violated.
+    /// Whether no further units need to be looked at: these cover the unit, or the sides differ
+    /// where it is violated.
     fn is_decided(
         &mut self,
         environment: &Environment,
@@ -235,8 +242,8 @@ impl Run<'_> {
         is_real
     }
 
-    /// Whether the sides differ in clusters on one of these objects, on which a unit of the side `at` is violated. Several are looked at: the
-    /// best of them is shown.
+    /// Whether the sides differ in clusters on one of these objects, on which a unit of the side
+    /// `at` is violated. Several are looked at: the best of them is shown.
     fn witnesses(&mut self, environment: &Environment, at: usize, cases: Vec<Case>) -> bool {
         let mut real = 0;
         for case in cases.into_iter().take(MOST_WITNESSES / 2) {

@@ -1,7 +1,8 @@
 //! Whether what an expression gives are parts of the object.
 //!
-//! In: an expression. Out: whether its value, or each item of it, is a part of the object as it is: then what is written into that part
-//! is found there by all that read it. Parts that are put together, or computed, are none.
+//! In: an expression. Out: whether its value, or each item of it, is a part of the object as it is:
+//! then what is written into that part is found there by all that read it. Parts that are put
+//! together, or computed, are none.
 
 use ephor_functions::registry::Operation;
 use ephor_ir::Expr;
@@ -21,7 +22,8 @@ pub(crate) struct Around<'a> {
     pub element: bool,
 }
 
-/// Whether an expression gives parts of the object; `locals`: whether values of binders are such, the innermost last.
+/// Whether an expression gives parts of the object; `locals`: whether values of binders are such,
+/// the innermost last.
 pub(crate) fn are_parts(expr: &Expr, locals: &mut Vec<bool>, around: Around<'_>, depth: usize) -> bool {
     if depth > DEEPEST {
         return false;

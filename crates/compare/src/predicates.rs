@@ -1,9 +1,11 @@
-//! What rules test of the values that they read: the constants that texts and numbers are compared with.
+//! What rules test of the values that they read: the constants that texts and numbers are compared
+//! with.
 //!
-//! In: a lowered policy. Out: its [`Predicates`]. Each text constant counts as an equality and as a wildcard pattern, as a prefix,
-//! suffix or part where a function of the policy tests that, and as a quantity or duration where it is one: more classes than
-//! needed are harmless, a missing one is not. What the classes cannot describe makes a policy *open*: comparisons of it are tests,
-//! never proofs.
+//! In: a lowered policy. Out: its [`Predicates`]. Each text constant counts as an equality and as a
+//! wildcard pattern, as a prefix, suffix or part where a function of the policy tests that, and as
+//! a quantity or duration where it is one: more classes than needed are harmless, a missing one is
+//! not. What the classes cannot describe makes a policy *open*: comparisons of it are tests, never
+//! proofs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +22,12 @@ use ephor_value::quantity::Quantity;
 use super::described::{DESCRIBED, DESCRIBED_NODES, FOLLOWED};
 use super::guessed;
 
-/// Functions that a list of any length can make true by how often something is in it, not only by whether it is.
+/// Functions that a list of any length can make true by how often something is in it, not only by
+/// whether it is.
 const COUNTS: [&str; 3] = ["size", "length", "_+_"];
 
-/// Stands for the operators of patterns and conditions, which take texts for numbers, quantities and durations.
+/// Stands for the operators of patterns and conditions, which take texts for numbers, quantities
+/// and durations.
 pub(super) const MEASURES: &str = "condition";
 
 /// Texts whose length is compared with more than this are not described.
@@ -67,10 +71,11 @@ pub struct Predicates {
     pub guessed: BTreeSet<String>,
     /// Whether values of two fields are compared with each other.
     pub relates: bool,
-    /// Whether a value is compared as a wildcard pattern, too. Of those that are patterns only constants and `*` are tried
-    /// (`docs/diff.md`, "Method").
+    /// Whether a value is compared as a wildcard pattern, too. Of those that are patterns only
+    /// constants and `*` are tried (`docs/diff.md`, "Method").
     pub are_patterns: bool,
-    /// Whether `*` is among the constants because values may be patterns, and whether it is written somewhere.
+    /// Whether `*` is among the constants because values may be patterns, and whether it is written
+    /// somewhere.
     pub star: [bool; 2],
     /// Lists and objects that values equal, or not.
     pub wholes: Vec<Value>,
@@ -322,7 +327,8 @@ impl Predicates {
                 return;
             }
             ("Selector" | "Requirement", _) => return,
-            // What they test is known (`analysis::reads`); together they are too many for all combinations.
+            // What they test is known (`analysis::reads`); together they are too many for all
+            // combinations.
             ("PodSecurity", _) => {
                 let is_one = matches!(node.get("only"), Some(Tree::Node(only)) if matches!(only.get("field"), Some(Tree::Node(_))));
                 if !is_one {
@@ -531,7 +537,8 @@ impl Predicates {
         self.functions.insert(MEASURES.into());
         let Tree::Text(text) = tree else { return self.constant(tree) };
         let leaf = Leaf::new(Value::from(&**text));
-        // A value that is the text of the pattern itself matches, too; it is left out (`docs/diff.md`, "Method").
+        // A value that is the text of the pattern itself matches, too; it is left out
+        // (`docs/diff.md`, "Method").
         if !leaf.is_only_itself() {
             self.constants.insert(text.clone());
         }

@@ -1,14 +1,15 @@
 //! Questions about two sides as a whole, each answered by one comparison.
 //!
-//! [`equivalent`]: do the same requests violate both, with the same consequences? [`implies`]: does one deny everything that the other
-//! denies?
+//! [`equivalent`]: do the same requests violate both, with the same consequences? [`implies`]: does
+//! one deny everything that the other denies?
 
 use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use super::cover::{Options, compare_observed};
 use super::observer::Observer;
 use super::side::Side;
 
-/// Whether both sides have the same effects: violations and errors on the same requests, with the same consequences.
+/// Whether both sides have the same effects: violations and errors on the same requests, with the
+/// same consequences.
 pub fn equivalent<'s>(
     a: &'s Side,
     b: &'s Side,
@@ -18,13 +19,15 @@ pub fn equivalent<'s>(
     compare_observed(a, b, Options { one_way: false, ..options }, observer)
 }
 
-/// Whether no effect differs, proved or tested; also not of updates of objects that are violations already.
+/// Whether no effect differs, proved or tested; also not of updates of objects that are violations
+/// already.
 pub fn is_equivalent(found: &Comparison) -> bool {
     let agrees = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_) | Answer::Tested(_));
     agrees && found.existing.is_none()
 }
 
-/// Whether `b` denies every request that `a` denies; the differences are requests that it allows, or only warns of.
+/// Whether `b` denies every request that `a` denies; the differences are requests that it allows,
+/// or only warns of.
 pub fn implies<'s>(
     a: &'s Side,
     b: &'s Side,

@@ -1,8 +1,9 @@
 //! Lists of the object that an expression walks item by item.
 //!
-//! In: an expression. Out: [`Range`]: the expression is the items of these lists, one list after the other, each item as it is, left out or
-//! replaced by what is computed of it alone. So what it gives for a list is put together from what it gives for each item. Lists in
-//! the items of lists, which are taken apart, are such lists, too.
+//! In: an expression. Out: [`Range`]: the expression is the items of these lists, one list after
+//! the other, each item as it is, left out or replaced by what is computed of it alone. So what it
+//! gives for a list is put together from what it gives for each item. Lists in the items of lists,
+//! which are taken apart, are such lists, too.
 
 use ephor_analysis::reads::Step;
 use ephor_functions::registry::Operation;

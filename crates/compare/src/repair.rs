@@ -1,7 +1,8 @@
 //! Objects that an API server refuses, mended where it is plain how.
 //!
-//! In: an object. Out: one that is admitted and differs from it in what the server requires: fields that must be set, texts and
-//! numbers that repeat those of an earlier item, labels by which a controller finds its pods, and what goes with a field elsewhere.
+//! In: an object. Out: one that is admitted and differs from it in what the server requires: fields
+//! that must be set, texts and numbers that repeat those of an earlier item, labels by which a
+//! controller finds its pods, and what goes with a field elsewhere.
 
 mod elsewhere;
 
@@ -18,7 +19,8 @@ use super::variation::with;
 /// So many faults are mended at most.
 const MOST: usize = 12;
 
-/// The object with what an API server requires when it is created, or updated; `None` when that is not enough, or nothing is known of its kind.
+/// The object with what an API server requires when it is created, or updated; `None` when that is
+/// not enough, or nothing is known of its kind.
 pub(crate) fn mended(object: &Value, is_new: bool) -> Option<Value> {
     let kind = kind_of(object)?;
     let admitted = if is_new { admitted } else { admitted_in_update };
@@ -60,7 +62,8 @@ pub(crate) fn mended(object: &Value, is_new: bool) -> Option<Value> {
     None
 }
 
-/// A map, such as annotations, whose names begin with a letter, when some begin with what no name may begin with.
+/// A map, such as annotations, whose names begin with a letter, when some begin with what no name
+/// may begin with.
 fn renamed(object: &Value, path: &[PathPart]) -> Option<Value> {
     let (found, steps) = follow(object, path);
     let map = found.as_map().filter(|_| steps == path.len())?;
@@ -71,7 +74,8 @@ fn renamed(object: &Value, path: &[PathPart]) -> Option<Value> {
     with(object, path, Some(Value::Map(entries.collect())))
 }
 
-/// A controller whose selector selects the pods of its template, when it was refused for one of these; `None` when nothing is missing.
+/// A controller whose selector selects the pods of its template, when it was refused for one of
+/// these; `None` when nothing is missing.
 fn selecting(kind: &[Str; 3], object: &Value, path: &str) -> Option<Value> {
     const LABELS: [&str; 4] = ["spec", "template", "metadata", "labels"];
     let types = Types::built_in();
@@ -99,7 +103,8 @@ fn selecting(kind: &[Str; 3], object: &Value, path: &str) -> Option<Value> {
     }
 }
 
-/// The type that has the field at the end of a path, or a list in it, and the type of what is there.
+/// The type that has the field at the end of a path, or a list in it, and the type of what is
+/// there.
 fn type_at<'t>(types: &'t Types, kind: &[Str; 3], path: &[PathPart]) -> Option<(&'t TypeDef, &'t Type)> {
     let mut def: &TypeDef = types.of_object(kind)?;
     let mut ty: Option<&Type> = None;
@@ -169,7 +174,8 @@ fn letter(at: usize) -> &'static str {
     ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"].get(at).copied().unwrap_or("m")
 }
 
-/// Another text or number where one repeats; of an item, its name or mount path; of a list, the names of its items.
+/// Another text or number where one repeats; of an item, its name or mount path; of a list, the
+/// names of its items.
 fn another(kind: &[Str; 3], object: &Value, mut path: Path, at: usize) -> Option<(Path, Value)> {
     let (mut found, _) = follow(object, &path);
     if let Value::List(items) = found {
@@ -205,7 +211,8 @@ fn another(kind: &[Str; 3], object: &Value, mut path: Path, at: usize) -> Option
     Some((path, value))
 }
 
-/// Items that differ by some of their fields: where two do not, one has another of the texts that a field may be; `None` where that is not enough.
+/// Items that differ by some of their fields: where two do not, one has another of the texts that a
+/// field may be; `None` where that is not enough.
 fn distinguished(items: &[Value], keys: &[&str], def: &TypeDef) -> Option<Vec<Value>> {
     let (choice, texts) =
         keys.iter().map(|key| (*key, listed(&def.name, key))).find(|(_, texts)| texts.len() > 1)?;

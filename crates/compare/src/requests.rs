@@ -1,7 +1,8 @@
 //! Requests for data from outside, in words that are the same in every language.
 //!
-//! In: a context entry, or a call of an expression. Out: a [`Request`]: which objects of a cluster, or which image, and the values of the
-//! request that it names. Two requests with equal words get the same answer in one cluster. What cannot be written in these words is none.
+//! In: a context entry, or a call of an expression. Out: a [`Request`]: which objects of a cluster,
+//! or which image, and the values of the request that it names. Two requests with equal words get
+//! the same answer in one cluster. What cannot be written in these words is none.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,7 +85,8 @@ impl Request {
         format!("{lookup}|{group}|{version}|{kind}|{resource}|{}|{}", words.join("|"), labels.join(","))
     }
 
-    /// The way to the object of a loop that its words name a field of; `None` also where they name several.
+    /// The way to the object of a loop that its words name a field of; `None` also where they name
+    /// several.
     pub fn item(&self) -> Option<(&Expr, &[Str])> {
         self.words.iter().find_map(|word| match word {
             Word::OfItem(base, keys, _) => Some((&**base, &**keys)),

@@ -1,8 +1,9 @@
 //! Sides that change or generate objects: their results are compared.
 //!
-//! In: an environment. Sides with the same rules in the same order are equal. Where rules write constants, the objects that stand for all are
-//! evaluated (`changes`). Others are evaluated as a whole on objects of the classes that they read and write; agreement on all of
-//! these is no proof, for a rule may copy what nothing tests.
+//! In: an environment. Sides with the same rules in the same order are equal. Where rules write
+//! constants, the objects that stand for all are evaluated (`changes`). Others are evaluated as a
+//! whole on objects of the classes that they read and write; agreement on all of these is no proof,
+//! for a rule may copy what nothing tests.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -58,7 +59,8 @@ impl Run<'_> {
         }
     }
 
-    /// Compares what both sides make of some objects of the classes that units read, and that rules write.
+    /// Compares what both sides make of some objects of the classes that units read, and that rules
+    /// write.
     fn sampled<'u>(&mut self, environment: &Environment, units: impl Iterator<Item = &'u Unit>) {
         let (mut reads, mut tested) = (Reads::default(), Predicates::default());
         for unit in units {

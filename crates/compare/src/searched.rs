@@ -1,9 +1,11 @@
 //! Lists of texts in which operators look for another text.
 //!
-//! In: a rule. Out: the names of its entries that are such lists: a label, an annotation or the name of each item of a list. What
-//! `AnyIn` and its like say of a text and such a list is that an item has this text, or that none has. One item is enough for that, the
-//! one that the operator needs (`items`): the projection that makes the list of the items needs no other. Where anything else reads the
-//! entry, or the key may be a list itself, of which each item may need one of its own, this is not so.
+//! In: a rule. Out: the names of its entries that are such lists: a label, an annotation or the
+//! name of each item of a list. What `AnyIn` and its like say of a text and such a list is that an
+//! item has this text, or that none has. One item is enough for that, the one that the operator
+//! needs (`items`): the projection that makes the list of the items needs no other. Where anything
+//! else reads the entry, or the key may be a list itself, of which each item may need one of its
+//! own, this is not so.
 
 use std::sync::Arc;
 
@@ -14,8 +16,8 @@ use ephor_ir::rule::{Binding, BindingSource, Body, QuerySource};
 use ephor_ir::{Condition, Expr, Rule, Template};
 use ephor_value::Str;
 
-/// The entries of a rule that are texts of the items of a list, and each of which only operators read that look for another text in it:
-/// what they say needs one item.
+/// The entries of a rule that are texts of the items of a list, and each of which only operators
+/// read that look for another text in it: what they say needs one item.
 pub(crate) fn searched(rule: &Rule) -> Vec<Str> {
     let Body::Validate { check: Check::Deny(conditions), .. } = &rule.body else { return Vec::new() };
     let is_searched = |binding: &&Arc<Binding>| {

@@ -1,7 +1,7 @@
 //! How admission webhooks of a cluster see objects.
 //!
-//! In: the objects of a case. Out: the objects as an API server shows them to webhooks, or why it refuses them
-//! (`kubernetes::admitted`).
+//! In: the objects of a case. Out: the objects as an API server shows them to webhooks, or why it
+//! refuses them (`kubernetes::admitted`).
 
 use std::sync::Arc;
 
@@ -30,7 +30,8 @@ pub(crate) enum Seen {
     As(Case),
     /// An API server refuses them, and all that lack this field.
     Without(String),
-    /// An API server refuses them, and all that have a text with wildcards there, or one that is no quantity.
+    /// An API server refuses them, and all that have a text with wildcards there, or one that is no
+    /// quantity.
     NoText,
     /// An API server refuses them, for this where that is known.
     Refused(Option<Refusal>),
@@ -38,7 +39,8 @@ pub(crate) enum Seen {
     Unknown,
 }
 
-/// The case in which a pod has no ephemeral containers yet, in an environment in which these are added: nothing else changes.
+/// The case in which a pod has no ephemeral containers yet, in an environment in which these are
+/// added: nothing else changes.
 pub(crate) fn before_ephemeral(environment: &Environment, case: &Case) -> Option<Case> {
     if &*environment.subresource != "ephemeralcontainers" {
         return None;
@@ -159,8 +161,9 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
     }
 }
 
-/// Whether an API server refuses all objects of the classes of one, of which this is seen: that lack a field, or have one, of which rules distinguish
-/// the absence, or that have a text with wildcards.
+/// Whether an API server refuses all objects of the classes of one, of which this is seen: that
+/// lack a field, or have one, of which rules distinguish the absence, or that have a text with
+/// wildcards.
 pub(crate) fn is_refused_with_its_classes(
     environment: &Environment,
     seen: &Seen,
@@ -179,7 +182,8 @@ pub(crate) fn is_refused_with_its_classes(
     }
 }
 
-/// Whether an API server may admit an object of whose kind nothing is known: where it is, is the name of a namespace, and it has one itself.
+/// Whether an API server may admit an object of whose kind nothing is known: where it is, is the
+/// name of a namespace, and it has one itself.
 fn of_unknown(object: &Value) -> Seen {
     let namespace = object.text_at(&["metadata", "namespace"]);
     let is_inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -193,8 +197,8 @@ fn of_unknown(object: &Value) -> Seen {
     }
 }
 
-/// The case as webhooks would see it if an API server did not refuse the values in it: every object of the same classes that it
-/// admits has the same fields.
+/// The case as webhooks would see it if an API server did not refuse the values in it: every object
+/// of the same classes that it admits has the same fields.
 pub(crate) fn as_if_admitted(environment: &Environment, case: &Case) -> Option<Case> {
     let completed = |object: &Value, is_old: bool| {
         let (own, written) = without_written(environment, object, is_old);
@@ -212,8 +216,8 @@ pub(crate) fn as_if_admitted(environment: &Environment, case: &Case) -> Option<C
 /// What API servers and controllers write into an object: its status, and fields of its metadata.
 type Written = (Option<Value>, Vec<(Str, Value)>);
 
-/// An object without what API servers and controllers write, and this. New objects have none of it that counts: an API server
-/// writes it afresh.
+/// An object without what API servers and controllers write, and this. New objects have none of it
+/// that counts: an API server writes it afresh.
 fn without_written(environment: &Environment, object: &Value, is_old: bool) -> (Value, Written) {
     let Some(map) = object.as_map().filter(|_| is_old || !environment.is_creation()) else {
         return (object.clone(), Written::default());
@@ -246,7 +250,8 @@ fn with_written(shown: Value, (status, fields): Written) -> Value {
     }
 }
 
-/// Whether a rule looks at what API servers and controllers write: it is not the same in new objects and in others.
+/// Whether a rule looks at what API servers and controllers write: it is not the same in new
+/// objects and in others.
 pub(crate) fn is_written(environment: &Environment, reads: &Reads) -> bool {
     let is_pod = &*environment.object[2] == "Pod";
     [&reads.object, &reads.shown].into_iter().any(|tree| {
@@ -267,10 +272,12 @@ pub(crate) fn is_written_at(field: &[Step]) -> bool {
     is_key(0, &["status", "metadata"]) || (is_key(0, &["spec"]) && is_key(1, &["ephemeralContainers"]))
 }
 
-/// What an API server says of an object: how it shows it, or why it refuses it; `None`: nothing is known of its kind.
+/// What an API server says of an object: how it shows it, or why it refuses it; `None`: nothing is
+/// known of its kind.
 type Answered = Option<Result<Value, Refusal>>;
 
-/// Whether an API server refuses an object for a text with wildcards, and each with another such text there.
+/// Whether an API server refuses an object for a text with wildcards, and each with another such
+/// text there.
 pub(crate) fn refuses_wildcards(
     kind: &[Str; 3],
     object: &Value,
@@ -309,8 +316,8 @@ pub(crate) fn is_read(reads: &Reads, field: &str) -> bool {
     [&reads.object, &reads.shown, &reads.old].into_iter().any(|tree| of(tree, &path))
 }
 
-/// The description of the object that has the field at a place, this field and its name; an error where the place is not described, with whether that is
-/// because no object has it.
+/// The description of the object that has the field at a place, this field and its name; an error
+/// where the place is not described, with whether that is because no object has it.
 fn field_at<'t>(
     kind: &[Str; 3],
     place: &'t [Step],
@@ -340,7 +347,8 @@ fn field_at<'t>(
     }
 }
 
-/// Whether an API server admits no text at a place that has other characters than names have: no wildcards, quotes or braces.
+/// Whether an API server admits no text at a place that has other characters than names have: no
+/// wildcards, quotes or braces.
 pub(crate) fn has_names_alone(kind: &[Str; 3], place: &[Step]) -> bool {
     // Of the names of objects those of roles and their bindings may have braces.
     if let [Step::Key(metadata), Step::Key(key)] = place

@@ -1,11 +1,13 @@
 //! Answers from outside that both sides share, whatever language they are read in.
 //!
-//! In: two sides. Out: the same sides with each request for objects of a cluster or for an image (`requests`) replaced by a field of the
-//! object that has the answer, or of the item that the request names a field of. Fields of equal requests are the same on both sides. An answer that is not there
-//! is a request that fails; one that is null is an object that does not exist. What else comes from outside stays as it is.
+//! In: two sides. Out: the same sides with each request for objects of a cluster or for an image
+//! (`requests`) replaced by a field of the object that has the answer, or of the item that the
+//! request names a field of. Fields of equal requests are the same on both sides. An answer that is
+//! not there is a request that fails; one that is null is an object that does not exist. What else
+//! comes from outside stays as it is.
 //!
-//! An answer is right for requests that name something: where a name is empty the languages request different things, so each has
-//! an answer of its own, or fails as its function does.
+//! An answer is right for requests that name something: where a name is empty the languages request
+//! different things, so each has an answer of its own, or fails as its function does.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -47,7 +49,8 @@ const NAMED: &str = "objects with names of their own, not with `generateName`";
 /// More variables in one query are given up.
 const MOST_HOLES: usize = 16;
 
-/// Both sides with the answers that they share, and what is taken for granted of these; `None`: there are none.
+/// Both sides with the answers that they share, and what is taken for granted of these; `None`:
+/// there are none.
 pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<String>)> {
     let (environments, _) = environments(sides);
     let objects = Objects::of(&environments);
@@ -138,7 +141,8 @@ struct Writer<'o> {
     deletes: bool,
     /// The objects of requests.
     objects: &'o Objects,
-    /// Of which kind the values of binders of CEL are that are items of lists from outside, the innermost last.
+    /// Of which kind the values of binders of CEL are that are items of lists from outside, the
+    /// innermost last.
     items: Vec<Option<[Str; 3]>>,
     /// The entries that are what registries say of images.
     images: Vec<Str>,
@@ -199,8 +203,8 @@ impl Writer<'_> {
         Some(BindingSource::Given { answer, query, shown, default })
     }
 
-    /// A query about a list of objects in which nothing is left of the fields of the object that it names: they are a part of what
-    /// is computed. With the fields without which it fails.
+    /// A query about a list of objects in which nothing is left of the fields of the object that it
+    /// names: they are a part of what is computed. With the fields without which it fails.
     fn without_holes(
         &self,
         request: &Request,
@@ -290,7 +294,8 @@ impl Writer<'_> {
         Source { program, sharing: Default::default(), ..source.clone() }
     }
 
-    /// An expression of CEL with answers; `locals`: whether values of binders are parts of the object.
+    /// An expression of CEL with answers; `locals`: whether values of binders are parts of the
+    /// object.
     fn cel(&mut self, expr: Expr, locals: &mut Vec<bool>, variables: &[Variable]) -> Expr {
         let program = |n: u32| variables.get(n as usize).and_then(|variable| variable.program.as_ref().ok());
         if let Some(request) = of_call(&expr, &program)
@@ -418,7 +423,8 @@ fn in_entry(request: &Request, object: &str) -> Option<Expr> {
     Some(answer)
 }
 
-/// What context entries show of an image, with where it is in the answer, which is as expressions see it. What these see in another way is apart.
+/// What context entries show of an image, with where it is in the answer, which is as expressions
+/// see it. What these see in another way is apart.
 const IMAGE: [(&str, &str); 8] = [
     ("image", "image"),
     ("registry", "registry"),
@@ -487,7 +493,8 @@ fn compared(value: Expr, with: Value) -> Expr {
     Expr::Compare { op: Cmp::Eq, sides: Box::new([value, Expr::Const(with)]) }
 }
 
-/// An expression for a value that is a text, another one for an empty text, and one for what is no text.
+/// An expression for a value that is a text, another one for an empty text, and one for what is no
+/// text.
 fn guarded(value: Expr, body: Expr, when_empty: Expr, when_other: Expr) -> Option<Expr> {
     let empty = || Value::from("");
     // Of what is no text it gives an error.
@@ -526,7 +533,8 @@ fn fields_in(path: &Template) -> Option<Vec<Vec<Str>>> {
     find_all_variables(source).into_iter().map(|at| field(source.get(at)?)).collect()
 }
 
-/// A query whose text may hold variables: it, and what shows it to analyses. A variable must be all of a literal.
+/// A query whose text may hold variables: it, and what shows it to analyses. A variable must be all
+/// of a literal.
 fn of_path(path: &Template) -> Option<(Option<QuerySource>, Option<Query>)> {
     let none: Arc<[Str]> = Arc::from([]);
     if let Template::Const(Value::Str(text)) = path {

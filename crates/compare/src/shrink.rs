@@ -7,7 +7,8 @@ use super::inputs::INPUTS;
 /// No more attempts than these.
 const ATTEMPTS: usize = 400;
 
-/// The smallest object that is found by leaving parts out one by one, as long as `shows` holds of it.
+/// The smallest object that is found by leaving parts out one by one, as long as `shows` holds of
+/// it.
 pub fn shrink(object: &Value, shows: &mut dyn FnMut(&Value) -> bool) -> Value {
     let mut best = object.clone();
     let mut attempts = 0;
@@ -29,7 +30,8 @@ pub fn shrink(object: &Value, shows: &mut dyn FnMut(&Value) -> bool) -> Value {
     }
 }
 
-/// The object with short names in place of some texts, wherever they stand, as long as `shows` holds of it.
+/// The object with short names in place of some texts, wherever they stand, as long as `shows`
+/// holds of it.
 pub fn renamed(
     object: &Value,
     is_long: &dyn Fn(&str) -> bool,

@@ -119,16 +119,18 @@ pub struct Side {
     pub(crate) engine: Engine,
     /// Whether values that conditions take for patterns are taken to have no wildcards.
     pub(crate) knows_no_patterns: bool,
-    /// Whether objects are left out that have two labels or annotations of which a pattern looks at one.
+    /// Whether objects are left out that have two labels or annotations of which a pattern looks at
+    /// one.
     pub(crate) has_one_key: bool,
 }
 
 impl Side {
-    /// The policies of a load. Admission policies of Kubernetes have the bindings that come with them; without any, all they
-    /// select is checked.
+    /// The policies of a load. Admission policies of Kubernetes have the bindings that come with
+    /// them; without any, all they select is checked.
     ///
     /// # Errors
-    /// There is no policy, or one that cannot be used: what would be left out must not count as equal.
+    /// There is no policy, or one that cannot be used: what would be left out must not count as
+    /// equal.
     pub fn new(mut loaded: Policies, place: &str) -> Result<Side, SideError> {
         if let Some(problem) = loaded.problems.iter().find(|problem| !problem.foreign) {
             return Err(SideError::Unusable(problem.to_string()));
@@ -154,25 +156,29 @@ impl Side {
         self.with_rules(&Arc::clone)
     }
 
-    /// The same where values of objects that conditions take for patterns have no wildcards: a proof is relative to that.
+    /// The same where values of objects that conditions take for patterns have no wildcards: a
+    /// proof is relative to that.
     #[must_use]
     pub fn without_patterns(self) -> Side {
         Side { knows_no_patterns: true, ..self }
     }
 
-    /// The same where of several labels or annotations that a wildcard in the key of a pattern matches there is one at most: a proof is relative to
-    /// that. Of more of them Kyverno looks at one, whichever it meets first.
+    /// The same where of several labels or annotations that a wildcard in the key of a pattern
+    /// matches there is one at most: a proof is relative to that. Of more of them Kyverno looks at
+    /// one, whichever it meets first.
     #[must_use]
     pub fn with_one_key(self) -> Side {
         Side { has_one_key: true, ..self }
     }
 
-    /// Whether a pattern looks at one of several labels or annotations that a wildcard in its key matches.
+    /// Whether a pattern looks at one of several labels or annotations that a wildcard in its key
+    /// matches.
     pub fn looks_at_one_key(&self) -> bool {
         !OneKey::of([self, self]).is_empty()
     }
 
-    /// Whether the items of a list may have another order behind one side than behind the other, which is no difference of its own.
+    /// Whether the items of a list may have another order behind one side than behind the other,
+    /// which is no difference of its own.
     pub fn may_order_otherwise(&self, other: &Side) -> bool {
         may_differ([self, other])
     }
@@ -187,12 +193,14 @@ impl Side {
         judge(&self.engine, request)
     }
 
-    /// What the policies say of an object when the usual user creates, updates or deletes it; `None` when it has no kind.
+    /// What the policies say of an object when the usual user creates, updates or deletes it;
+    /// `None` when it has no kind.
     pub fn judge_object(&self, object: &Value, operation: &'static str) -> Option<Judgement> {
         self.judge_sent((object, None), operation, &Arc::default())
     }
 
-    /// The same of a request with what surrounds it, and with the former object of an update where that is another one.
+    /// The same of a request with what surrounds it, and with the former object of an update where
+    /// that is another one.
     pub fn judge_sent(
         &self,
         (object, old): (&Value, Option<&Value>),
@@ -247,7 +255,8 @@ impl Side {
         rules.all(|rule| matches!(rule.body, Body::Generate(_)))
     }
 
-    /// Whether it has an admission policy of Kubernetes without a binding, which says what follows from violations.
+    /// Whether it has an admission policy of Kubernetes without a binding, which says what follows
+    /// from violations.
     pub(crate) fn is_unbound(&self) -> bool {
         let mut rules = self.policies().iter().flat_map(|policy| policy.all_rules());
         rules.any(|rule| rule.bound.as_ref().is_some_and(|bound| bound.bindings.is_empty()))
@@ -265,8 +274,9 @@ impl Side {
     }
 }
 
-/// A policy as a cluster evaluates it. Those of the API server have their own constraints: those of the command line accept every
-/// operation. Rules that change the object of the request get creations and updates, unless a filter names other operations.
+/// A policy as a cluster evaluates it. Those of the API server have their own constraints: those of
+/// the command line accept every operation. Rules that change the object of the request get
+/// creations and updates, unless a filter names other operations.
 fn in_cluster(policy: Arc<Policy>) -> Arc<Policy> {
     let of = |rule: &Arc<Rule>| {
         let own = rule.bound.as_ref().and_then(|bound| bound.constraints.clone());
@@ -343,7 +353,8 @@ fn effect(policy: &Policy, result: &RuleOutcome, target: &Target) -> Effect {
         return Effect::Allowed;
     }
     match result.kind {
-        // No failure action says what follows, and Kyverno warns of rules of ClusterPolicies that fail.
+        // No failure action says what follows, and Kyverno warns of rules of ClusterPolicies that
+        // fail.
         RuleKind::Mutation if policy.failure_policy.is_fail() => return Effect::Denied,
         RuleKind::Mutation if policy.actions.is_per_rule() => return Effect::Warned,
         RuleKind::Mutation => return Effect::Allowed,

@@ -1,6 +1,7 @@
 //! Items of lists next to each other: what a rule does to one of them may depend on another one.
 //!
-//! In: sampled objects, whose lists have an item or none. Out: objects with two items, the smallest one before and behind each other one.
+//! In: sampled objects, whose lists have an item or none. Out: objects with two items, the smallest
+//! one before and behind each other one.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Environments that all rules treat alike.
 //!
-//! In: an environment and the units of both sides in it. Out: a text; environments with the same one have the same answer, so only the
-//! first of them is looked at: the seven controllers of autogen, creations and updates.
+//! In: an environment and the units of both sides in it. Out: a text; environments with the same
+//! one have the same answer, so only the first of them is looked at: the seven controllers of
+//! autogen, creations and updates.
 
 use std::fmt::Write;
 
@@ -16,7 +17,8 @@ use super::environment::Environment;
 use super::seen::is_written;
 use super::units::Unit;
 
-/// What decides in an environment; `None` when a rule looks at the kind, or what it looks at is not known.
+/// What decides in an environment; `None` when a rule looks at the kind, or what it looks at is not
+/// known.
 pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Option<String> {
     let mut text = String::new();
     let mut reads = Reads::default();
@@ -58,7 +60,8 @@ const DEEPEST: usize = 32;
 /// Fields of controllers that lead to the pods that they make: everything else is their own.
 const TO_PODS: [&str; 6] = ["apiVersion", "kind", "metadata", "spec", "template", "jobTemplate"];
 
-/// What an API server shows of the smallest object where it is read: it writes more into objects of some kinds than of others.
+/// What an API server shows of the smallest object where it is read: it writes more into objects of
+/// some kinds than of others.
 fn written(shown: &Value, tree: &Tree, depth: usize, out: &mut String) {
     if *tree == Tree::default() && shown.as_str().is_none() {
         // Whether it is there, and empty.

@@ -1,8 +1,9 @@
 //! What is tested at each field.
 //!
-//! In: the tests of a unit (`analysis::reads::tests`) and what it tests anywhere ([`Predicates`]). Out: [`Tested`]: for a field,
-//! the predicates of those tests that reach it. A test reaches its place and what is below; a constant whose way is not
-//! known reaches every field. Fields that are compared with each other have the same values.
+//! In: the tests of a unit (`analysis::reads::tests`) and what it tests anywhere ([`Predicates`]).
+//! Out: [`Tested`]: for a field, the predicates of those tests that reach it. A test reaches its
+//! place and what is below; a constant whose way is not known reaches every field. Fields that are
+//! compared with each other have the same values.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -38,8 +39,8 @@ pub struct Tested {
     known: RefCell<HashMap<Reached, Rc<Predicates>>>,
 }
 
-/// The tests that reach a field: their numbers, and whether the field is below their place; whether it is compared with others,
-/// and whether texts are patterns.
+/// The tests that reach a field: their numbers, and whether the field is below their place; whether
+/// it is compared with others, and whether texts are patterns.
 type Reached = (Vec<(usize, bool)>, [bool; 2]);
 
 /// The types that are looked for in fields.
@@ -91,7 +92,8 @@ impl Tested {
         Tested { places: vec![(Place::new(), both)], ..Tested::default() }
     }
 
-    /// Gives units what all of them look for: what one of them takes for an object may be one for all.
+    /// Gives units what all of them look for: what one of them takes for an object may be one for
+    /// all.
     pub fn share<'t>(all: impl Iterator<Item = &'t mut Tested>) {
         let all: Vec<&mut Tested> = all.collect();
         let mut found = Looked::new();
@@ -111,7 +113,8 @@ impl Tested {
         self.looked_for.as_ref()?;
         let all = self.looked_at(field);
         let found = all.without_constants();
-        // Fields that are compared with each other are what the other one is. Of a list it is the items.
+        // Fields that are compared with each other are what the other one is. Of a list it is the
+        // items.
         let is_list = LookedFor { members: false, empty: false, ..found } == LookedFor::LIST;
         let is_known = !found.any && (is_list || !self.is_related(field)) && found != LookedFor::NONE;
         is_known.then_some(all)
@@ -133,7 +136,8 @@ impl Tested {
         found
     }
 
-    /// Whether texts, numbers and booleans are among the constants that units compare a field of unknown type with; `None`: there are none.
+    /// Whether texts, numbers and booleans are among the constants that units compare a field of
+    /// unknown type with; `None`: there are none.
     pub fn constants_of(&self, field: &[Step]) -> Option<[bool; 3]> {
         let found = self.looked_at(field).constants;
         (found != [false; 3] && !self.is_related(field)).then_some(found)
@@ -203,7 +207,8 @@ impl Tested {
         let mut reached: Vec<(usize, bool)> = Vec::new();
         for (number, (place, _)) in self.places.iter().enumerate() {
             for field in &fields {
-                // What is tested below a field that is compared as a whole counts for the other side, too.
+                // What is tested below a field that is compared as a whole counts for the other
+                // side, too.
                 if reaches(place, field) || (relates && reaches(field, place)) {
                     let one = (number, place.len() < field.len());
                     if !reached.contains(&one) {

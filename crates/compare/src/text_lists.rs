@@ -1,8 +1,10 @@
 //! Texts from outside that are lists: `'["a", "b"]'` in a ConfigMap.
 //!
-//! In: rules that look for a value of the object in such a text. Out: the same, with fields in place of what is computed: whether the text
-//! is a list, and whether the value is one of its items (`computed`). Operators of conditions read a text as a list where it is one; an expression
-//! tests whether it starts with `[`, and has `json.unmarshal` read it. That these are the same is taken for granted ([`LISTS`]).
+//! In: rules that look for a value of the object in such a text. Out: the same, with fields in
+//! place of what is computed: whether the text is a list, and whether the value is one of its items
+//! (`computed`). Operators of conditions read a text as a list where it is one; an expression tests
+//! whether it starts with `[`, and has `json.unmarshal` read it. That these are the same is taken
+//! for granted ([`LISTS`]).
 
 use std::sync::Arc;
 
@@ -91,7 +93,8 @@ fn field(object: &[&str], name: Str) -> Expr {
     Expr::Path { base: Box::new(Expr::Root), keys: keys.collect(), scalar: Missing::Fault }
 }
 
-/// A text of the object that is empty where it is not there: languages take other values for different ones.
+/// A text of the object that is empty where it is not there: languages take other values for
+/// different ones.
 fn text_of(value: &Expr, object: &[&str], environments: &[Environment]) -> Option<Vec<Str>> {
     let (keys, default) = value_of(value, object)?;
     let types: &Types = Types::built_in();
@@ -288,7 +291,8 @@ fn in_condition(
     Some(Condition { value: Template::Whole(Box::new(hole)), prepared: None, ..one.clone() })
 }
 
-/// The text from outside that a query gives, or another text where there is none; and how it is read.
+/// The text from outside that a query gives, or another text where there is none; and how it is
+/// read.
 fn text_in(query: &Expr, bindings: &[Arc<Binding>]) -> Option<(Text, Expr)> {
     match query {
         Expr::Rescue { expr, .. } => text_in(expr, bindings),

@@ -1,7 +1,8 @@
 //! Languages of the texts that a step makes of others.
 //!
-//! In: an automaton, and a step. Out: the automaton of the texts of which the step makes one that it accepts. The step reads a text from left to
-//! right, and the automaton reads what it makes; a state is one of both.
+//! In: an automaton, and a step. Out: the automaton of the texts of which the step makes one that
+//! it accepts. The step reads a text from left to right, and the automaton reads what it makes; a
+//! state is one of both.
 
 use ephor_analysis::reads::texts::TextStep;
 use ephor_functions::{lower, upper};
@@ -33,7 +34,8 @@ struct Place {
 }
 
 impl Through {
-    /// For a step, the automaton of what it makes, how many characters there are, and those that the step makes of them, in order.
+    /// For a step, the automaton of what it makes, how many characters there are, and those that
+    /// the step makes of them, in order.
     pub fn new(step: TextStep, inner: Box<dyn Automaton>, alphabet: usize, outputs: &[char]) -> Through {
         Through { step, inner, outputs: outputs.to_vec(), states: States::new(alphabet) }
     }
@@ -47,7 +49,8 @@ impl Through {
         text.chars().fold(state, |state, read| self.feed(state, read))
     }
 
-    /// Reads a character where a constant is looked for; what it makes of each character that is none of it, and of the constant.
+    /// Reads a character where a constant is looked for; what it makes of each character that is
+    /// none of it, and of the constant.
     fn look(
         &mut self,
         place: &mut Place,
@@ -185,7 +188,8 @@ mod tests {
     use ephor_value::Str;
     use ephor_value::wildcard::matches;
 
-    /// Whether the automata agree with the functions on all short texts, and the texts of the classes have all of their truths.
+    /// Whether the automata agree with the functions on all short texts, and the texts of the
+    /// classes have all of their truths.
     #[track_caller]
     fn agrees(way: &[TextStep], globs: &[&str], characters: &str) {
         let inner =

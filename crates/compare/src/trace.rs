@@ -1,7 +1,7 @@
 //! What decided on an object, on each side.
 //!
-//! In: a side and a difference. Out: the rules that have a result on the object, with the field of the object and the part of the
-//! policy's document that decided.
+//! In: a side and a difference. Out: the rules that have a result on the object, with the field of
+//! the object and the part of the policy's document that decided.
 
 use std::sync::Arc;
 
@@ -30,7 +30,8 @@ pub struct Trace {
     pub message: Str,
     /// The field of the object, where one decided against it.
     pub field: Option<Path>,
-    /// The path in the policy's document of what decided; of the rule where nothing decided against the object.
+    /// The path in the policy's document of what decided; of the rule where nothing decided against
+    /// the object.
     pub decision: Path,
 }
 

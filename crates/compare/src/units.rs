@@ -1,16 +1,19 @@
 //! Units: rules that check one thing.
 //!
-//! In: a side and an environment. Out: for each rule that objects of the kind have, the parts of its check as rules of their own,
-//! with the same filters, conditions and data. The gravest verdict of the units is that of the policies:
+//! In: a side and an environment. Out: for each rule that objects of the kind have, the parts of
+//! its check as rules of their own, with the same filters, conditions and data. The gravest verdict
+//! of the units is that of the policies:
 //!
 //! - of `deny` with several conditions of which one suffices, each is a unit;
-//! - of a pattern without conditional anchors, each leaf is one: an object matches a pattern when it matches all of its leaves;
-//! - each validation is one, and each side of `&&` in it, also inside of `all`: both ignore an error when another side is false;
-//!   what must hold of all items of several lists, one after the other, must hold of those of each;
+//! - of a pattern without conditional anchors, each leaf is one: an object matches a pattern when
+//!   it matches all of its leaves;
+//! - each validation is one, and each side of `&&` in it, also inside of `all`: both ignore an
+//!   error when another side is false; what must hold of all items of several lists, one after the
+//!   other, must hold of those of each;
 //! - each list that a loop of `foreach` walks is one, and each field of each Pod Security control.
 //!
-//! `cover` evaluates the policies as they are on the objects that it tries, so a mistake here shows as a difference, never as a proof
-//! of something else.
+//! `cover` evaluates the policies as they are on the objects that it tries, so a mistake here shows
+//! as a difference, never as a proof of something else.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -112,7 +115,8 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
     let mut operation = OfOperation::new(environment);
     for policy in set.policies() {
         let rules = policy.rules_for(&environment.resource.kind);
-        // Updates of objects that are violations already are a class of their own (`Comparison::existing`).
+        // Updates of objects that are violations already are a class of their own
+        // (`Comparison::existing`).
         let rules: Vec<Arc<Rule>> = rules
             .iter()
             .filter(|rule| !environment.is_foreign(rule) && selects(&rule.when, environment.operation))
@@ -233,7 +237,8 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
 /// What is taken for granted of texts that `Equals` compares: it takes `1h` for `60m`.
 const NO_NUMBERS: &str = "no quantities or durations in texts that are compared with each other";
 
-/// Whether an operator says which of two values is more that may both be texts, or of which one is one.
+/// Whether an operator says which of two values is more that may both be texts, or of which one is
+/// one.
 fn has_ordered_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
     let are_texts = |places: &[Vec<Step>; 2]| {
         places.iter().all(|place| may_be_text(kind, place)) || places.iter().any(|place| is_text(kind, place))
@@ -264,7 +269,8 @@ fn taken(tests: &Tests, kind: &[Str; 3]) -> impl Iterator<Item = String> {
     quoted.chain(tests.keys.iter().map(of_key))
 }
 
-/// What is taken for granted of texts that documents are filled in with: they hold no variables, and are no anchors.
+/// What is taken for granted of texts that documents are filled in with: they hold no variables,
+/// and are no anchors.
 pub(crate) fn not_read(place: &[Step]) -> String {
     format!("no quotes, braces or anchors in {}", path_of(place))
 }
@@ -377,7 +383,8 @@ fn parts(check: &Check, variables: &[Variable]) -> Vec<Check> {
     }
 }
 
-/// The lists that a loop walks one after the other, each as a list of its own: it ends with the first element that is a violation.
+/// The lists that a loop walks one after the other, each as a list of its own: it ends with the
+/// first element that is a violation.
 fn lists_of(list: &Query) -> Vec<Query> {
     let Ok(expr) = &list.expr else { return vec![list.clone()] };
     let on_delete = list.on_delete.as_deref();
@@ -476,7 +483,8 @@ fn of_control(all: &PodSecurity, placed: &Placed) -> Vec<Check> {
         if row.of != Of::Pod && !exempts_all {
             whose.extend((0..LISTS.len()).map(Whose::Containers));
         }
-        // Where the first requirement that is not met says it all, and what it says is excluded, later ones do not count.
+        // Where the first requirement that is not met says it all, and what it says is excluded,
+        // later ones do not count.
         let after = has_exclusions && is_first_all && requirement > 0;
         for (field, _) in row.fields.iter().enumerate() {
             let part = |of: Whose| FieldPart { requirement, field, of, exempts: true, after };
@@ -529,9 +537,10 @@ pub(crate) fn has_global_anchor(pattern: &Value) -> bool {
     }
 }
 
-/// Whether a pattern has an anchor that decides about all of it: a global one, or a conditional one. Where that of an object, or those of all items
-/// of a list, do not hold, the rule is skipped, whatever is wrong elsewhere. What the items of an existence anchor say counts for them alone; and
-/// containers and volumes have names in any case.
+/// Whether a pattern has an anchor that decides about all of it: a global one, or a conditional
+/// one. Where that of an object, or those of all items of a list, do not hold, the rule is skipped,
+/// whatever is wrong elsewhere. What the items of an existence anchor say counts for them alone;
+/// and containers and volumes have names in any case.
 pub(crate) fn has_deciding_anchor(pattern: &Value) -> bool {
     let Value::Map(map) = pattern else { return false };
     map.iter().any(|(key, below)| {
@@ -560,7 +569,8 @@ pub(crate) fn has_deciding_anchor(pattern: &Value) -> bool {
     })
 }
 
-/// Whether the value of a key decides about its siblings: all but equality and negation anchors may.
+/// Whether the value of a key decides about its siblings: all but equality and negation anchors
+/// may.
 fn is_joined(key: &str) -> bool {
     let is_anchor = key.ends_with(')') && key.contains('(');
     is_anchor && !key.starts_with("=(") && !key.starts_with("X(")
@@ -576,8 +586,9 @@ fn conjuncts(validation: &Validation, variables: &[Variable]) -> Vec<Validation>
     ands(expr, variables).into_iter().map(of).collect()
 }
 
-/// What must all be true for an expression to be true. `&&` is the least and `||` the greatest of its sides where an error is between
-/// false and true, so one distributes over the other, and negation exchanges them.
+/// What must all be true for an expression to be true. `&&` is the least and `||` the greatest of
+/// its sides where an error is between false and true, so one distributes over the other, and
+/// negation exchanges them.
 fn ands(expr: &Expr, variables: &[Variable]) -> Vec<Expr> {
     split_at(expr, variables, true)
 }

@@ -1,13 +1,15 @@
 //! Users: who makes a request, with groups and roles.
 //!
-//! In: what is read of them, the texts that are tested, and how many items of lists matter. Out: users that stand for all others, and why
-//! they may not.
+//! In: what is read of them, the texts that are tested, and how many items of lists matter. Out:
+//! users that stand for all others, and why they may not.
 //!
-//! Two names that are in the same of the tested languages are one to the rules; so are groups and roles. What rules say of a list
-//! of groups they say of a part of it, as of any list (`items`): of as many groups as there are statements about them, in selections
-//! (each pattern is one) and in expressions. So the lists of up to so many groups of each class stand for all.
+//! Two names that are in the same of the tested languages are one to the rules; so are groups and
+//! roles. What rules say of a list of groups they say of a part of it, as of any list (`items`): of
+//! as many groups as there are statements about them, in selections (each pattern is one) and in
+//! expressions. So the lists of up to so many groups of each class stand for all.
 //!
-//! Every user that an API server knows is in `system:authenticated`; the anonymous one alone is not.
+//! Every user that an API server knows is in `system:authenticated`; the anonymous one alone is
+//! not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,7 +104,8 @@ fn user<'g>(
 }
 
 impl Wanted<'_> {
-    /// The languages that are tested: those of selections, and any constant where an expression reads them.
+    /// The languages that are tested: those of selections, and any constant where an expression
+    /// reads them.
     fn languages(
         &self,
         own: &BTreeSet<String>,
@@ -150,7 +153,8 @@ impl Wanted<'_> {
         for (text, truth) in texts.iter().zip(truth).filter(|(text, _)| !text.is_empty()) {
             classes.entry(truth).or_default().push(text);
         }
-        // Shorter lists first: each is a shorter one with one more of a class that does not come before its last.
+        // Shorter lists first: each is a shorter one with one more of a class that does not come
+        // before its last.
         let classes: Vec<Vec<&Str>> = classes.into_values().collect();
         let mut before: Vec<Vec<usize>> = vec![vec![0; classes.len()]];
         for _ in 0..most {

@@ -38,7 +38,8 @@ impl Predicates {
         languages
     }
 
-    /// The languages of a text that is built of another one: whether there is one, and whether it is empty, counts.
+    /// The languages of a text that is built of another one: whether there is one, and whether it
+    /// is empty, counts.
     fn made_languages(&self) -> Languages {
         let mut languages = self.languages();
         languages.globs.insert("*".into());
@@ -114,7 +115,8 @@ impl Predicates {
         all
     }
 
-    /// Quantities and durations below, at and above those that are tested, and the same amount in another notation.
+    /// Quantities and durations below, at and above those that are tested, and the same amount in
+    /// another notation.
     pub fn amounts(&self) -> Vec<Str> {
         let mut all: Vec<Str> = Vec::new();
         let mut add = |text: String| {

@@ -1,7 +1,8 @@
 //! Variations of objects: for what cannot be enumerated.
 //!
-//! In: objects for each kind of answer that was seen, and others. Out: the former with one part of one of the others in its place. A
-//! change of a rule shows on objects near those that it decides about: where all else is as it must be and one field is not.
+//! In: objects for each kind of answer that was seen, and others. Out: the former with one part of
+//! one of the others in its place. A change of a rule shows on objects near those that it decides
+//! about: where all else is as it must be and one field is not.
 
 use std::cell::OnceCell;
 
@@ -32,7 +33,8 @@ impl<T> Parts<T> {
     }
 }
 
-/// The `at`-th variation of an object by parts of another one, each with the ways to its parts; `None` when there is nothing to take.
+/// The `at`-th variation of an object by parts of another one, each with the ways to its parts;
+/// `None` when there is nothing to take.
 pub(crate) fn varied(
     (base, own): (&Value, &[Path]),
     (donor, of_donor): (&Value, &[Path]),
@@ -49,7 +51,8 @@ pub(crate) fn varied(
     with(base, path, Some(part))
 }
 
-/// The object with each of its texts and integers replaced by each other one of a pool, one at a time.
+/// The object with each of its texts and integers replaced by each other one of a pool, one at a
+/// time.
 pub(crate) fn substituted<'v>(
     base: &'v Value,
     texts: &'v [Str],
@@ -106,7 +109,8 @@ fn paths(value: &Value, here: &mut Path, out: &mut Vec<Path>) {
     });
 }
 
-/// The value with another part at the end of a path, or without it; `None` when the path does not lead there.
+/// The value with another part at the end of a path, or without it; `None` when the path does not
+/// lead there.
 pub(crate) fn with(value: &Value, path: &[PathPart], part: Option<Value>) -> Option<Value> {
     // Every object has a name.
     let is_name = |at: usize, name: &str| matches!(path.get(at), Some(PathPart::Key(key)) if **key == *name);

@@ -1,7 +1,8 @@
 //! Comparisons in which data from outside may be anything.
 //!
-//! In: two sides. Out: their comparison, when they are equal whatever comes from outside, as long as both get the same; or why they may not
-//! be. The data are fields that have any of the values that rules distinguish (`inputs`, `shared`).
+//! In: two sides. Out: their comparison, when they are equal whatever comes from outside, as long
+//! as both get the same; or why they may not be. The data are fields that have any of the values
+//! that rules distinguish (`inputs`, `shared`).
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -22,12 +23,13 @@ pub const DOUBT: &str = "they may differ for some data of ";
 pub(crate) enum Outside {
     /// They are equal.
     Equal(Box<Comparison>),
-    /// It is not known whether they are; with what was found of data on which they are not. A cluster may never have these.
+    /// It is not known whether they are; with what was found of data on which they are not. A
+    /// cluster may never have these.
     Other(Option<String>),
 }
 
-/// Whether sides are equal whatever comes from outside. Those objects on which they differ in files only are of the
-/// comparison without it.
+/// Whether sides are equal whatever comes from outside. Those objects on which they differ in files
+/// only are of the comparison without it.
 pub(crate) fn whatever_comes(sides: [&Side; 2], options: Options) -> Outside {
     let mut doubt = None;
     if let Some(([old, new], names)) = with_inputs(sides) {

@@ -1,8 +1,9 @@
 //! Classes of texts: for languages, a short text for each set of them that some text is in.
 //!
-//! In: wildcard patterns of literal characters, `*` (any characters) and `?` (one character), of which equality is one without
-//! either; regular expressions. Out: the shortest text for each combination of matching ones that is possible at all.
-//! Method: the product of their automata, breadth first; characters that none has are one.
+//! In: wildcard patterns of literal characters, `*` (any characters) and `?` (one character), of
+//! which equality is one without either; regular expressions. Out: the shortest text for each
+//! combination of matching ones that is possible at all. Method: the product of their automata,
+//! breadth first; characters that none has are one.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -36,7 +37,8 @@ pub struct Languages {
     pub globs: BTreeSet<String>,
     /// Single texts; here, `*` and `?` are characters.
     pub texts: BTreeSet<String>,
-    /// Regular expressions as the `regex` crate writes them; a text is in the language when a part of it matches.
+    /// Regular expressions as the `regex` crate writes them; a text is in the language when a part
+    /// of it matches.
     pub regexes: BTreeSet<String>,
     /// Characters of which not all are treated alike though no pattern has them.
     pub characters: BTreeSet<char>,
@@ -51,7 +53,8 @@ pub struct Words {
     numbers: RefCell<HashMap<NumberKey, Numbers>>,
 }
 
-/// The languages by which texts of some fields are distinguished, and the texts that were found for their combinations.
+/// The languages by which texts of some fields are distinguished, and the texts that were found for
+/// their combinations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextClasses {
     /// Wildcard patterns.
@@ -63,8 +66,8 @@ pub struct TextClasses {
     /// A text for each combination of them that some text is in; none where these are too many.
     pub found: Option<Vec<Str>>,
 }
-/// What texts that are numbers depend on: what texts they are, by what they are cut, how they are read, and which languages
-/// distinguish them.
+/// What texts that are numbers depend on: what texts they are, by what they are cut, how they are
+/// read, and which languages distinguish them.
 pub(super) type NumberKey = (Form, BTreeSet<i64>, BTreeSet<String>, Vec<&'static str>, Languages);
 
 /// Texts, or none where they are too many.
@@ -81,8 +84,8 @@ impl Words {
         found
     }
 
-    /// The texts: for each combination of languages that they are in up to `each` of them, the shortest first; `None` when the
-    /// languages are too many, or too large.
+    /// The texts: for each combination of languages that they are in up to `each` of them, the
+    /// shortest first; `None` when the languages are too many, or too large.
     pub fn of(&self, languages: Languages, each: usize) -> Texts {
         let key = (languages, each);
         if let Some(known) = self.known.borrow().get(&key) {
@@ -127,7 +130,8 @@ pub(crate) fn truths(languages: &Languages, texts: &[Str]) -> Option<Vec<Vec<boo
     (!all.iter().any(|one| one.is_broken())).then_some(found)
 }
 
-/// States of an automaton, numbered in the order in which they are found, and the steps between them that are known.
+/// States of an automaton, numbered in the order in which they are found, and the steps between
+/// them that are known.
 pub(super) struct States<S> {
     all: Vec<S>,
     known: HashMap<S, u32, RandomState>,
@@ -334,7 +338,8 @@ fn automata(languages: &Languages, alphabet: &[char]) -> Option<Vec<Box<dyn Auto
     Some(all)
 }
 
-/// A text on the way through the product: the state of each automaton, the one before it, and the character that was read.
+/// A text on the way through the product: the state of each automaton, the one before it, and the
+/// character that was read.
 struct Reached {
     states: Box<[u32]>,
     before: usize,
@@ -433,8 +438,8 @@ fn text(reached: &[Reached], mut at: usize) -> String {
     read.into_iter().rev().collect()
 }
 
-/// A character of each class that a regular expression distinguishes, as far as it names them: the characters that it is written
-/// with, and those at the ends of ranges with their neighbours.
+/// A character of each class that a regular expression distinguishes, as far as it names them: the
+/// characters that it is written with, and those at the ends of ranges with their neighbours.
 fn characters(regex: &str) -> BTreeSet<char> {
     fn of(hir: &regex_syntax::hir::Hir, out: &mut BTreeSet<char>) {
         use regex_syntax::hir::{Class, HirKind, Look};

@@ -1,8 +1,9 @@
 //! What rules write into objects, where that is known before there is one.
 //!
-//! In: a rule that changes the object of a request, the type of its kind. Out: [`Writes`]: the places that the rule may write, remove or
-//! create, with the constants that it writes there, and the conditions that decide which of them it does write. Or why this is not known: a
-//! value is copied or computed, or items of a list are changed in a way that is not followed.
+//! In: a rule that changes the object of a request, the type of its kind. Out: [`Writes`]: the
+//! places that the rule may write, remove or create, with the constants that it writes there, and
+//! the conditions that decide which of them it does write. Or why this is not known: a value is
+//! copied or computed, or items of a list are changed in a way that is not followed.
 
 mod clones;
 mod copies;
@@ -116,19 +117,22 @@ pub(crate) struct Writes {
     pub holes: Vec<Hole>,
     /// Places at which a text is written with a part for each item of a list.
     pub joins: BTreeSet<Place>,
-    /// The number of the items that are chosen for these, in documents; whether what is chosen says the item alone.
+    /// The number of the items that are chosen for these, in documents; whether what is chosen says
+    /// the item alone.
     pub chosen: Vec<(Hole, bool)>,
     /// Objects that exist, of which copies are generated.
     pub cloned: BTreeSet<Copied>,
     /// The same in the namespace of a policy: their kind, and the name of one.
     pub cloned_here: BTreeSet<([Str; 3], Option<Str>)>,
-    /// What is generated: kind, namespace and name, as far as they are constant; `None`: copies of all objects of a list.
+    /// What is generated: kind, namespace and name, as far as they are constant; `None`: copies of
+    /// all objects of a list.
     pub generated: Vec<Option<[Option<Str>; 3]>>,
     /// What is compared besides, in documents.
     pub compared: Vec<Condition>,
     /// Whether the name of the user is copied.
     pub is_of_user: bool,
-    /// Loops of a ClusterPolicy, as checks of what decides about an item; whether this is in the item alone.
+    /// Loops of a ClusterPolicy, as checks of what decides about an item; whether this is in the
+    /// item alone.
     pub each: Vec<(ForEach, bool)>,
     /// Whether a strategic merge walks over the whole object.
     pub merges: bool,
@@ -211,7 +215,8 @@ pub(crate) fn type_at<'t>(types: &'t Types, kind: &[Str; 3], place: &[Step]) -> 
     Some(ty)
 }
 
-/// The keys by which the items of the list at a place are known, and the type of these; `None`: they are known by none.
+/// The keys by which the items of the list at a place are known, and the type of these; `None`:
+/// they are known by none.
 pub(crate) fn keyed_at<'t>(
     types: &'t Types,
     kind: &[Str; 3],
@@ -270,7 +275,8 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
     if mutation.targets.is_some() || mutation.existing.is_some() {
         return Err("other objects than that of the request are changed");
     }
-    // The whole rule is filled in, its preconditions once more: where this fails says what they read.
+    // The whole rule is filled in, its preconditions once more: where this fails says what they
+    // read.
     let mut known = Vec::new();
     let conditions = rule.admit.iter().flat_map(|all| all.any.iter().flatten().chain(&all.all));
     for part in conditions.flat_map(|condition| [&condition.key, &condition.value]) {

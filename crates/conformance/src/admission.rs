@@ -52,8 +52,8 @@ pub(super) fn yaml_files(dir: &Path) -> std::io::Result<Vec<Value>> {
     files.iter().map(read).collect()
 }
 
-/// The files were written by a program that takes `y` and `n` for text and leaves them plain, and that
-/// keeps `3.0` and `3` apart.
+/// The files were written by a program that takes `y` and `n` for text and leaves them plain, and
+/// that keeps `3.0` and `3` apart.
 fn short_words_quoted(text: &str) -> String {
     let quoted = |line: &str| {
         let body = line.trim_start_matches([' ', '-']);
@@ -321,7 +321,8 @@ impl Cluster {
     }
 }
 
-/// The server's own changes run again after those of policies: every pod tolerates some taints for a while.
+/// The server's own changes run again after those of policies: every pod tolerates some taints for
+/// a while.
 pub(super) fn with_tolerations(object: Value) -> Value {
     let Value::Map(mut pod) = object else { return object };
     if pod.get("kind").and_then(Value::as_str) == Some("Pod")
@@ -445,7 +446,8 @@ pub(super) fn recorded(wanted: &Value, keys: &[&str], m: &mut Map) {
             m.insert(*key, v.clone());
         }
     }
-    // The class of a pod is computed when it is stored; the recording keeps it where the object decides it.
+    // The class of a pod is computed when it is stored; the recording keeps it where the object
+    // decides it.
     if let Some(Value::Map(object)) = m.get_mut("object")
         && let Some(Value::Map(status)) = object.get_mut("status")
     {

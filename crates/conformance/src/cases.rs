@@ -1,9 +1,10 @@
-//! Case suites: readable YAML files, each a policy and several objects with the result of every rule.
+//! Case suites: readable YAML files, each a policy and several objects with the result of every
+//! rule.
 //!
-//! In: a folder `cases/TOPIC` of YAML files; every document of a file holds `policy` (or `policies`)
-//! and `cases`. Out: a report `cases/TOPIC`. The format is described in `docs/conformance.md`; a case
-//! is evaluated exactly like a line of an engine suite, with the document's policy put in where the
-//! case has none of its own.
+//! In: a folder `cases/TOPIC` of YAML files; every document of a file holds `policy` (or
+//! `policies`) and `cases`. Out: a report `cases/TOPIC`. The format is described in
+//! `docs/conformance.md`; a case is evaluated exactly like a line of an engine suite, with the
+//! document's policy put in where the case has none of its own.
 
 use std::path::{Path, PathBuf};
 

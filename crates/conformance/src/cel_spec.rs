@@ -1,7 +1,7 @@
 //! The tests of CEL's specification, those without messages of protocol buffers.
 //!
-//! In: a file of sections of tests. Out: how many have the specified result: the value, its deduced type, or
-//! that there is an error. Values are compared by kind and content, errors by presence.
+//! In: a file of sections of tests. Out: how many have the specified result: the value, its deduced
+//! type, or that there is an error. Values are compared by kind and content, errors by presence.
 
 use std::path::Path;
 

@@ -17,7 +17,8 @@ use ephor_laws::recorded::{Setting, setting};
 
 use super::{Failure, Report, lines};
 
-/// Runs a folder's `cases.jsonl` and `runtime-0.30.jsonl`: outcomes and costs of each level, and estimates.
+/// Runs a folder's `cases.jsonl` and `runtime-0.30.jsonl`: outcomes and costs of each level, and
+/// estimates.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -58,7 +59,8 @@ pub fn run(dir: &Path) -> std::io::Result<Vec<Report>> {
     Ok(reports)
 }
 
-/// Runs expressions whose lines hold the results of both levels: a case passes when everything agrees at both.
+/// Runs expressions whose lines hold the results of both levels: a case passes when everything
+/// agrees at both.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -219,7 +221,8 @@ fn in_message(fields: &Map) -> Result<Value, FieldError> {
     Ok(entry("map", pairs(entries?)))
 }
 
-/// As [`tagged`] for what a message's field holds: some library values have cel-go's own form there.
+/// As [`tagged`] for what a message's field holds: some library values have cel-go's own form
+/// there.
 fn tagged_native(v: &Value) -> Value {
     let o = match v {
         Value::Object(o) => o,

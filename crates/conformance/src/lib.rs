@@ -1,8 +1,8 @@
 //! Running recorded suites.
 //!
 //! In: a folder laid out as a conformance suite. Out: for every suite how many cases came out as
-//! recorded, each failing case with what was expected and what was got, and how many are left out, and why. Comparison is
-//! exact; what cannot be run counts as failed.
+//! recorded, each failing case with what was expected and what was got, and how many are left out,
+//! and why. Comparison is exact; what cannot be run counts as failed.
 #![forbid(unsafe_code)]
 
 use ephor_admission::{admit, webhooks};
@@ -120,8 +120,8 @@ impl Run<'_> {
     }
 }
 
-/// Runs every suite of `dir` whose name starts with `only` (all of them when it is empty), in order,
-/// reporting progress to `observe`.
+/// Runs every suite of `dir` whose name starts with `only` (all of them when it is empty), in
+/// order, reporting progress to `observe`.
 ///
 /// # Errors
 /// A suite's file cannot be read.

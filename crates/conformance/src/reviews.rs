@@ -1,5 +1,6 @@
-//! Recorded answers of an API server, with its policies behind a webhook: each request is sent to the gate as
-//! the AdmissionReviews that an API server would send, first to `/mutate`, then, as it was left, to `/validate`.
+//! Recorded answers of an API server, with its policies behind a webhook: each request is sent to
+//! the gate as the AdmissionReviews that an API server would send, first to `/mutate`, then, as it
+//! was left, to `/validate`.
 //!
 //! In: the folder `admission` of a suite. Out: a report `reviews/admission`, a case each.
 

@@ -1,9 +1,12 @@
-//! A library of policies sent as AdmissionReviews: the webhook must decide as the command line does.
+//! A library of policies sent as AdmissionReviews: the webhook must decide as the command line
+//! does.
 //!
-//! In: the folders with test files, whose rows are measured elsewhere, and the recorded verdicts on a pool of
-//! objects, which the policies decide about as they are written and once more so that they refuse. Out: `reviews/tests`, a test file's request each, and `reviews/pool`, an object that a policy says
-//! something about each. For each the results of all rules are compared with their messages, and with them
-//! the answer: whether the request is allowed, the text of a denial, warnings, and the patched object.
+//! In: the folders with test files, whose rows are measured elsewhere, and the recorded verdicts on
+//! a pool of objects, which the policies decide about as they are written and once more so that
+//! they refuse. Out: `reviews/tests`, a test file's request each, and `reviews/pool`, an object
+//! that a policy says something about each. For each the results of all rules are compared with
+//! their messages, and with them the answer: whether the request is allowed, the text of a denial,
+//! warnings, and the patched object.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! Suites on policies that were written as JSON and read back.
 //!
-//! In: lowered policies, just before they are evaluated. Out: the same; or, once [`start`] was called, the policies read back from JSON. A
-//! policy that cannot be written, or differs when it is read back, is skipped with a line, so that its cases fail.
+//! In: lowered policies, just before they are evaluated. Out: the same; or, once [`start`] was
+//! called, the policies read back from JSON. A policy that cannot be written, or differs when it is
+//! read back, is skipped with a line, so that its cases fail.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,8 +1,8 @@
 //! AdmissionReviews that Kyverno's own webhook handlers answered.
 //!
-//! In: JSON lines, each a group of policies, exceptions, objects of the cluster, and requests with Kyverno's
-//! answers (`conformance/server/README.md`). Out: how many requests are answered alike, path by path: allowed,
-//! message, warnings, and the object that the patch leaves.
+//! In: JSON lines, each a group of policies, exceptions, objects of the cluster, and requests with
+//! Kyverno's answers (`conformance/server/README.md`). Out: how many requests are answered alike,
+//! path by path: allowed, message, warnings, and the object that the patch leaves.
 
 use std::path::Path;
 use std::sync::Arc;

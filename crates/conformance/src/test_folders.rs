@@ -2,8 +2,8 @@
 //!
 //! A list names the folders that Kyverno passes; a case is one of them. It passes when
 //! no row fails and there are as many rows as Kyverno counts. Folders with policies of other
-//! groups than Kyverno's own first one, and those with expressions of Kubernetes, count as a suite of
-//! their own.
+//! groups than Kyverno's own first one, and those with expressions of Kubernetes, count as a suite
+//! of their own.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
 //! Events: what policies did with objects, for those who look at the objects or the policies.
 //!
-//! In: results of a policy about an object. Out: events of `events.k8s.io/v1` about the policy and about the object. Each occurrence is
-//! an event of its own. Semantics: `docs/cluster.md`, "Reports and events".
+//! In: results of a policy about an object. Out: events of `events.k8s.io/v1` about the policy and
+//! about the object. Each occurrence is an event of its own. Semantics: `docs/cluster.md`, "Reports
+//! and events".
 
 use crate::reports::{object, text};
 use crate::settings::Settings;
@@ -17,7 +18,8 @@ const LONGEST_NOTE: usize = 1024;
 /// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The object that it is about: `apiVersion`, `kind`, `namespace`, `name` and `uid`, as far as they are known.
+    /// The object that it is about: `apiVersion`, `kind`, `namespace`, `name` and `uid`, as far as
+    /// they are known.
     pub regarding: Value,
     /// Another object that has to do with it, or null.
     pub related: Value,

@@ -1,7 +1,7 @@
 //! The policies in use, as controllers see them.
 //!
-//! In: what the server has loaded. Out: the stored objects, the settings and the engine at a moment. A controller takes them
-//! once for each piece of work, so that it never mixes two states.
+//! In: what the server has loaded. Out: the stored objects, the settings and the engine at a
+//! moment. A controller takes them once for each piece of work, so that it never mixes two states.
 
 use std::sync::Arc;
 

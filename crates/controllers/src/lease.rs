@@ -1,9 +1,10 @@
 //! Which replica leads.
 //!
-//! In: a Lease of `coordination.k8s.io/v1` that all replicas know. Out: [`Leader::is_leading`]. One replica holds the lease and
-//! renews it; another takes it over when it was not renewed for its whole time, as measured by the clock of that other replica,
-//! so clocks need not agree. Who cannot renew stops leading before others may take over. A replica that ends gives the lease
-//! back, so the next one leads at once.
+//! In: a Lease of `coordination.k8s.io/v1` that all replicas know. Out: [`Leader::is_leading`]. One
+//! replica holds the lease and renews it; another takes it over when it was not renewed for its
+//! whole time, as measured by the clock of that other replica, so clocks need not agree. Who cannot
+//! renew stops leading before others may take over. A replica that ends gives the lease back, so
+//! the next one leads at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -63,7 +64,8 @@ pub struct Leader {
 }
 
 impl Leader {
-    /// Begins to wait for the lease. `changed` is called with true when this replica begins to lead, with false when it stops.
+    /// Begins to wait for the lease. `changed` is called with true when this replica begins to
+    /// lead, with false when it stops.
     ///
     /// # Errors
     /// The system has no more threads.

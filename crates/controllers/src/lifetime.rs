@@ -1,7 +1,8 @@
 //! Objects with a label that says how long they live.
 //!
-//! In: the label `cleanup.kyverno.io/ttl`: a duration from the creation of the object, or a date. Out: the object is deleted
-//! when its time is over. A label that cannot be read is left alone. Semantics: `docs/cluster.md`, "Deletions".
+//! In: the label `cleanup.kyverno.io/ttl`: a duration from the creation of the object, or a date.
+//! Out: the object is deleted when its time is over. A label that cannot be read is left alone.
+//! Semantics: `docs/cluster.md`, "Deletions".
 
 use std::time::Duration;
 
@@ -15,10 +16,12 @@ const LABEL: &str = "cleanup.kyverno.io/ttl";
 /// How the deletion reaches what the object owns.
 const PROPAGATION: &str = "cleanup.kyverno.io/propagation-policy";
 
-/// Deletes the objects whose time is over; the time until the next one's, if it is less than `interval`.
+/// Deletes the objects whose time is over; the time until the next one's, if it is less than
+/// `interval`.
 ///
 /// # Errors
-/// The kinds of the cluster are not known. Kinds that may not be listed, and objects that may not be deleted, are logged.
+/// The kinds of the cluster are not known. Kinds that may not be listed, and objects that may not
+/// be deleted, are logged.
 pub fn sweep(cluster: &Cluster, interval: Duration) -> Result<Duration, Failure> {
     let kinds = cluster.kinds()?;
     let mut next = interval;

@@ -1,7 +1,8 @@
 //! The controllers of a replica.
 //!
-//! In: the policies in use, whenever they change; a lease. Out: webhook configurations, then statuses, while this replica leads.
-//! A policy is ready when the configurations that carry it are written, never before.
+//! In: the policies in use, whenever they change; a lease. Out: webhook configurations, then
+//! statuses, while this replica leads. A policy is ready when the configurations that carry it are
+//! written, never before.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -200,7 +201,8 @@ impl Reconciler {
 
     fn webhooks(&self) -> Result<Next, Error> {
         let in_use = (self.setup.source)();
-        // A policy of Kubernetes is written before the webhook goes, and removed after it came back.
+        // A policy of Kubernetes is written before the webhook goes, and removed after it came
+        // back.
         let before = self.native.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let native = self.native(&*in_use, &before);
         let is_native =
@@ -228,7 +230,8 @@ impl Reconciler {
         Ok(Next::After(AT_LEAST))
     }
 
-    /// The server's certificate in its Secret. What it trusts is written to webhook configurations next.
+    /// The server's certificate in its Secret. What it trusts is written to webhook configurations
+    /// next.
     fn certificate(&self) -> Result<Next, Error> {
         let Some(secret) = &self.setup.plan.secret else { return Ok(Next::Done) };
         let step = secret.reconcile()?;
@@ -242,8 +245,8 @@ impl Reconciler {
         }))
     }
 
-    /// What becomes of the policies that may become policies of Kubernetes. Where the cluster refuses one, it stays what it
-    /// was before, so that the others are not held up.
+    /// What becomes of the policies that may become policies of Kubernetes. Where the cluster
+    /// refuses one, it stays what it was before, so that the others are not held up.
     fn native(&self, in_use: &dyn InUse, before: &HashMap<PolicyKey, State>) -> HashMap<PolicyKey, State> {
         let mut states = HashMap::new();
         let generated = before.iter().filter(|(_, state)| state.generated).map(|(key, _)| &*key.kind);

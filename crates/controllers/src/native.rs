@@ -1,9 +1,9 @@
 //! Policies of Kubernetes generated from Kyverno's.
 //!
-//! In: a policy that enables it (`validate.cel.generate`, `spec.autogen`), and the exceptions. Out: a
-//! ValidatingAdmissionPolicy or MutatingAdmissionPolicy with its binding, owned by the policy, or why there is none. Only objects
-//! that carry Kyverno's label are changed. The conversion is [`crate::convert`]'s; semantics: `docs/admission.md`,
-//! "Handing policies over".
+//! In: a policy that enables it (`validate.cel.generate`, `spec.autogen`), and the exceptions. Out:
+//! a ValidatingAdmissionPolicy or MutatingAdmissionPolicy with its binding, owned by the policy, or
+//! why there is none. Only objects that carry Kyverno's label are changed. The conversion is
+//! [`crate::convert`]'s; semantics: `docs/admission.md`, "Handing policies over".
 
 use std::time::Duration;
 
@@ -73,9 +73,10 @@ fn form(kind: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Writes what a policy becomes; `None` = policies of its kind become nothing. What a policy was and is no more is removed by
-/// [`remove_former`], once a webhook evaluates it. `seen` is given when it was written before: a watch that is a moment late
-/// must not have a policy's webhook removed before what replaces it is there.
+/// Writes what a policy becomes; `None` = policies of its kind become nothing. What a policy was
+/// and is no more is removed by [`remove_former`], once a webhook evaluates it. `seen` is given
+/// when it was written before: a watch that is a moment late must not have a policy's webhook
+/// removed before what replaces it is there.
 ///
 /// # Errors
 /// The cluster refuses for another reason than missing permissions.
@@ -133,7 +134,8 @@ pub fn remove_former(cluster: &Cluster, policy: &StoredPolicy, was: Option<&Stat
     Ok(())
 }
 
-/// The version in which owner references and events name policies of `policies.kyverno.io`: the one that clusters store, as Kyverno does.
+/// The version in which owner references and events name policies of `policies.kyverno.io`: the one
+/// that clusters store, as Kyverno does.
 const NAMED: &str = "v1beta1";
 
 /// A policy in the version in which its owner references name it, if the cluster serves that.

@@ -1,8 +1,9 @@
 //! Queues of work.
 //!
-//! In: keys, at once or after a time. Out: each key to one worker at a time. A key that is added while it is in work comes
-//! again when that work is done; what failed comes again later, each time after a longer pause. Keys say what to look at, not
-//! what to do: a worker reads the present state, so nothing is lost when several changes come as one key.
+//! In: keys, at once or after a time. Out: each key to one worker at a time. A key that is added
+//! while it is in work comes again when that work is done; what failed comes again later, each time
+//! after a longer pause. Keys say what to look at, not what to do: a worker reads the present
+//! state, so nothing is lost when several changes come as one key.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt::{Debug, Display};
@@ -248,7 +249,8 @@ pub struct Workers<K: Clone + Eq + Hash + Debug> {
 }
 
 impl<K: Clone + Eq + Hash + Debug + Send + 'static> Workers<K> {
-    /// Starts `count` threads. `work` returns what follows; a failure is logged, and the key comes again.
+    /// Starts `count` threads. `work` returns what follows; a failure is logged, and the key comes
+    /// again.
     ///
     /// # Errors
     /// The system has no more threads.

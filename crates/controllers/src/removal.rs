@@ -1,8 +1,9 @@
 //! Taking an installation out of a cluster: no server runs any more, and no webhook calls one.
 //!
-//! In: a cluster, whose names the configurations have, the Deployment of the servers. Out: the Deployment without Pods, and no
-//! webhook configuration of this program. Servers write their configurations again as long as they run, so they end first.
-//! Semantics: `docs/cluster.md`, "Webhook configurations".
+//! In: a cluster, whose names the configurations have, the Deployment of the servers. Out: the
+//! Deployment without Pods, and no webhook configuration of this program. Servers write their
+//! configurations again as long as they run, so they end first. Semantics: `docs/cluster.md`,
+//! "Webhook configurations".
 
 use std::time::{Duration, Instant};
 
@@ -27,8 +28,8 @@ pub struct Found {
     pub is_deleted: bool,
 }
 
-/// Scales a Deployment to zero, and waits until its Pods are gone; false = some were there after `patience`. One that does
-/// not exist has no Pods.
+/// Scales a Deployment to zero, and waits until its Pods are gone; false = some were there after
+/// `patience`. One that does not exist has no Pods.
 ///
 /// # Errors
 /// The cluster refuses.
@@ -61,8 +62,8 @@ pub fn scale_down(
     }
 }
 
-/// Deletes the configurations that this program owns; returns those that were found, also those of other programs under
-/// the names of the options, which stay.
+/// Deletes the configurations that this program owns; returns those that were found, also those of
+/// other programs under the names of the options, which stay.
 ///
 /// # Errors
 /// The cluster refuses.

@@ -1,8 +1,9 @@
 //! Webhook configurations: what the API server sends to this installation.
 //!
-//! In: the policies of the cluster, settings, where the server is. Out: the configurations, exactly as the policies need them. A
-//! configuration that another program owns is not touched unless the installation may take it over. Nothing is written
-//! that is as it should be. Semantics: `docs/cluster.md`, "Webhook configurations".
+//! In: the policies of the cluster, settings, where the server is. Out: the configurations, exactly
+//! as the policies need them. A configuration that another program owns is not touched unless the
+//! installation may take it over. Nothing is written that is as it should be. Semantics:
+//! `docs/cluster.md`, "Webhook configurations".
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,12 +24,15 @@ pub type IsServed = dyn Fn(&str, &str) -> bool + Send + Sync;
 /// Which configurations an installation has.
 #[derive(Clone)]
 pub struct Plan {
-    /// Names, address, certificates; selectors, conditions, labels and annotations are those of the settings.
+    /// Names, address, certificates; selectors, conditions, labels and annotations are those of the
+    /// settings.
     pub options: Options,
-    /// The file with the certificates to trust (PEM), read each time; `None` = those of the options.
+    /// The file with the certificates to trust (PEM), read each time; `None` = those of the
+    /// options.
     pub authority: Option<PathBuf>,
-    /// The Secret with the server's certificate. One of this program brings the certificates to trust, those of `authority` are
-    /// trusted in addition; one of another program does where there is no `authority`.
+    /// The Secret with the server's certificate. One of this program brings the certificates to
+    /// trust, those of `authority` are trusted in addition; one of another program does where there
+    /// is no `authority`.
     pub secret: Option<Arc<ServerSecret>>,
     /// Whether configurations of other programs are replaced.
     pub take_over: bool,
@@ -77,7 +81,8 @@ pub enum Error {
 /// The name under which fields are written.
 pub const MANAGER: &str = "ephor";
 
-/// Brings the configurations in step with the policies in use, but for those that the API server evaluates itself. The kinds of policies that no cluster serves are returned.
+/// Brings the configurations in step with the policies in use, but for those that the API server
+/// evaluates itself. The kinds of policies that no cluster serves are returned.
 ///
 /// # Errors
 /// The first configuration that could not be written; the others are written all the same.
@@ -103,7 +108,8 @@ pub fn reconcile(
         name: String::new(),
         cause,
     })?;
-    // One that cannot be used has no effect, and one that became a policy of Kubernetes is evaluated by the API server.
+    // One that cannot be used has no effect, and one that became a policy of Kubernetes is
+    // evaluated by the API server.
     let needed = in_use.stored().iter().filter(|p| p.problem.is_none() && !is_native(p));
     let policies = needed.map(|p| &p.document);
     let needs = registration::needs(policies, &kinds, &options);

@@ -1,7 +1,8 @@
 //! The comments of a text, which values do not have.
 //!
-//! In: the text of a YAML stream. Out: each comment with its line, also those behind values and above separators; a `#` in a quoted
-//! text or in a block is none. Where the text is not YAML, the comments before that place are all.
+//! In: the text of a YAML stream. Out: each comment with its line, also those behind values and
+//! above separators; a `#` in a quoted text or in a block is none. Where the text is not YAML, the
+//! comments before that place are all.
 
 use super::event::Scanner;
 

@@ -1,14 +1,15 @@
-//! The JSON decoder of expressions and of answers from outside, with the error texts of the reference.
+//! The JSON decoder of expressions and of answers from outside, with the error texts of the
+//! reference.
 //!
 //! In: text. Out: a [`Value`] whose numbers are doubles, or why there is none. One value with
-//! space around it; the last of equal keys wins; lone surrogates become U+FFFD. The decoder keeps its
-//! own stack, so depth costs no machine stack.
+//! space around it; the last of equal keys wins; lone surrogates become U+FFFD. The decoder keeps
+//! its own stack, so depth costs no machine stack.
 
 use ephor_value::quote::quote_char;
 use ephor_value::{Map, Str, Value};
 
-/// Deepest nesting of lists and objects. The reference reads ten times as much; here every walk over a
-/// value is recursive, and this much fits the smallest stack.
+/// Deepest nesting of lists and objects. The reference reads ten times as much; here every walk
+/// over a value is recursive, and this much fits the smallest stack.
 pub const MAX_DEPTH: usize = 1_000;
 
 /// Why a text is not JSON, in the words of Go's `encoding/json`.
@@ -92,8 +93,9 @@ pub enum Context {
 /// Decodes one JSON text.
 ///
 /// # Errors
-/// The reference's text, for example `invalid character 'x' after top-level value`, `unexpected end of
-/// JSON input`, or `json: cannot unmarshal number 1e400 into Go value of type float64`.
+/// The reference's text, for example `invalid character 'x' after top-level value`,
+/// `unexpected end of JSON input`, or `json: cannot unmarshal number 1e400 into Go value of type
+/// float64`.
 pub fn decode_json(text: &str) -> Result<Value, Error> {
     let mut decoder = Decoder { text, at: 0, more: false, range_error: None };
     let value = decoder.document()?;

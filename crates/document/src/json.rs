@@ -2,8 +2,8 @@
 //!
 //! Numbers written as integers are [`Value::Int`] or [`Value::UInt`] when they fit 64 bits, all
 //! others are [`Value::Float`]. Of equal keys the last wins, in the place of the first. Collections
-//! nest up to 127 levels, the parser's own limit, so that no input can exhaust the stack; callers with large stacks may
-//! allow more ([`parse_deep`]).
+//! nest up to 127 levels, the parser's own limit, so that no input can exhaust the stack; callers
+//! with large stacks may allow more ([`parse_deep`]).
 
 use std::fmt;
 
@@ -33,8 +33,8 @@ pub fn parse(text: &str) -> Result<Value, Error> {
     read(reader(text), usize::MAX)
 }
 
-/// As [`parse`], with collections that nest up to `levels` levels. Reading a value and most of what is done with it
-/// takes stack for each level.
+/// As [`parse`], with collections that nest up to `levels` levels. Reading a value and most of what
+/// is done with it takes stack for each level.
 ///
 /// # Errors
 /// As [`parse`], and that it is deeper.

@@ -108,8 +108,8 @@ pub fn parse_stream(
     stream(source, text, duplicates, yaml::Words::Old)
 }
 
-/// As [`parse_stream`] for YAML of the newer kind: `yes`, `on` and the like are text. Of equal keys the last
-/// counts.
+/// As [`parse_stream`] for YAML of the newer kind: `yes`, `on` and the like are text. Of equal keys
+/// the last counts.
 ///
 /// # Errors
 /// The stream cannot be cut into documents.

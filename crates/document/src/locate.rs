@@ -43,7 +43,8 @@ pub struct Item {
     is_block: bool,
 }
 
-/// Where the items below the key `items` of a list document begin; the text is read once for all of them.
+/// Where the items below the key `items` of a list document begin; the text is read once for all of
+/// them.
 pub fn items(text: &str) -> Vec<Item> {
     let mut out = Vec::new();
     let Ok(mut parser) = Parser::new(text) else { return out };
@@ -97,7 +98,8 @@ impl Item {
         }
     }
 
-    /// The place of the value at `path` of the item, or with `want_key` of its key, in the text of the list.
+    /// The place of the value at `path` of the item, or with `want_key` of its key, in the text of
+    /// the list.
     pub fn locate(&self, text: &str, path: &[PathPart], want_key: bool) -> Option<Position> {
         let own = text.get(self.start..)?;
         let found = if self.is_block {

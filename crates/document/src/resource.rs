@@ -36,7 +36,8 @@ pub fn resources(source: &str, text: &str, options: ResourceOptions) -> Result<V
     Ok(out)
 }
 
-/// The resources of a stream, and the documents that are left out because they are no Kubernetes objects.
+/// The resources of a stream, and the documents that are left out because they are no Kubernetes
+/// objects.
 ///
 /// # Errors
 /// The first document that is not YAML.

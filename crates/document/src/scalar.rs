@@ -1,10 +1,10 @@
 //! What a YAML scalar means: the typing rules of YAML 1.1 as Kyverno 1.19.1's decoder applies them.
 //!
-//! In: the text of a scalar, its tag, whether it was written plain. Out: a [`Scalar`]. Plain text is
-//! looked up among the words for null, booleans and special floats first (`y`, `off`, `~`, `.inf`),
-//! then read as an integer (decimal, `0x`, `0b`, `0o`, leading `0` octal, `_` anywhere), then as a
-//! float; everything else, dates included, is text. A tag such as `!!int` makes a quoted scalar
-//! typed and refuses text of another type. Tags that are not of YAML leave the text alone.
+//! In: the text of a scalar, its tag, whether it was written plain. Out: a [`Scalar`]. Plain text
+//! is looked up among the words for null, booleans and special floats first (`y`, `off`, `~`,
+//! `.inf`), then read as an integer (decimal, `0x`, `0b`, `0o`, leading `0` octal, `_` anywhere),
+//! then as a float; everything else, dates included, is text. A tag such as `!!int` makes a quoted
+//! scalar typed and refuses text of another type. Tags that are not of YAML leave the text alone.
 
 use super::yaml::Error;
 use ephor_value::bytes::{decode_base64, lossy};

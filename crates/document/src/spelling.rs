@@ -1,8 +1,8 @@
 //! JSON whose numbers and texts keep their spelling.
 //!
-//! In: JSON text that parses. Out: its tree, in which a number or text is a [`Value::Str`] of its own characters (texts with
-//! their quotation marks); and back. An API server patches objects in this form, so `5.0` and `5`, or two ways to escape a
-//! character, are different to it.
+//! In: JSON text that parses. Out: its tree, in which a number or text is a [`Value::Str`] of its
+//! own characters (texts with their quotation marks); and back. An API server patches objects in
+//! this form, so `5.0` and `5`, or two ways to escape a character, are different to it.
 
 use super::decode::LargeNumber;
 use super::json;

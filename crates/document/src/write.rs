@@ -55,8 +55,8 @@ pub fn write(out: &mut String, value: &Value, style: Style) {
     }
 }
 
-/// Appends a text as the value of a key, for report objects that are written piece by piece: `indent`
-/// is the column of the key, `column` where the value begins.
+/// Appends a text as the value of a key, for report objects that are written piece by piece:
+/// `indent` is the column of the key, `column` where the value begins.
 pub fn write_scalar(out: &mut String, text: &str, indent: usize, column: usize) {
     let indent = isize::try_from(indent).unwrap_or(0);
     let mut emitter = Emitter {
@@ -297,8 +297,8 @@ impl Emitter<'_> {
         let mut chars = text.char_indices().peekable();
         while let Some((i, c)) = chars.next() {
             let next = chars.peek().map(|(_, c)| *c);
-            // The printers look for a byte order mark at the wrong place: one at the beginning makes
-            // them escape everything.
+            // The printers look for a byte order mark at the wrong place: one at the beginning
+            // makes them escape everything.
             let marked = text.starts_with('\u{feff}').then_some('\0');
             if let Some(code) = scalar::escape(c).or(marked) {
                 let before = self.out.len();

@@ -1,7 +1,8 @@
 //! Failure actions: does a failed rule block the request?
 //!
-//! Kyverno decides this twice, and in different ways: which rules are evaluated before the answer ([`is_enforced`]), and
-//! which of them block when they fail ([`denies`]; [`effective`] on the command line). Semantics: `docs/serve.md`, "Answers".
+//! Kyverno decides this twice, and in different ways: which rules are evaluated before the answer
+//! ([`is_enforced`]), and which of them block when they fail ([`denies`]; [`effective`] on the
+//! command line). Semantics: `docs/serve.md`, "Answers".
 
 use ephor_ir::rule::ActionOverride;
 use ephor_ir::{Policy, Rule};
@@ -41,7 +42,8 @@ fn resolved<'p>(
     of_rule.or_else(|| first(&policy.overrides, &of_policy)).unwrap_or(&policy.action)
 }
 
-/// Whether an override has no condition on namespaces, or all that it has are met; an empty list names none.
+/// Whether an override has no condition on namespaces, or all that it has are met; an empty list
+/// names none.
 fn override_fits(o: &ActionOverride, target: &Target) -> bool {
     (o.namespaces.is_none() || names(o, target)) && (o.selector.is_none() || selects_labels(o, target))
 }
@@ -58,8 +60,9 @@ fn selects_labels(o: &ActionOverride, target: &Target) -> bool {
     })
 }
 
-/// Whether the answer to a request waits for a rule because it may block: overrides of the rule replace those of the
-/// policy, and one of the conditions of an override is enough; an empty list of namespaces is no condition.
+/// Whether the answer to a request waits for a rule because it may block: overrides of the rule
+/// replace those of the policy, and one of the conditions of an override is enough; an empty list
+/// of namespaces is no condition.
 pub fn is_enforced(policy: &Policy, rule: &Rule, target: &Target) -> bool {
     let overrides = match rule.action.overrides.is_empty() {
         true => &policy.overrides,
@@ -73,8 +76,9 @@ pub fn is_enforced(policy: &Policy, rule: &Rule, target: &Target) -> bool {
     enforces(found.or(rule.action.rule.as_ref()).unwrap_or(&policy.action))
 }
 
-/// Whether the result of a rule that was evaluated before the answer blocks the request. Kyverno knows no labels of
-/// namespaces when it looks at the overrides of a policy, only at those of a rule.
+/// Whether the result of a rule that was evaluated before the answer blocks the request. Kyverno
+/// knows no labels of namespaces when it looks at the overrides of a policy, only at those of a
+/// rule.
 pub fn denies(policy: &Policy, result: &RuleOutcome, target: &Target) -> bool {
     let rule = rule_of(policy, result, target);
     match result.status {
@@ -121,8 +125,8 @@ pub fn of_result<'p>(policy: &'p Policy, result: &RuleOutcome, target: &Target) 
     }
 }
 
-/// Whether the results block the request: a failed rule that enforces, or, when errors count, an error
-/// of a policy that fails closed.
+/// Whether the results block the request: a failed rule that enforces, or, when errors count, an
+/// error of a policy that fails closed.
 pub fn blocks(policy: &Policy, results: &[RuleOutcome], target: &Target, errors_count: bool) -> bool {
     results.iter().any(|r| match r.status {
         Status::Fail => enforces(of_result(policy, r, target)),

@@ -1,8 +1,9 @@
 //! Cells of expressions that are evaluated once.
 //!
-//! In: an expression that gives the same each time, and the environment. Out: what it gives, with everything else that
-//! evaluating it does: the cost on the meter, and the memory that it takes of the rule's. Where either would exceed
-//! its limit, the expression is evaluated again and ends where it would have ended. Semantics: `docs/ir.md`, "Evaluated once".
+//! In: an expression that gives the same each time, and the environment. Out: what it gives, with
+//! everything else that evaluating it does: the cost on the meter, and the memory that it takes of
+//! the rule's. Where either would exceed its limit, the expression is evaluated again and ends
+//! where it would have ended. Semantics: `docs/ir.md`, "Evaluated once".
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -30,15 +31,16 @@ pub(super) struct CachedResult<T> {
 }
 
 impl<T> CachedResult<T> {
-    /// A result to cache. That of the evaluation that computes a composed variable is none, for it used what later
-    /// ones do not.
+    /// A result to cache. That of the evaluation that computes a composed variable is none, for it
+    /// used what later ones do not.
     pub(super) fn of(result: Result<T, Fault>, before: &Used, after: &Used) -> Option<CachedResult<T>> {
         let cost = after.cost.checked_sub(before.cost)?;
         let bytes = before.bytes.checked_sub(after.bytes)?;
         (before.computed == after.computed).then_some(CachedResult { result, cost, bytes })
     }
 
-    /// Uses what evaluating it again would use; false = that is more than is left, and it is to be evaluated.
+    /// Uses what evaluating it again would use; false = that is more than is left, and it is to be
+    /// evaluated.
     ///
     /// # Errors
     /// The evaluation must end.

@@ -1,8 +1,8 @@
 //! The data that a rule's expressions see, loaded when it is first mentioned.
 //!
-//! The root is an object: `request` and whatever the rule's bindings, loops and injected values add.
-//! Bindings are registered in declaration order and loaded when an expression mentions them; a loop
-//! takes a snapshot and goes back to it before every element. The semantics' source is
+//! The root is an object: `request` and whatever the rule's bindings, loops and injected values
+//! add. Bindings are registered in declaration order and loaded when an expression mentions them; a
+//! loop takes a snapshot and goes back to it before every element. The semantics' source is
 //! `docs/variables.md`.
 
 use std::borrow::Cow;
@@ -80,7 +80,8 @@ pub struct Data<'r> {
     object: Option<&'r Value>,
     /// Top-level names that were added; the last of equal names counts.
     overlay: Vec<(Str, Value)>,
-    /// The first position of `overlay` that was replaced since the last snapshot was taken or gone back to.
+    /// The first position of `overlay` that was replaced since the last snapshot was taken or gone
+    /// back to.
     replaced_from: usize,
     entries: Vec<Entry>,
     /// Only entries before this position may be loaded now.
@@ -607,9 +608,10 @@ fn unanswered(b: &Binding) -> EntryError {
     }
 }
 
-/// A request path of a namespaced policy must stay in its namespace. What counts is the path alone – a query or
-/// fragment may say anything –, percent-decoded and without `.` and `..`, and where the API has its namespace:
-/// `/api/VERSION/namespaces/NAME/…` or `/apis/GROUP/VERSION/namespaces/NAME/…`.
+/// A request path of a namespaced policy must stay in its namespace. What counts is the path alone
+/// – a query or fragment may say anything –, percent-decoded and without `.` and `..`, and where
+/// the API has its namespace: `/api/VERSION/namespaces/NAME/…` or
+/// `/apis/GROUP/VERSION/namespaces/NAME/…`.
 fn check_namespace(path: &str, own: &str) -> Result<(), ApiCallError> {
     let missing = || {
         // Calls of services have no path.

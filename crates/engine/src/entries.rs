@@ -1,8 +1,8 @@
 //! The entries of a map that a comprehension builds one by one.
 //!
-//! In: a key and a value. Out: whether the key is new, and the map. Numbers are found by value, but no whole number
-//! finds a double, as in [`is_found_by`](ephor_value::object::is_found_by); looking a key up takes the same time
-//! however many entries there are.
+//! In: a key and a value. Out: whether the key is new, and the map. Numbers are found by value, but
+//! no whole number finds a double, as in [`is_found_by`](ephor_value::object::is_found_by); looking
+//! a key up takes the same time however many entries there are.
 
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
 //! Why a part of a rule cannot be evaluated.
 //!
-//! A query has no value, so the template around it cannot be filled in, so the condition, patch or context entry around
-//! that fails: each of these errors has its own words, Kyverno's, in front of those of its cause. Semantics:
-//! `docs/variables.md`.
+//! A query has no value, so the template around it cannot be filled in, so the condition, patch or
+//! context entry around that fails: each of these errors has its own words, Kyverno's, in front of
+//! those of its cause. Semantics: `docs/variables.md`.
 
 use thiserror::Error;
 

@@ -168,8 +168,8 @@ impl<'f, 'a> Env<'f, 'a> {
         eval(body, Env { cells: Some(&cells), ..*self }).map(Cow::into_owned)
     }
 
-    /// Evaluates an expression, unless a cell knows what it gives. Who watches lists being sorted, or which fault comes
-    /// first, evaluates it every time.
+    /// Evaluates an expression, unless a cell knows what it gives. Who watches lists being sorted,
+    /// or which fault comes first, evaluates it every time.
     fn once(&self, cell: u32, expr: &'a Expr) -> Evaluated<'a> {
         match self.cells.filter(|_| self.fuses()).and_then(|cells| cells.get(cell)) {
             Some(cell) => cell.read(self, || value(expr, self)),
@@ -223,7 +223,8 @@ impl<'f, 'a> Env<'f, 'a> {
         }
         let found = read_path(Cow::Borrowed(self.root), keys, scalar);
         match (&found, keys.first()) {
-            // Of a variable that is declared but has no value here, CEL speaks otherwise than of a key.
+            // Of a variable that is declared but has no value here, CEL speaks otherwise than of a
+            // key.
             (Err(Fault::NotFound(key)), Some(first))
                 if key == first && self.is_metered() && self.root.get(first).is_none() =>
             {
@@ -290,7 +291,8 @@ impl<'f, 'a> Env<'f, 'a> {
         eval(body, Env { locals: Some(&inner), ..env }).map(Cow::into_owned)
     }
 
-    /// The truth of `body` with one local, or with two of which the second is innermost; `None` = it is not a boolean.
+    /// The truth of `body` with one local, or with two of which the second is innermost; `None` =
+    /// it is not a boolean.
     pub(super) fn bound_truth<'b>(
         &self,
         first: Option<&'b Value>,
@@ -332,8 +334,8 @@ pub fn eval<'a>(expr: &'a Expr, env: Env<'_, 'a>) -> Evaluated<'a> {
     value(expr, &env)
 }
 
-/// Evaluates the nodes of which most expressions consist; the others are a call away, so that the stack
-/// and the registers that they need are no burden here.
+/// Evaluates the nodes of which most expressions consist; the others are a call away, so that the
+/// stack and the registers that they need are no burden here.
 pub(crate) fn value<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
     let found = match expr {
         Expr::Const(v) => Ok(Cow::Borrowed(v)),

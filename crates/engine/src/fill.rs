@@ -2,9 +2,9 @@
 //!
 //! In: a template and a rule's data. Out: the document with every variable replaced, or the first
 //! error. A text whose results bring in new variables is resolved in rounds until none
-//! is left. A variable whose value holds the variable itself would never end: it is an error, and so is
-//! what exceeds the bounds of `Expansion`; the rule ends with it, whatever else absorbs failures of
-//! variables. The semantics' source is `docs/variables.md`.
+//! is left. A variable whose value holds the variable itself would never end: it is an error, and
+//! so is what exceeds the bounds of `Expansion`; the rule ends with it, whatever else absorbs
+//! failures of variables. The semantics' source is `docs/variables.md`.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -36,7 +36,8 @@ const MAX_COPIED: usize = 256 << 20;
 /// What can make another expression of the text around it.
 const BREAKING: [char; 7] = ['{', '}', '\'', '"', '`', '\\', '$'];
 
-/// A text that grows beyond this while variables are put in is refused, as is one for which more is copied.
+/// A text that grows beyond this while variables are put in is refused, as is one for which more is
+/// copied.
 const MAX_TEXT: usize = 64 << 20;
 
 /// What stands for the expression where several variables have no end together.
@@ -300,7 +301,8 @@ impl Data<'_> {
                         let (head, tail) = (before.get(..at.start), before.get(at.end..));
                         [head.unwrap_or_default(), &*embedded, tail.unwrap_or_default()].concat()
                     }
-                    // The character before belongs to what is replaced, so an escaped twin is left alone.
+                    // The character before belongs to what is replaced, so an escaped twin is left
+                    // alone.
                     Some(c) => text.replacen(&format!("{c}{variable}"), &format!("{c}{embedded}"), 1),
                     None => text.replacen(variable, &embedded, 1),
                 }
@@ -329,7 +331,8 @@ fn holds(text: &str, expr: &str) -> bool {
     holds_braces(text)
         && find_all_variables(text).into_iter().any(|at| {
             let variable = text.get(at).unwrap_or_default();
-            // Most variables are another one, which is seen without putting the expression together.
+            // Most variables are another one, which is seen without putting the expression
+            // together.
             variable.contains(expr) && expression(variable) == expr
         })
 }
@@ -366,8 +369,8 @@ fn found(rounds: &Rounds, text: &str, late: &dyn Late) -> Option<Arc<[FoundVaria
 /// The variables of texts.
 type ByText = HashMap<Box<str>, Arc<[FoundVariable]>>;
 
-/// What was found in texts, by the address of the names in scope; the names are retained, so that no other
-/// ones get their address.
+/// What was found in texts, by the address of the names in scope; the names are retained, so that
+/// no other ones get their address.
 #[derive(Default)]
 struct Texts {
     all: HashMap<usize, (Arc<[Str]>, ByText)>,
@@ -380,7 +383,8 @@ impl Texts {
         self.all.get(&names)?.1.get(text).cloned()
     }
 
-    /// Data may be in these texts: all of them together are limited, however many policies and requests there are.
+    /// Data may be in these texts: all of them together are limited, however many policies and
+    /// requests there are.
     fn insert(&mut self, names: usize, rounds: &Rounds, text: &str, found: &Arc<[FoundVariable]>) {
         let weight = 256 + text.len() + found.len() * QUERY_WEIGHT;
         if weight > MAX_WEIGHT / 16 {

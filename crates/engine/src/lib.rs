@@ -1,8 +1,8 @@
 //! The engine: policies and a request → results.
 //!
-//! In: lowered policies, a [`Request`], a [`Profile`], and a source of data. Out: a result for every
-//! rule that matches. The engine knows neither files nor languages; the order of work inside a rule
-//! is match, exclude, data, preconditions, exceptions, body.
+//! In: lowered policies, a [`Request`], a [`Profile`], and a source of data. Out: a result for
+//! every rule that matches. The engine knows neither files nor languages; the order of work inside
+//! a rule is match, exclude, data, preconditions, exceptions, body.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "signatures")]

@@ -1,4 +1,5 @@
-//! Lists that expressions build: projections, flattening, functions that run an expression for each item.
+//! Lists that expressions build: projections, flattening, functions that run an expression for each
+//! item.
 //!
 //! A chain of lists, each built from the one before, is walked in one pass: only the last list is
 //! built.

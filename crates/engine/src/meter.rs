@@ -1,7 +1,8 @@
 //! The cost of strict evaluation, and composed variables, each with a meter of its own.
 //!
-//! In: costs, and the programs of variables. Out: whether the limit is exceeded; values of variables, computed when they
-//! are first read. Semantics: `docs/cel.md`, "Cost"; `docs/ir.md`, "Expressions of a rule".
+//! In: costs, and the programs of variables. Out: whether the limit is exceeded; values of
+//! variables, computed when they are first read. Semantics: `docs/cel.md`, "Cost"; `docs/ir.md`,
+//! "Expressions of a rule".
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -54,8 +55,8 @@ impl Meter {
     }
 }
 
-/// Composed variables: each is computed when it is first read, and then cached, its fault too. Its cost is
-/// not added to the reader's meter: a variable has the same limit for itself.
+/// Composed variables: each is computed when it is first read, and then cached, its fault too. Its
+/// cost is not added to the reader's meter: a variable has the same limit for itself.
 pub struct Variables<'a> {
     programs: &'a [Variable],
     /// Faults are reported unchanged.
@@ -85,7 +86,8 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// The same, but their faults are reported as if they were those of the expression that reads them.
+    /// The same, but their faults are reported as if they were those of the expression that reads
+    /// them.
     pub fn bare(programs: &'a [Variable]) -> Variables<'a> {
         Variables { bare: true, ..Variables::new(programs) }
     }
@@ -100,7 +102,8 @@ impl<'a> Variables<'a> {
         self.programs
     }
 
-    /// Computes variables that are not computed yet, without the cost of reading them; whether all have a value.
+    /// Computes variables that are not computed yet, without the cost of reading them; whether all
+    /// have a value.
     pub(super) fn compute_all<'b>(&'b self, all: &[u32], env: &Env<'_, 'b>) -> bool
     where
         'a: 'b,

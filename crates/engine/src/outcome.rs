@@ -75,8 +75,8 @@ pub enum Effect {
     VerifiedImages(super::expressions::images::VerifiedImages),
 }
 
-/// A text that many results share: one for each thread, for counting references to the same text from all threads is
-/// slow.
+/// A text that many results share: one for each thread, for counting references to the same text
+/// from all threads is slow.
 pub(super) fn stock(text: &'static str) -> Str {
     thread_local! {
         static TEXTS: RefCell<Vec<Str>> = const { RefCell::new(Vec::new()) };
@@ -91,8 +91,9 @@ pub(super) fn stock(text: &'static str) -> Str {
 }
 
 impl RuleOutcome {
-    /// Copies what the result shares with the request, and takes spare room from its lists, so that a cache that keeps it keeps
-    /// nothing else alive. Names, and texts of rules that are satisfied or skipped, belong to the policy.
+    /// Copies what the result shares with the request, and takes spare room from its lists, so that
+    /// a cache that keeps it keeps nothing else alive. Names, and texts of rules that are satisfied
+    /// or skipped, belong to the policy.
     pub fn detach(&mut self) {
         if !matches!(self.status, Status::Pass | Status::Skip) {
             footprint::detach(&mut self.message);

@@ -10,32 +10,35 @@ pub struct Profile {
     /// Every number of a resource is a double, in patterns too (`docs/patterns.md`, "Scalars"). A
     /// cluster keeps integers.
     pub float_resources: bool,
-    /// `request` holds only what the command line knows (object, namespace, operation, user) instead
-    /// of the whole admission request (`docs/variables.md`, "Variables").
+    /// `request` holds only what the command line knows (object, namespace, operation, user)
+    /// instead of the whole admission request (`docs/variables.md`, "Variables").
     pub bare_request: bool,
-    /// From the second matching rule of a policy on, variables see the integers of the decoded object
-    /// instead of doubles (`docs/variables.md`, "Variables").
+    /// From the second matching rule of a policy on, variables see the integers of the decoded
+    /// object instead of doubles (`docs/variables.md`, "Variables").
     pub integers_after_first_rule: bool,
-    /// `paramRef` of `validate.cel` is looked up in the stand-in cluster of the command line, which has
-    /// eight kinds and no objects. A cluster evaluates the expressions with each parameter.
+    /// `paramRef` of `validate.cel` is looked up in the stand-in cluster of the command line, which
+    /// has eight kinds and no objects. A cluster evaluates the expressions with each parameter.
     pub offline_params: bool,
-    /// `namespaceObject` of `validate.cel` has nothing but a name. A cluster has the whole namespace, and
-    /// one that it does not know is an error.
+    /// `namespaceObject` of `validate.cel` has nothing but a name. A cluster has the whole
+    /// namespace, and one that it does not know is an error.
     pub offline_namespaces: bool,
-    /// CEL policies of a namespace apply to objects of all namespaces. In a cluster they apply to their own.
+    /// CEL policies of a namespace apply to objects of all namespaces. In a cluster they apply to
+    /// their own.
     pub namespaced_policies_apply_everywhere: bool,
     /// Exceptions of `policies.kyverno.io` apply after their `expiresAt`. A cluster drops them.
     pub expired_exceptions_apply: bool,
-    /// A context entry that no source answers is dropped, so that `||` gives its default. In a cluster
-    /// there is always a source, and one that fails is an error.
+    /// A context entry that no source answers is dropped, so that `||` gives its default. In a
+    /// cluster there is always a source, and one that fails is an error.
     pub unanswered_entries_are_dropped: bool,
-    /// A failing match condition of `webhookConfiguration` exempts the request. The API server judges it
-    /// by the failure policy.
+    /// A failing match condition of `webhookConfiguration` exempts the request. The API server
+    /// judges it by the failure policy.
     pub failing_match_conditions_exempt: bool,
-    /// Services may answer more than a server reads, and `0.0.0.0` may be called (`docs/variables.md`, "apiCall").
+    /// Services may answer more than a server reads, and `0.0.0.0` may be called
+    /// (`docs/variables.md`, "apiCall").
     pub unlimited_services: bool,
-    /// Admission policies of Kubernetes see every request as one that creates the object (`docs/admission.md`, "Outside of a cluster").
-    /// An API server shows them its operation and the former object.
+    /// Admission policies of Kubernetes see every request as one that creates the object
+    /// (`docs/admission.md`, "Outside of a cluster"). An API server shows them its operation and
+    /// the former object.
     pub admission_policies_see_creations: bool,
 }
 
@@ -57,8 +60,8 @@ impl Profile {
         }
     }
 
-    /// What Kyverno answers in a cluster, as far as a run over files can: data that only a cluster has
-    /// stays what the command line makes of it.
+    /// What Kyverno answers in a cluster, as far as a run over files can: data that only a cluster
+    /// has stays what the command line makes of it.
     pub const fn as_cluster() -> Profile {
         Profile {
             float_resources: false,

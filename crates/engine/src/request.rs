@@ -34,7 +34,8 @@ pub struct Request {
     pub images: Images,
     /// The object as the Pod Security checks see it.
     pub pod: super::pod_security::seen::Cache,
-    /// What expressions see that know only objects and the request; built when the first rule needs it.
+    /// What expressions see that know only objects and the request; built when the first rule needs
+    /// it.
     pub strict_root: std::sync::OnceLock<Value>,
     /// The same for CEL policies.
     pub review_root: std::sync::OnceLock<Value>,
@@ -231,14 +232,15 @@ impl Request {
         &*self.target.operation == "DELETE"
     }
 
-    /// The request as if the former object were created now, to separate old violations from new ones.
-    /// No user is known to it.
+    /// The request as if the former object were created now, to separate old violations from new
+    /// ones. No user is known to it.
     pub fn former(&self) -> Request {
         let mut root = self.root.get().clone();
         if let Value::Map(m) = &mut root
             && let Some(Value::Map(r)) = m.get_mut("request")
         {
-            // Put in the place of the object it has its integers, where objects that are put in have them.
+            // Put in the place of the object it has its integers, where objects that are put in
+            // have them.
             r.insert(
                 "object",
                 match &self.later_root {

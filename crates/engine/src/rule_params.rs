@@ -1,9 +1,9 @@
 //! Parameters of `validate.cel` rules.
 //!
-//! In: the `paramKind` and `paramRef` of a rule, and the cluster. Out: the objects that its expressions are
-//! evaluated with, or why the rule fails ([`find`]). Kyverno's command line has a stand-in for a cluster
-//! with eight kinds, none in namespaces, and no objects; [`look_up_offline`] gives the texts that come of it.
-//! Semantics: `docs/validate.md`, "Bodies".
+//! In: the `paramKind` and `paramRef` of a rule, and the cluster. Out: the objects that its
+//! expressions are evaluated with, or why the rule fails ([`find`]). Kyverno's command line has a
+//! stand-in for a cluster with eight kinds, none in namespaces, and no objects; [`look_up_offline`]
+//! gives the texts that come of it. Semantics: `docs/validate.md`, "Bodies".
 
 use ephor_external::ExternalData;
 use ephor_ir::expressions::Params;
@@ -73,8 +73,8 @@ const KNOWN: [(&str, &str); 8] = [
     ("statefulset", "statefulsets.apps"),
 ];
 
-/// The parameters that a rule is evaluated with, one after another, in the order of their names; none at all
-/// means that the rule passes.
+/// The parameters that a rule is evaluated with, one after another, in the order of their names;
+/// none at all means that the rule passes.
 ///
 /// # Errors
 /// Why the rule fails.
@@ -127,8 +127,8 @@ pub fn find(
     Ok(found.iter().map(|o| with_kind(o, &kind)).collect())
 }
 
-/// What comes of looking for parameters in the stand-in cluster of Kyverno's command line: `Ok` = there
-/// are none, and none are needed.
+/// What comes of looking for parameters in the stand-in cluster of Kyverno's command line: `Ok` =
+/// there are none, and none are needed.
 ///
 /// # Errors
 /// Why the rule fails.

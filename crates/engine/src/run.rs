@@ -1,8 +1,9 @@
 //! The one runner: the rules of a policy in order, for one phase of one request.
 //!
-//! In: a policy, some of its rules, a request, and what they are evaluated with. Out: their [`Results`]. The runner does
-//! what all rules share: whether the policy concerns the request, whether a rule matches or that is unknown, the budget,
-//! and what a rule leaves to the next. What a rule does is its body: `verdict`, `mutate`, `verify`, `generate` and, for rules with
+//! In: a policy, some of its rules, a request, and what they are evaluated with. Out: their
+//! [`Results`]. The runner does what all rules share: whether the policy concerns the request,
+//! whether a rule matches or that is unknown, the budget, and what a rule leaves to the next. What
+//! a rule does is its body: `verdict`, `mutate`, `verify`, `generate` and, for rules with
 //! expressions, `expressions`. Semantics: `docs/ir.md`.
 
 use ephor_external::ExternalData;
@@ -60,7 +61,8 @@ pub enum Phase {
     Decide,
     /// They generate objects.
     Generate,
-    /// They say whether there is work for a controller: objects to generate, or other objects to change. It does that work.
+    /// They say whether there is work for a controller: objects to generate, or other objects to
+    /// change. It does that work.
     Trigger,
 }
 
@@ -69,7 +71,8 @@ pub enum Phase {
 pub struct Results {
     /// Their results.
     pub rules: Vec<RuleOutcome>,
-    /// The object they leave, when it is another one than that of the request; null when it was lost.
+    /// The object they leave, when it is another one than that of the request; null when it was
+    /// lost.
     pub object: Option<Value>,
     /// Why nothing was generated, although a rule wanted to.
     pub failure: Option<String>,
@@ -150,8 +153,8 @@ impl Phase {
     }
 }
 
-/// The one runner: rules of a policy (all of its rules, or those that an index says can match), in order, for one
-/// phase of one request.
+/// The one runner: rules of a policy (all of its rules, or those that an index says can match), in
+/// order, for one phase of one request.
 pub fn policy<'p>(
     phase: Phase,
     policy: &Policy,
@@ -278,7 +281,8 @@ pub fn wanted(
 }
 
 impl RuleRun {
-    /// What counts of a rule that has exceeded a bound: it fails or is an error, whatever absorbed that.
+    /// What counts of a rule that has exceeded a bound: it fails or is an error, whatever absorbed
+    /// that.
     fn exceeding(self, rule: &Rule, excess: Excess) -> RuleRun {
         let failed = self.results.into_iter().find(|r| matches!(r.status, Status::Fail | Status::Error));
         let error = || RuleOutcome::new(&rule.name, rule.kind, Status::Error, excess.text());
@@ -347,7 +351,8 @@ pub fn applies(rule: &Rule, request: &Request) -> bool {
     target.exists && accepts(&rule.when, target, Mode::Match) && !accepts(&rule.unless, target, Mode::Exclude)
 }
 
-/// The result of a rule for which it is unknown whether it matches, because something is not known of the request.
+/// The result of a rule for which it is unknown whether it matches, because something is not known
+/// of the request.
 fn unmatched(rule: &Rule, request: &Request) -> Option<RuleOutcome> {
     let target = &request.target;
     if !target.unknown.any() || !target.exists {
@@ -454,8 +459,8 @@ impl<'d, 'r: 'd> MatchedRule<'d, 'r> {
         }
     }
 
-    /// The exceptions that apply to the rule and the object. One whose conditions cannot be evaluated
-    /// does not apply.
+    /// The exceptions that apply to the rule and the object. One whose conditions cannot be
+    /// evaluated does not apply.
     pub fn exceptions(&self, data: &mut Data<'_>) -> Vec<&'r Exception> {
         let exceptions = self.around.exceptions;
         if exceptions.is_empty() {

@@ -1,9 +1,8 @@
 //! Results of expressions that the rules of many policies share, cached for one request.
 //!
 //! In: the key of a program ([`ephor_ir::sharing`]) and what evaluates it. Out: its value, at its
-//! cost: the cost is added to the meter and the rule's memory taken as if it were evaluated. Faults are not cached,
-//! since policies word them differently.
-//! Semantics: `docs/ir.md`, "Evaluated once".
+//! cost: the cost is added to the meter and the rule's memory taken as if it were evaluated. Faults
+//! are not cached, since policies word them differently. Semantics: `docs/ir.md`, "Evaluated once".
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,12 +1,13 @@
 //! Lists that `sort_by` has put in order.
 //!
-//! Kyverno's JMESPath library sorts a list in place, so everything that holds the same list sees the new order from
-//! then on: `[sort_by(@, &a)[0], [0]]` gives the least item twice. Values here are shared and never
-//! change. Instead, evaluation notes which list has become which, and [`Sorted::settle`] gives what a
-//! value is by now. Lists are identified by their address, which is why a list that was sorted is retained.
+//! Kyverno's JMESPath library sorts a list in place, so everything that holds the same list sees
+//! the new order from then on: `[sort_by(@, &a)[0], [0]]` gives the least item twice. Values here
+//! are shared and never change. Instead, evaluation notes which list has become which, and
+//! [`Sorted::settle`] gives what a value is by now. Lists are identified by their address, which is
+//! why a list that was sorted is retained.
 //!
-//! In: the table, and values on their way through the evaluator. Out: the same values, with every list
-//! that was sorted meanwhile in its new order. An empty table costs a look at a flag.
+//! In: the table, and values on their way through the evaluator. Out: the same values, with every
+//! list that was sorted meanwhile in its new order. An empty table costs a look at a flag.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -47,8 +48,8 @@ impl Sorted {
         }
     }
 
-    /// What has become of a list, following its history to the end. INVARIANT: a list is noted only to
-    /// become one that was created after it, so the history has no cycle.
+    /// What has become of a list, following its history to the end. INVARIANT: a list is noted only
+    /// to become one that was created after it, so the history has no cycle.
     fn latest(&self, list: &List) -> Option<List> {
         let lists = self.lists.borrow();
         let mut now = &lists.get(&list.address())?.1;

@@ -1,7 +1,8 @@
 //! Evaluating strict nodes: missing things are faults, every step has a cost.
 //!
-//! In: a node and its environment. Out: a value or a fault, and the cost on the environment's meter.
-//! Costs, also of parts that fail, are those of cel-go and kube-apiserver (`docs/cel.md`, "Cost").
+//! In: a node and its environment. Out: a value or a fault, and the cost on the environment's
+//! meter. Costs, also of parts that fail, are those of cel-go and kube-apiserver (`docs/cel.md`,
+//! "Cost").
 
 use std::borrow::Cow;
 
@@ -98,8 +99,8 @@ fn or_else<'a>(sides: &'a [Expr; 2], unwrap: bool, eager: bool, env: &Env<'_, 'a
     }
 }
 
-/// The truth of an expression; `None` = it is not a boolean. The nodes that decide anything hand booleans to one another
-/// without building values.
+/// The truth of an expression; `None` = it is not a boolean. The nodes that decide anything hand
+/// booleans to one another without building values.
 pub(crate) fn truth<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Result<Option<bool>, Fault> {
     match expr {
         // Who watches wants to see every node.
@@ -234,7 +235,8 @@ fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
     Ok((Some(at), optional))
 }
 
-/// What a step of a walk found, with its cost added; `None` = nothing, which an optional step permits.
+/// What a step of a walk found, with its cost added; `None` = nothing, which an optional step
+/// permits.
 fn stepped<'v>(
     found: Result<Option<&'v Value>, Fault>,
     base: &Value,
@@ -411,7 +413,8 @@ fn invoked<'a>(invoke: &'a Invoke, env: &Env<'_, 'a>) -> Evaluated<'a> {
             called(invoke, [left, eval(two, env)], env)
         }
         args => {
-            // With three arguments and more the first fault ends the call; the cost is added when all were tried.
+            // With three arguments and more the first fault ends the call; the cost is added when
+            // all were tried.
             let mut results: Vec<Evaluated<'a>> = Vec::with_capacity(args.len());
             for arg in args {
                 match eval(arg, env) {

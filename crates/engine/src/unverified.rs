@@ -1,4 +1,5 @@
-//! What rules about signatures come to in a build without the feature `signatures`: an error, never a pass.
+//! What rules about signatures come to in a build without the feature `signatures`: an error, never
+//! a pass.
 //!
 //! In and out: as `verify::attestors` and `manifests`.
 

@@ -1,7 +1,7 @@
 //! Validate rules: deny, pattern, anyPattern, foreach.
 //!
-//! In: a lowered check, the object and the rule's data. Out: a status and a message, or nothing when
-//! there was nothing to check. Texts and their order are those of `docs/validate.md`.
+//! In: a lowered check, the object and the rule's data. Out: a status and a message, or nothing
+//! when there was nothing to check. Texts and their order are those of `docs/validate.md`.
 
 use std::cell::OnceCell;
 
@@ -51,8 +51,9 @@ pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
     }
 }
 
-/// Whether a check fails on the former object of the request, whose data are `data`. Patterns of the rule itself were
-/// filled in for the new object, with `current`, and are filled in again; all else is evaluated on `data` alone.
+/// Whether a check fails on the former object of the request, whose data are `data`. Patterns of
+/// the rule itself were filled in for the new object, with `current`, and are filled in again; all
+/// else is evaluated on `data` alone.
 pub fn fails_on_former(check: &Check, s: Subject<'_>, data: &mut Data<'_>, current: &mut Data<'_>) -> bool {
     match check {
         Check::Pattern(Overlay::Dynamic(template), _) => {
@@ -79,8 +80,8 @@ pub fn fails_on_former(check: &Check, s: Subject<'_>, data: &mut Data<'_>, curre
     }
 }
 
-/// A pattern as it was filled in with `current`, and what that left of variables and references with `data`; `None`
-/// if either fails.
+/// A pattern as it was filled in with `current`, and what that left of variables and references
+/// with `data`; `None` if either fails.
 fn fill_again(template: &Template, data: &mut Data<'_>, current: &mut Data<'_>) -> Option<Value> {
     let filled = current.fill(template).ok()?;
     if !is_open(&filled) {
@@ -118,8 +119,8 @@ fn deny_message(found: &str, s: Subject<'_>, data: &mut Data<'_>) -> Str {
     }
 }
 
-/// The rule's message, filled in. It may name what the loops around the failure have in their scope,
-/// which the rule itself does not know.
+/// The rule's message, filled in. It may name what the loops around the failure have in their
+/// scope, which the rule itself does not know.
 fn own_message(s: Subject<'_>, data: &mut Data<'_>) -> Result<Value, FillError> {
     if data.bound() == s.message.names.len() {
         return data.fill(&s.message.template);
@@ -298,8 +299,8 @@ fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
             Ok(v) => v,
             Err(QueryError::Eval(f)) if f.is_not_found() => continue,
             Err(e) => {
-                // Kyverno looks for these words in the whole text, which has also what users write: an expression, a
-                // name, the answer of a service.
+                // Kyverno looks for these words in the whole text, which has also what users write:
+                // an expression, a name, the answer of a service.
                 let text = e.to_string();
                 trace::emit_reading(&l.origin, || (EventKind::Failed(text.clone()), reads.clone()));
                 if !text.contains("Unknown key") {
@@ -421,8 +422,8 @@ fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut D
     match run(&l.check, inner, data) {
         None | Some((Status::Skip, _)) => Element::Ignored,
         Some((Status::Pass | Status::Warn, _)) => Element::Counted,
-        // Kyverno looks for these words in the text, for preconditions of loops inside. Such elements are ignored above
-        // already, so only what users write can have them.
+        // Kyverno looks for these words in the text, for preconditions of loops inside. Such
+        // elements are ignored above already, so only what users write can have them.
         Some((Status::Error, text)) if text.contains("failed to evaluate preconditions") => Element::Ignored,
         Some((status, text)) => Element::Ends(status, format!("validation failure: {text}").into()),
     }

@@ -1,4 +1,5 @@
-//! Strict expressions: what is evaluated, which faults count, and what it costs (`docs/cel.md`, "Cost").
+//! Strict expressions: what is evaluated, which faults count, and what it costs (`docs/cel.md`,
+//! "Cost").
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

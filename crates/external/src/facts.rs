@@ -1,7 +1,7 @@
 //! Facts about an image: its manifest and its configuration.
 //!
-//! In: a reference. Out: the object that expressions see (`getImageData`, `image.getMetadata`), or the one that
-//! context entries of rules see (`imageRegistry`).
+//! In: a reference. Out: the object that expressions see (`getImageData`, `image.getMetadata`), or
+//! the one that context entries of rules see (`imageRegistry`).
 
 use crate::reference;
 use crate::registry::{Failure, Manifest, Registry, Repository, place};

@@ -1,12 +1,14 @@
 //! External data: whatever a policy reads besides the request.
 //!
-//! One trait for policies of all kinds: context entries, functions of expressions, parameters, the kinds, types and
-//! namespaces of the cluster, the rights of users. Its implementations are [`NoData`], files and the mocks of tests
-//! (`sources::offline`), objects in place of a cluster (`sources::objects`), and a cluster (`cluster::live`, with watched
-//! objects `serve::live`). One that wraps another says so with [`ExternalData::inner`] and answers only what it adds.
+//! One trait for policies of all kinds: context entries, functions of expressions, parameters, the
+//! kinds, types and namespaces of the cluster, the rights of users. Its implementations are
+//! [`NoData`], files and the mocks of tests (`sources::offline`), objects in place of a cluster
+//! (`sources::objects`), and a cluster (`cluster::live`, with watched objects `serve::live`). One
+//! that wraps another says so with [`ExternalData::inner`] and answers only what it adds.
 //!
-//! Kyverno's command line answers context entries and expressions from different data, and in different words; a lookup
-//! says who reads ([`Reader`], [`Address`]). Semantics: `docs/variables.md`, `docs/cel-policies.md`, `docs/admission.md`.
+//! Kyverno's command line answers context entries and expressions from different data, and in
+//! different words; a lookup says who reads ([`Reader`], [`Address`]). Semantics:
+//! `docs/variables.md`, `docs/cel-policies.md`, `docs/admission.md`.
 #![forbid(unsafe_code)]
 
 pub mod facts;
@@ -66,8 +68,8 @@ pub struct ApiRequest<'a> {
     pub body: Option<&'a Value>,
 }
 
-/// Why a lookup gave nothing: the error of who answers, an API server, a registry, a file or the mocks of a test. Its text
-/// is shown as it is, so it is in the words for the [`Reader`].
+/// Why a lookup gave nothing: the error of who answers, an API server, a registry, a file or the
+/// mocks of a test. Its text is shown as it is, so it is in the words for the [`Reader`].
 pub type LookupError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why the Kubernetes API gave nothing.
@@ -89,7 +91,8 @@ impl From<String> for ApiError {
 /// How the answer of a service is read, and in whose words it fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer<'a> {
-    /// JSON with a status of success, for a context entry (`apiCall.service`); or any, for an expression (`http.Get`).
+    /// JSON with a status of success, for a context entry (`apiCall.service`); or any, for an
+    /// expression (`http.Get`).
     Json(Reader<'a>),
     /// The text of a set of keys (`jwks.Fetch`).
     KeySet,
@@ -184,12 +187,13 @@ pub trait ImageVerifier: Send + Sync {
     fn payload(&self, image: &str, statement: &str) -> Result<Value, LookupError>;
 }
 
-/// What a lookup gives: `None` = this run has no such data. A context entry then stays without a value, or is an error
-/// (`Profile::unanswered_entries_are_dropped`); a function of an expression has the result that Kyverno 1.19.1 gives
-/// without a cluster.
+/// What a lookup gives: `None` = this run has no such data. A context entry then stays without a
+/// value, or is an error (`Profile::unanswered_entries_are_dropped`); a function of an expression
+/// has the result that Kyverno 1.19.1 gives without a cluster.
 pub type Found<E = LookupError> = Option<Result<Value, E>>;
 
-/// Declares the trait: a method with what it gives where neither this nor [`ExternalData::inner`] knows better.
+/// Declares the trait: a method with what it gives where neither this nor [`ExternalData::inner`]
+/// knows better.
 macro_rules! external_data {
     ($($(#[$doc:meta])* fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $gives:ty = $default:expr;)*) => {
         /// See the module page.
@@ -226,13 +230,15 @@ external_data! {
     /// Whether there are no namespaces but those that are known.
     fn knows_all_namespaces(&self) -> bool = false;
 
-    /// The roles that a user has in a namespace; `None` = the role bindings of the cluster are not known.
+    /// The roles that a user has in a namespace; `None` = the role bindings of the cluster are not
+    /// known.
     fn roles(&self, user: &Value, namespace: &str) -> Option<Roles> = None;
 
     /// The rights of a user, as `userInfo` describes one; without them nothing is allowed.
     fn authorizer(&self, user: &Value) -> Option<Arc<dyn Authorizer>> = None;
 
-    /// The objects of a kind that may be parameters, in a namespace; `None` = there is no cluster to look them up in.
+    /// The objects of a kind that may be parameters, in a namespace; `None` = there is no cluster
+    /// to look them up in.
     fn parameters(&self, group: &str, kind: &str, namespace: &str) -> Option<Vec<Value>> = None;
 
     /// What is known at all.
@@ -244,7 +250,8 @@ external_data! {
     /// The lookup failed.
     fn config_map(&self, namespace: &str, name: &str) -> Found = None;
 
-    /// Whether requests to the Kubernetes API by path can be answered; else their paths are not even filled in.
+    /// Whether requests to the Kubernetes API by path can be answered; else their paths are not
+    /// even filled in.
     fn reaches_api(&self) -> bool = true;
 
     /// The answer of the Kubernetes API: an object, a list of objects, or what was created.
@@ -283,8 +290,9 @@ external_data! {
     /// The objects that exist, for rules that change them.
     fn objects(&self) -> &[Value] = &[];
 
-    /// The objects of a kind, by group and version, kind, namespace and name, for rules that change them; without a name all of
-    /// a namespace, without a namespace those of every one. `None` = [`ExternalData::objects`] has them.
+    /// The objects of a kind, by group and version, kind, namespace and name, for rules that change
+    /// them; without a name all of a namespace, without a namespace those of every one. `None` =
+    /// [`ExternalData::objects`] has them.
     ///
     /// # Errors
     /// They cannot be read.

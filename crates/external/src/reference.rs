@@ -1,7 +1,8 @@
 //! Names of images as registries read them: `[registry/]repository[:tag][@digest]`.
 //!
-//! In: a text. Out: its parts. Unlike in rules ([`ephor_value::image`]) the default registry is the index of Docker, its single
-//! names get `library/`, and references are checked loosely. Semantics: `docs/cel.md`.
+//! In: a text. Out: its parts. Unlike in rules ([`ephor_value::image`]) the default registry is the
+//! index of Docker, its single names get `library/`, and references are checked loosely. Semantics:
+//! `docs/cel.md`.
 
 const DEFAULT_REGISTRY: &str = "index.docker.io";
 

@@ -1,7 +1,7 @@
 //! What is read of registries of images: manifests, blobs and what refers to an image.
 //!
-//! In: the repository and tag or digest of an artefact. Out: its bytes, or why there are none. Who fetches them is
-//! `sources::registry`. Semantics: `docs/images.md`, "Registries".
+//! In: the repository and tag or digest of an artefact. Out: its bytes, or why there are none. Who
+//! fetches them is `sources::registry`. Semantics: `docs/images.md`, "Registries".
 
 use std::sync::Arc;
 
@@ -128,7 +128,8 @@ pub trait Registry: Send + Sync {
     /// See [`Failure`].
     fn referrers(&self, at: &Repository, digest: &str) -> Result<Vec<Value>, Failure>;
 
-    /// The same with the credentials that a policy names (`imageRegistryCredentials`); `None` = without any.
+    /// The same with the credentials that a policy names (`imageRegistryCredentials`); `None` =
+    /// without any.
     fn with(&self, _credentials: &Value) -> Option<Arc<dyn Registry>> {
         None
     }
@@ -147,7 +148,8 @@ pub fn place(text: &str) -> Result<(Repository, String), NoReference> {
     Ok((Repository { registry: registry.into(), path: repository }, by.into()))
 }
 
-/// A registry with the credentials that a policy names (`imageRegistryCredentials`), which may be none.
+/// A registry with the credentials that a policy names (`imageRegistryCredentials`), which may be
+/// none.
 pub fn for_policy(registry: &Arc<dyn Registry>, credentials: &Value) -> Arc<dyn Registry> {
     registry.with(credentials).unwrap_or_else(|| registry.clone())
 }

@@ -1,7 +1,7 @@
 //! Reading checked arguments.
 //!
-//! A function's body runs after [`super::check`], so an argument of another type than declared cannot
-//! come; these readers give a neutral value then instead of failing a second time.
+//! A function's body runs after [`super::check`], so an argument of another type than declared
+//! cannot come; these readers give a neutral value then instead of failing a second time.
 
 use super::Arg;
 use ephor_value::{Fault, Map, Value};

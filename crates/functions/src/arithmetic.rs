@@ -1,8 +1,8 @@
 //! Arithmetic on numbers, Kubernetes quantities and durations.
 //!
-//! An operand is a scalar (a double), a quantity (text that reads as one, tried first) or a duration.
-//! Results of quantities and durations are text. Which kinds go together and how quotients round is
-//! the reference's rule; see [`ephor_value::quantity`] for the exact decimals.
+//! An operand is a scalar (a double), a quantity (text that reads as one, tried first) or a
+//! duration. Results of quantities and durations are text. Which kinds go together and how
+//! quotients round is the reference's rule; see [`ephor_value::quantity`] for the exact decimals.
 
 use super::args::{failure, list, number, value};
 use super::{Arg, Context};
@@ -173,8 +173,8 @@ pub(super) fn round(_: &Context, args: &[Arg<'_>]) -> Answer {
     Ok(Value::Float((x * shift).round() / shift))
 }
 
-/// A power of ten by repeated squaring of the mantissa, whose last digit can differ from the nearest
-/// double; rounding shows it.
+/// A power of ten by repeated squaring of the mantissa, whose last digit can differ from the
+/// nearest double; rounding shows it.
 fn ten_to(exponent: i64) -> f64 {
     let (mut square, mut square_exp) = (0.625, 4i32);
     let (mut power, mut power_exp) = (1.0, 0i32);

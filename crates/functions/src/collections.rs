@@ -1,7 +1,8 @@
 //! Functions of lists and objects, and the standard functions of any value.
 //!
-//! Objects have no order in Kyverno 1.19.1; here keys are visited in ascending byte order. An opaque
-//! list (the result of `items()`) is no array for `type`, `lookup`, `items` and `object_from_lists`.
+//! Objects have no order in Kyverno 1.19.1; here keys are visited in ascending byte order. An
+//! opaque list (the result of `items()`) is no array for `type`, `lookup`, `items` and
+//! `object_from_lists`.
 
 use std::cmp::Ordering;
 

@@ -1,9 +1,9 @@
 //! The function library: one [`registry`] for every language, a row per function.
 //!
 //! In: evaluated arguments. Out: a value or a fault with the text that users see. The evaluator
-//! looks a function up once, when an expression is lowered, and calls one of JMESPath through [`call`], which
-//! checks the number and the types of the arguments first, and one of CEL through [`cel::call`]. [`page`] makes
-//! `docs/functions.md` of the registry.
+//! looks a function up once, when an expression is lowered, and calls one of JMESPath through
+//! [`call`], which checks the number and the types of the arguments first, and one of CEL through
+//! [`cel::call`]. [`page`] makes `docs/functions.md` of the registry.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -62,7 +62,8 @@ impl CelLevel {
 /// What the functions may know of the world.
 #[derive(Clone)]
 pub struct Context {
-    /// The moment that `time_now` and its like see: nanoseconds since 1970 in UTC; `None` = the clock.
+    /// The moment that `time_now` and its like see: nanoseconds since 1970 in UTC; `None` = the
+    /// clock.
     pub now: Option<i128>,
     /// Registry put before image names that name none.
     pub default_registry: String,
@@ -188,9 +189,9 @@ pub fn check(f: &Function, args: &[Arg<'_>]) -> Result<(), Fault> {
 /// Checks the arguments and runs a function that evaluates no expressions itself.
 ///
 /// # Errors
-/// Those of [`check`] and of the function. INVARIANT: never [`Fault::NotFound`], which is the fault of
-/// reading a key; the optimiser relies on it. A [`Run::Higher`] function is the evaluator's to run and
-/// fails here after its check.
+/// Those of [`check`] and of the function. INVARIANT: never [`Fault::NotFound`], which is the fault
+/// of reading a key; the optimiser relies on it. A [`Run::Higher`] function is the evaluator's to
+/// run and fails here after its check.
 pub fn call(f: &Function, cx: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     budget::step()?;
     check(f, args)?;

@@ -1,8 +1,8 @@
 //! Bounds on what functions make.
 //!
-//! Kyverno 1.19.1 has none: a policy can have it fill its memory. Here a result that is larger than any
-//! sensible one is a fault, which is far cheaper than the attempt. So is a result that, with all others of the
-//! rule, takes more memory than a rule may have (`value::budget`).
+//! Kyverno 1.19.1 has none: a policy can have it fill its memory. Here a result that is larger than
+//! any sensible one is a fault, which is far cheaper than the attempt. So is a result that, with
+//! all others of the rule, takes more memory than a rule may have (`value::budget`).
 
 use super::table::row;
 use super::{Arg, Context, Cost, Function, Run, Ty};
@@ -12,7 +12,8 @@ use ephor_value::{Fault, Object, Value, budget, stack};
 pub const MAX_TEXT: usize = 64 << 20;
 /// Items that a list may have.
 pub const MAX_ITEMS: usize = 4 << 20;
-/// What a composed value may weigh: a unit for each value inside of it and one for each byte of text.
+/// What a composed value may weigh: a unit for each value inside of it and one for each byte of
+/// text.
 const MAX_WEIGHT: usize = 16 << 20;
 
 /// Checks a result of expressions that could repeat their input without end; no name leads to it.
@@ -40,7 +41,8 @@ pub fn decoded(text: &str) -> Result<(), Fault> {
     budget::take(text.len().saturating_mul(4))
 }
 
-/// Whether a value may be written as text: parts that it shares are written as often as it holds them.
+/// Whether a value may be written as text: parts that it shares are written as often as it holds
+/// them.
 ///
 /// # Errors
 /// It may not.
@@ -85,8 +87,8 @@ fn too_large() -> Fault {
     budget::refuse(Fault::TOO_LARGE)
 }
 
-/// What a function gives, when it fits the rule's memory. What is inside of it was counted when it was built, or is
-/// shared with the arguments.
+/// What a function gives, when it fits the rule's memory. What is inside of it was counted when it
+/// was built, or is shared with the arguments.
 #[inline]
 pub fn result(made: Result<Value, Fault>) -> Result<Value, Fault> {
     let bytes = match &made {

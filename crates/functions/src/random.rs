@@ -1,8 +1,8 @@
 //! `random(pattern)`: text that matches a pattern.
 //!
-//! Patterns are Go's without Perl's extensions. Alternatives, members of classes and repeat counts are
-//! drawn uniformly; an open repeat goes up to [`MAX_REPEAT`] more, all repeats together make at most
-//! [`MAX_LENGTH`] characters; anchors produce nothing.
+//! Patterns are Go's without Perl's extensions. Alternatives, members of classes and repeat counts
+//! are drawn uniformly; an open repeat goes up to [`MAX_REPEAT`] more, all repeats together make at
+//! most [`MAX_LENGTH`] characters; anchors produce nothing.
 
 use rand::RngExt;
 use regex_syntax::hir::{Class, Hir, HirKind};

@@ -1,7 +1,7 @@
 //! Regular expression functions.
 //!
-//! Patterns are Go's; [`super::go_syntax`] translates them. Compiled patterns are stored in a bounded
-//! cache, because a policy matches the same few patterns on every resource.
+//! Patterns are Go's; [`super::go_syntax`] translates them. Compiled patterns are stored in a
+//! bounded cache, because a policy matches the same few patterns on every resource.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -88,7 +88,8 @@ pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, Error> {
     Ok(own)
 }
 
-/// How many bytes of a text times bytes of a pattern a search may take: at worst it looks at each pair.
+/// How many bytes of a text times bytes of a pattern a search may take: at worst it looks at each
+/// pair.
 const MOST_PAIRS: usize = 1 << 29;
 
 /// Whether a pattern may be looked for in a text.

@@ -1,11 +1,12 @@
 //! The function registry: one row for each function of each language.
 //!
-//! In: a language and a name. Out: [`Function`], which says all that is known of the function: its overloads with
-//! their types, what it means to an analysis, whether it can fail, what a call costs, whether a call of constants is
-//! computed beforehand, and what it computes. Nothing outside of the registry lists names of functions; it
-//! reads a column. The rows are in `functions::table` (JMESPath) and `functions::cel::table` (CEL). Where both
-//! languages compute the same, the rows share the body's code, not the row: their arguments are checked, counted
-//! and refused in different words.
+//! In: a language and a name. Out: [`Function`], which says all that is known of the function: its
+//! overloads with their types, what it means to an analysis, whether it can fail, what a call
+//! costs, whether a call of constants is computed beforehand, and what it computes. Nothing outside
+//! of the registry lists names of functions; it reads a column. The rows are in `functions::table`
+//! (JMESPath) and `functions::cel::table` (CEL). Where both languages compute the same, the rows
+//! share the body's code, not the row: their arguments are checked, counted and refused in
+//! different words.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,12 +38,13 @@ pub struct Function {
     pub overloads: Overloads,
     /// What an analysis may know of it.
     pub meaning: Meaning,
-    /// Whether a call with arguments of an overload's types can fail; bounds on time and memory aside.
+    /// Whether a call with arguments of an overload's types can fail; bounds on time and memory
+    /// aside.
     pub fails: bool,
     /// What a call costs.
     pub cost: Cost,
-    /// Whether a call of constants may be computed when an expression is optimised: it takes little time, and its
-    /// result depends on the arguments alone.
+    /// Whether a call of constants may be computed when an expression is optimised: it takes little
+    /// time, and its result depends on the arguments alone.
     pub folds: bool,
     /// What is done with constant arguments when an expression is compiled.
     pub constants: Constants,
@@ -52,7 +54,8 @@ pub struct Function {
     pub run: Run,
     /// Whether it is one of Kyverno's own functions of JMESPath (listed by `jp function`).
     pub kyverno: bool,
-    /// One sentence for the documentation of JMESPath's functions; those of CEL are in the library texts.
+    /// One sentence for the documentation of JMESPath's functions; those of CEL are in the library
+    /// texts.
     pub note: &'static str,
     /// Expressions with the JSON of their results, or with `error: ` and the text; tests run them.
     pub examples: &'static [(&'static str, &'static str)],
@@ -102,7 +105,8 @@ pub enum Overloads {
         /// Result type as documentation shows it.
         returns: &'static str,
     },
-    /// Those that the library texts declare under its name, see [`cel::overload::of`]; the checker chooses.
+    /// Those that the library texts declare under its name, see [`cel::overload::of`]; the checker
+    /// chooses.
     Declared,
     /// None: lowering puts it in the place of a function that expressions name.
     InPlaceOf(&'static str),
@@ -119,8 +123,8 @@ pub enum Meaning {
     DependsOn(Dependency),
 }
 
-/// Operations that analyses interpret, on operands in the order in which the function takes them. Which values an
-/// operation takes and when values are equal is the language's.
+/// Operations that analyses interpret, on operands in the order in which the function takes them.
+/// Which values an operation takes and when values are equal is the language's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Whether all operands are true.
@@ -225,8 +229,8 @@ pub enum Cost {
     Counted {
         /// The amount.
         amount: fn(&Charge<'_>) -> u64,
-        /// Whether a call that costs more than may be spent is not even tried: it takes as long as it costs, which
-        /// its arguments alone determine.
+        /// Whether a call that costs more than may be spent is not even tried: it takes as long as
+        /// it costs, which its arguments alone determine.
         ahead: bool,
         /// The fault of a call whose charge cannot be computed, in Kubernetes' words.
         aborts: Option<fn(&Charge<'_>) -> Option<Fault>>,
@@ -240,8 +244,8 @@ pub enum Constants {
     Unprepared,
     /// A call of a constant is computed, at no cost later; its fault is an error of compilation.
     Converted,
-    /// The second argument is a regular expression, which is compiled. Where parts fail late, `late` ones
-    /// fail when they are evaluated.
+    /// The second argument is a regular expression, which is compiled. Where parts fail late,
+    /// `late` ones fail when they are evaluated.
     Pattern {
         /// See above.
         late: bool,
@@ -253,7 +257,8 @@ pub enum Constants {
 pub enum Dispatch {
     /// Unless the checker chose one overload: each has a body of its own.
     ByOverload,
-    /// Never: there is one body for all overloads, which looks at all arguments. They need no guards.
+    /// Never: there is one body for all overloads, which looks at all arguments. They need no
+    /// guards.
     Operator,
     /// Always.
     Receiver,
@@ -391,8 +396,8 @@ impl Function {
         }
     }
 
-    /// Whether equal arguments give equal results at equal cost, whatever was spent before: charges of a function whose
-    /// cost cannot always be computed may wrap.
+    /// Whether equal arguments give equal results at equal cost, whatever was spent before: charges
+    /// of a function whose cost cannot always be computed may wrap.
     pub fn is_repeatable(&self) -> bool {
         self.is_pure() && !matches!(self.cost, Cost::Counted { aborts: Some(_), .. })
     }
@@ -413,10 +418,12 @@ pub struct Known {
     /// Called on a receiver.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub member: bool,
-    /// A constant argument was looked at beforehand; a call whose other argument fails costs nothing.
+    /// A constant argument was looked at beforehand; a call whose other argument fails costs
+    /// nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prepared: bool,
-    /// The one form that fits walks its second argument: a text that is parsed, or the list of `in`.
+    /// The one form that fits walks its second argument: a text that is parsed, or the list of
+    /// `in`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub walked: bool,
 }

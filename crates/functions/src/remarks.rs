@@ -1,7 +1,8 @@
 //! What functions do with arguments that they take for something else, without a word.
 //!
-//! In: lines of functions. Out: each line once, in alphabetical order. A function says so only where the reference's result surprises:
-//! `semver_compare` takes what is no version for 0.0.0 (Kyverno 1.19.1).
+//! In: lines of functions. Out: each line once, in alphabetical order. A function says so only
+//! where the reference's result surprises: `semver_compare` takes what is no version for 0.0.0
+//! (Kyverno 1.19.1).
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Functions of strings.
 //!
-//! Case mapping is per code point (`ß` has no capital), as in the reference; everything that counts,
-//! counts code points.
+//! Case mapping is per code point (`ß` has no capital), as in the reference; everything that
+//! counts, counts code points.
 
 use super::args::{cut, failure, list, number, text, value};
 use super::{Arg, Context, limits};

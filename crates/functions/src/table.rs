@@ -1,7 +1,7 @@
 //! JMESPath's rows of the registry, in the order of their names; see `functions::registry`.
 //!
-//! A row is data: name, accepted types, cost, documentation, examples, body. Adding a function is adding a row
-//! and its body.
+//! A row is data: name, accepted types, cost, documentation, examples, body. Adding a function is
+//! adding a row and its body.
 
 use super::collections as c;
 use super::registry::Dependency::{Chance, Clock, Services, Settings};

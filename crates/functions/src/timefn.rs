@@ -1,6 +1,7 @@
 //! Functions of points in time and durations.
 //!
-//! Times are RFC 3339 unless a layout is given; results show whole seconds in the offset of the input.
+//! Times are RFC 3339 unless a layout is given; results show whole seconds in the offset of the
+//! input.
 
 use super::args::text;
 use super::{Arg, Context};

@@ -1,5 +1,6 @@
-//! Notes what makes results depend on more than the request: clocks, chance, external data, expressions that are
-//! composed at run time. The result cache reads the notes (`policy_set::result_cache`).
+//! Notes what makes results depend on more than the request: clocks, chance, external data,
+//! expressions that are composed at run time. The result cache reads the notes
+//! (`policy_set::result_cache`).
 
 use std::cell::Cell;
 

@@ -1,7 +1,8 @@
 //! `is_external_url(url)`: whether a URL leads outside of private networks.
 //!
-//! The host must be an address or is looked up. Loopback and private addresses are inside, everything
-//! else, link-local included, is outside. Errors are those of Go's URL parser and resolver.
+//! The host must be an address or is looked up. Loopback and private addresses are inside,
+//! everything else, link-local included, is outside. Errors are those of Go's URL parser and
+//! resolver.
 
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 

@@ -1,7 +1,7 @@
 //! `x509_decode(pem)` and `x509.decode(pem)`: the fields of a certificate or certificate request.
 //!
-//! In: text with a PEM block. Out: the fields as `ephor-x509` reads them. A build without the feature `x509` knows the functions
-//! and fails when they are called.
+//! In: text with a PEM block. Out: the fields as `ephor-x509` reads them. A build without the
+//! feature `x509` knows the functions and fails when they are called.
 
 use super::args::text;
 use super::{Arg, Context};

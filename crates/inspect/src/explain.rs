@@ -1,8 +1,8 @@
 //! What the engine makes of a policy, as text for its author.
 //!
-//! In: a loaded policy. Out: for each of its rules, generated ones included, the IR as lowered and as
-//! optimised, every piece with file and line of its source; or the IR of all policies as JSON. The texts are
-//! those of [`mod@print`].
+//! In: a loaded policy. Out: for each of its rules, generated ones included, the IR as lowered and
+//! as optimised, every piece with file and line of its source; or the IR of all policies as JSON.
+//! The texts are those of [`mod@print`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -80,7 +80,8 @@ pub struct Wanted<'a> {
     pub as_lowered: bool,
 }
 
-/// The IR of loaded policies and of all that was loaded with them. Policies without a wanted rule are left out.
+/// The IR of loaded policies and of all that was loaded with them. Policies without a wanted rule
+/// are left out.
 pub fn bundle(all: &Policies, wanted: Wanted<'_>) -> Bundle {
     Bundle {
         policies: all.policies.iter().filter_map(|p| chosen(p, wanted)).collect(),

@@ -1,7 +1,8 @@
-//! Admission policies as an API server runs them: which requests they match, what they check, and the actions.
+//! Admission policies as an API server runs them: which requests they match, what they check, and
+//! the actions.
 //!
-//! A policy does nothing by itself: bindings say for which requests, with which parameters and with which
-//! consequences it runs.
+//! A policy does nothing by itself: bindings say for which requests, with which parameters and with
+//! which consequences it runs.
 
 use std::sync::Arc;
 
@@ -16,13 +17,15 @@ use super::matcher::Selector;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Bound {
-    /// `matchConstraints`; `None` is a mistake in the policy. Outside of a cluster the rule's matcher differs from it.
+    /// `matchConstraints`; `None` is a mistake in the policy. Outside of a cluster the rule's
+    /// matcher differs from it.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub constraints: Option<Constraints>,
     /// Group, version and kind of its parameters.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub param_kind: Option<[Str; 3]>,
-    /// Its bindings. Without any it runs by itself outside of a cluster, and not at all in an API server.
+    /// Its bindings. Without any it runs by itself outside of a cluster, and not at all in an API
+    /// server.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Box<[PolicyBinding]>,
     /// Objects that may be parameters there.

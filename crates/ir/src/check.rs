@@ -97,8 +97,9 @@ pub fn doubles(pattern: &Value, late: &dyn Late) -> Option<Pattern> {
 /// The text for a pattern that cannot be run.
 pub const TOO_DEEP: &str = "the pattern nests too deeply";
 
-/// Whether filling in once more may change a document: it was escaped, or data brought it in. The reference fills
-/// patterns in again for the former object of an update (`docs/validate.md`, "Existing violations").
+/// Whether filling in once more may change a document: it was escaped, or data brought it in. The
+/// reference fills patterns in again for the former object of an update (`docs/validate.md`,
+/// "Existing violations").
 pub fn is_open(filled: &Value) -> bool {
     filled.any_text(&|text| text.contains("{{") || text.contains("$("))
 }
@@ -160,7 +161,8 @@ pub struct FieldPart {
     pub field: usize,
     /// Whose field.
     pub of: Whose,
-    /// Whether what exempts a pod counts: its operating system, its own field in place of those of containers.
+    /// Whether what exempts a pod counts: its operating system, its own field in place of those of
+    /// containers.
     pub exempts: bool,
     /// Whether pods count only that meet the requirements before it, exclusions aside.
     #[serde(default, skip_serializing_if = "super::unset")]
@@ -189,16 +191,17 @@ impl Whose {
 }
 
 impl PodSecurity {
-    /// The controls of the level in the form of the version: fields and what they may hold. `None` for a version that
-    /// is none.
+    /// The controls of the level in the form of the version: fields and what they may hold. `None`
+    /// for a version that is none.
     pub fn controls(&self) -> Option<impl Iterator<Item = Placed> + '_> {
         let counts =
             |placed: &Placed| self.only.as_ref().is_none_or(|only| *only.control == *placed.control.id);
         version(&self.version).map(|version| of_level(&self.level, version).filter(counts))
     }
 
-    /// Whether nothing of a control counts: it is excluded for the pod and for containers with any image. Annotations that are those of
-    /// containers are not excluded with either, and what is found without fields never is.
+    /// Whether nothing of a control counts: it is excluded for the pod and for containers with any
+    /// image. Annotations that are those of containers are not excluded with either, and what is
+    /// found without fields never is.
     pub fn is_excluded(&self, placed: &Placed) -> bool {
         let mut all = placed.form.requirements.iter();
         let stays = |own: &Requirement| !own.shows_fields || own.annotations.is_some_and(|a| a.of_containers);

@@ -1,7 +1,7 @@
 //! Constraints: which requests of the Kubernetes API a policy is about.
 //!
-//! They name resources as paths of the API do (`pods`, `deployments/scale`), where a [`super::matcher::Filter`]
-//! names kinds.
+//! They name resources as paths of the API do (`pods`, `deployments/scale`), where a
+//! [`super::matcher::Filter`] names kinds.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,8 @@ pub struct Constraints {
     /// Labels of the object or of the former one.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub object_selector: Option<Selector>,
-    /// Whether a rule also accepts a request that reaches the same objects under another group or version.
+    /// Whether a rule also accepts a request that reaches the same objects under another group or
+    /// version.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub equivalent: bool,
 }

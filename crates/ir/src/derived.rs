@@ -1,7 +1,7 @@
 //! What is derived from a node and cached with it.
 //!
-//! In: the node. Out: what the first lookup computed. It counts for no comparison and is not written; a copy
-//! finds its own.
+//! In: the node. Out: what the first lookup computed. It counts for no comparison and is not
+//! written; a copy finds its own.
 
 use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;

@@ -177,8 +177,8 @@ pub enum Expr {
     Test(Box<Test>),
     /// Strict: the second part when the first is true, else the third.
     Cond(Box<[Expr; 3]>),
-    /// Strict: whether both (`all`) or one of the sides are true. A fault of one side is ignored when
-    /// the other side decides.
+    /// Strict: whether both (`all`) or one of the sides are true. A fault of one side is ignored
+    /// when the other side decides.
     Decide {
         /// Both, or one of them.
         #[serde(default, skip_serializing_if = "super::unset")]
@@ -213,12 +213,14 @@ pub enum Expr {
         /// Whether the content of the first is wanted.
         #[serde(default, skip_serializing_if = "super::unset")]
         unwrap: bool,
-        /// Whether it is a call: both sides are evaluated, and a value that is not optional stands for itself.
+        /// Whether it is a call: both sides are evaluated, and a value that is not optional stands
+        /// for itself.
         #[serde(default, skip_serializing_if = "super::unset")]
         eager: bool,
     },
-    /// Evaluates an expression that gives the same each time, and keeps its value or fault in a cell: whenever it is
-    /// read again, it costs what evaluating it would. All nodes of a cell hold the same expression.
+    /// Evaluates an expression that gives the same each time, and keeps its value or fault in a
+    /// cell: whenever it is read again, it costs what evaluating it would. All nodes of a cell hold
+    /// the same expression.
     Once {
         /// The cell of the innermost [`Expr::Cells`].
         cell: u32,

@@ -1,8 +1,9 @@
-//! What the CEL expressions of a rule share: what they see, conditions, variables, audit annotations and wording.
+//! What the CEL expressions of a rule share: what they see, conditions, variables, audit
+//! annotations and wording.
 //!
-//! In: `validate.cel` of rules, the policies of `policies.kyverno.io` and those of `admissionregistration.k8s.io`; the
-//! bodies of rules hold the expressions that validate, mutate or generate. Semantics: `docs/ir.md`, "Expressions of a
-//! rule".
+//! In: `validate.cel` of rules, the policies of `policies.kyverno.io` and those of
+//! `admissionregistration.k8s.io`; the bodies of rules hold the expressions that validate, mutate
+//! or generate. Semantics: `docs/ir.md`, "Expressions of a rule".
 
 use serde::{Deserialize, Serialize};
 
@@ -209,8 +210,8 @@ pub struct Wording {
     pub faults_name_expression: bool,
     /// Faults of variables name the variable.
     pub faults_name_variable: bool,
-    /// Several faults of conditions: what stands before, between and after them. Equal ones are shown once where they
-    /// stand in brackets.
+    /// Several faults of conditions: what stands before, between and after them. Equal ones are
+    /// shown once where they stand in brackets.
     pub several: [&'static str; 3],
     /// What conditions that do not hold say.
     pub unmet: &'static str,
@@ -218,9 +219,11 @@ pub struct Wording {
     pub passed: &'static str,
     /// What stands before the text of what ends a rule.
     pub broken: &'static str,
-    /// What stands before the text of a validation that fails; `None` = a failing validation is a violation.
+    /// What stands before the text of a validation that fails; `None` = a failing validation is a
+    /// violation.
     pub error: Option<&'static str>,
-    /// A `messageExpression` that gives nothing usable falls back to the message; else its text, or fault, is shown.
+    /// A `messageExpression` that gives nothing usable falls back to the message; else its text, or
+    /// fault, is shown.
     pub messages_fall_back: bool,
 }
 

@@ -1,13 +1,14 @@
 //! Facts of policies: what distinguishes the policies of one API from those of another.
 //!
-//! `lower` sets them from the document. Everything after it reads these fields and never the kind of a policy, which
-//! only names it in reports. Semantics: `docs/ir.md`, "Facts of policies".
+//! `lower` sets them from the document. Everything after it reads these fields and never the kind
+//! of a policy, which only names it in reports. Semantics: `docs/ir.md`, "Facts of policies".
 
 use serde::{Deserialize, Serialize};
 
 use ephor_value::Str;
 
-/// The API that a policy was written for. It names the policy in reports, events and messages; nothing depends on it.
+/// The API that a policy was written for. It names the policy in reports, events and messages;
+/// nothing depends on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Api {

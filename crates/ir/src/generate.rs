@@ -21,8 +21,8 @@ pub enum Generation {
     Expressions(Box<[Generator]>),
 }
 
-/// A description of objects: where they are to be, and what they hold or which objects they are copies
-/// of. It is filled in as a whole.
+/// A description of objects: where they are to be, and what they hold or which objects they are
+/// copies of. It is filled in as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Described {

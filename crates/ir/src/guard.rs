@@ -1,10 +1,10 @@
 //! Expressions that could make far more of their input than there is.
 //!
-//! `[@, @] | [@, @] | …` doubles its input at every step: the parts are shared and cost nothing until
-//! the value is flattened, compared or printed. In: a lowered expression. Out: the same expression, where
-//! it could make many times its input with a check around every list and object that it makes
-//! ([`functions::BOUNDED`]), whose fault is `result is too large`. Expressions that cannot, which is
-//! nearly all, stay as they are and pay nothing.
+//! `[@, @] | [@, @] | …` doubles its input at every step: the parts are shared and cost nothing
+//! until the value is flattened, compared or printed. In: a lowered expression. Out: the same
+//! expression, where it could make many times its input with a check around every list and object
+//! that it makes ([`functions::BOUNDED`]), whose fault is `result is too large`. Expressions that
+//! cannot, which is nearly all, stay as they are and pay nothing.
 
 use super::Expr;
 use super::walk::{bottom_up, children};
@@ -28,8 +28,8 @@ pub fn guard(expr: Expr) -> Expr {
     })
 }
 
-/// An upper bound of how often the result holds the same part of the input; `most` becomes the greatest
-/// bound of any part of the expression.
+/// An upper bound of how often the result holds the same part of the input; `most` becomes the
+/// greatest bound of any part of the expression.
 fn repeats(expr: &Expr, most: &mut u64) -> u64 {
     let n = match expr {
         Expr::Let { value, body } => repeats(value, most).saturating_mul(repeats(body, most)),

@@ -1,6 +1,8 @@
-//! Validations of images: which images, who may have signed them, what may be attested, and the expressions that decide.
+//! Validations of images: which images, who may have signed them, what may be attested, and the
+//! expressions that decide.
 //!
-//! In: ImageValidatingPolicies. Out: run by `engine::expressions::images`. Semantics: `docs/cel-policies.md`, "Images".
+//! In: ImageValidatingPolicies. Out: run by `engine::expressions::images`. Semantics:
+//! `docs/cel-policies.md`, "Images".
 
 use std::hash::{Hash, Hasher};
 

@@ -17,8 +17,9 @@ pub struct ImageChecks {
     /// Where objects of other kinds than pods and their controllers have images: by kind, a list of
     /// `path`, `value`, `name`, `key`.
     pub extractors: Value,
-    /// Who must have signed the images of each check, and with which statements: below `verifyImages`,
-    /// a list of `type`, `repository`, `annotations`, `attestors`, `attestations`, `message`, `credentials`.
+    /// Who must have signed the images of each check, and with which statements: below
+    /// `verifyImages`, a list of `type`, `repository`, `annotations`, `attestors`, `attestations`,
+    /// `message`, `credentials`.
     pub verification: Template,
 }
 

@@ -1,9 +1,10 @@
 //! Which keys of its items a loop reads.
 //!
-//! In: a loop. Out: the keys, when its body and its filter read nothing else of an item and call only functions that depend
-//! on nothing but their arguments: then all items without these keys are alike. Most comprehensions read what few items
-//! have (`env.?valueFrom`), so the evaluator evaluates the body for one of those and gives the others the
-//! same (`docs/ir.md`, "Evaluated once").
+//! In: a loop. Out: the keys, when its body and its filter read nothing else of an item and call
+//! only functions that depend on nothing but their arguments: then all items without these keys are
+//! alike. Most comprehensions read what few items have (`env.?valueFrom`), so the evaluator
+//! evaluates the body for one of those and gives the others the same (`docs/ir.md`, "Evaluated
+//! once").
 
 use ephor_value::{Str, Value};
 
@@ -40,7 +41,8 @@ fn found(l: &Comprehension) -> Option<Box<[Str]>> {
     (all && !keys.is_empty() && keys.len() <= MOST_KEYS).then(|| keys.into())
 }
 
-/// Collects the keys that an expression reads of the local with so many binders between; false = it reads more than keys.
+/// Collects the keys that an expression reads of the local with so many binders between; false = it
+/// reads more than keys.
 fn reads(expr: &Expr, between: u32, keys: &mut Vec<Str>) -> bool {
     let mut note = |key: &Str| {
         if !keys.contains(key) {

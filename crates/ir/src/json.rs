@@ -1,9 +1,11 @@
-//! The IR as JSON: what `ephor explain --output json` prints and what can be read back and evaluated.
+//! The IR as JSON: what `ephor explain --output json` prints and what can be read back and
+//! evaluated.
 //!
-//! In: lowered policies and exceptions, or JSON. Out: the other. Every node is written by derive, under the names of its
-//! Rust type; `docs/ir-json.md` lists them. What follows from other parts (compiled wildcards, prepared operands, hashed lists) is not
-//! written but rebuilt. What is read may come from anyone: size, nesting and names are checked, and what does
-//! not fit is an error, never left out.
+//! In: lowered policies and exceptions, or JSON. Out: the other. Every node is written by derive,
+//! under the names of its Rust type; `docs/ir-json.md` lists them. What follows from other parts
+//! (compiled wildcards, prepared operands, hashed lists) is not written but rebuilt. What is read
+//! may come from anyone: size, nesting and names are checked, and what does not fit is an error,
+//! never left out.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -105,13 +107,15 @@ impl Bundle {
     /// The bundle of a JSON text.
     ///
     /// # Errors
-    /// The text is too large or too deep, of another version, or has a node, field or function that does not exist.
+    /// The text is too large or too deep, of another version, or has a node, field or function that
+    /// does not exist.
     pub fn read(text: &str) -> Result<Bundle, JsonError> {
         read(text)
     }
 }
 
-/// Whether a text is written as the IR is, in this version or another: an object whose first key is the `apiVersion`.
+/// Whether a text is written as the IR is, in this version or another: an object whose first key is
+/// the `apiVersion`.
 pub fn is_written(text: &str) -> bool {
     let mut rest = text;
     ["{", "\"apiVersion\"", ":", "\"ephor.dev/ir/"].iter().all(|token| {
@@ -184,8 +188,9 @@ impl Drop for Level {
     }
 }
 
-/// Writes and reads a node that may hold nodes of its own kind: its derived `serialize` and `deserialize` (`remote = "Self"`) with room on
-/// the stack, a bound for the nesting, and what is rebuilt after reading.
+/// Writes and reads a node that may hold nodes of its own kind: its derived `serialize` and
+/// `deserialize` (`remote = "Self"`) with room on the stack, a bound for the nesting, and what is
+/// rebuilt after reading.
 macro_rules! node {
     ($node:ty, $most:literal) => {
         $crate::json::node!($node, $most, Ok::<$node, std::convert::Infallible>);

@@ -1,7 +1,9 @@
-//! What is lowered at run time: texts and documents that are put together from the results of variables.
+//! What is lowered at run time: texts and documents that are put together from the results of
+//! variables.
 //!
-//! In: a text or a document. Out: what `lower` would have built from it, had it been written in the policy. Nodes of the IR
-//! hold data only; code that runs, optimises or analyses them receives this interface. Semantics: `docs/variables.md`.
+//! In: a text or a document. Out: what `lower` would have built from it, had it been written in the
+//! policy. Nodes of the IR hold data only; code that runs, optimises or analyses them receives this
+//! interface. Semantics: `docs/variables.md`.
 
 use ephor_value::{Str, Value};
 

@@ -1,11 +1,12 @@
 //! The rule IR: what every policy language is lowered to and the engine runs.
 //!
-//! Few node kinds, each with one meaning: those that read on past what is missing, and strict ones, for
-//! which missing things are faults and every step costs something. No node names the policy kind it came
-//! from. `docs/ir.md` lists every node with its meaning and says how the constructs of CEL map onto them.
+//! Few node kinds, each with one meaning: those that read on past what is missing, and strict ones,
+//! for which missing things are faults and every step costs something. No node names the policy
+//! kind it came from. `docs/ir.md` lists every node with its meaning and says how the constructs of
+//! CEL map onto them.
 //!
-//! In: built by `lower` (and by the language front ends for expressions), or read from JSON. Out: run by `engine`,
-//! printed by `explain` as text or JSON.
+//! In: built by `lower` (and by the language front ends for expressions), or read from JSON. Out:
+//! run by `engine`, printed by `explain` as text or JSON.
 #![forbid(unsafe_code)]
 
 pub mod admission;

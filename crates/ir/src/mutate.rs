@@ -1,8 +1,8 @@
 //! What a rule changes.
 //!
 //! A mutation is a patch, or loops of patches, for the object of the request or for other objects.
-//! Patches are laid ready as far as they do not depend on the request: an overlay without anchors is a
-//! plain document, conditions are compiled patterns, JSON patches are decoded operations.
+//! Patches are laid ready as far as they do not depend on the request: an overlay without anchors
+//! is a plain document, conditions are compiled patterns, JSON patches are decoded operations.
 
 use std::sync::Arc;
 
@@ -133,7 +133,8 @@ pub struct Member {
     pub key: Str,
     /// The key as written.
     pub raw: Str,
-    /// The anchor: none, a condition, a global condition, or add-if-absent. Others mean nothing here.
+    /// The anchor: none, a condition, a global condition, or add-if-absent. Others mean nothing
+    /// here.
     pub anchor: Anchor,
     /// What the object must look like there, for conditions.
     #[serde(default, skip_serializing_if = "super::unset")]

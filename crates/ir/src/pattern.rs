@@ -1,4 +1,5 @@
-//! Leaves of patterns: scalars and the little operator language of pattern strings, and what they match.
+//! Leaves of patterns: scalars and the little operator language of pattern strings, and what they
+//! match.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -104,7 +105,8 @@ impl Operand {
 }
 
 impl Leaf {
-    /// Whether a value matches. Lists are the caller's business: inside of one nothing but scalars matches.
+    /// Whether a value matches. Lists are the caller's business: inside of one nothing but scalars
+    /// matches.
     pub fn matches(&self, value: &Value) -> bool {
         match (&self.source, value) {
             (Value::Bool(p), Value::Bool(v)) => p == v,
@@ -148,7 +150,8 @@ impl Leaf {
         }
     }
 
-    /// Whether a text is matched by the pattern for no other reason than that it is the pattern's own text.
+    /// Whether a text is matched by the pattern for no other reason than that it is the pattern's
+    /// own text.
     pub fn is_only_itself(&self) -> bool {
         let by_terms = self.any.iter().any(|all| all.iter().all(|t| satisfies(t, &self.source)));
         matches!(self.source, Value::Str(_)) && !by_terms

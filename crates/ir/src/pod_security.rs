@@ -1,8 +1,10 @@
-//! The Pod Security Standards as rows: which fields of a pod a control is about, and what they may hold.
+//! The Pod Security Standards as rows: which fields of a pod a control is about, and what they may
+//! hold.
 //!
-//! In: a level and a version. Out: the [`Form`]s of the controls that count there, in the order of reports; each is a list of
-//! [`Requirement`]s, each of which names fields and their [`Condition`]. `engine::pod_security` runs them and words what they
-//! find; an analysis reads the same rows. Semantics: `docs/validate.md`, "Bodies".
+//! In: a level and a version. Out: the [`Form`]s of the controls that count there, in the order of
+//! reports; each is a list of [`Requirement`]s, each of which names fields and their [`Condition`].
+//! `engine::pod_security` runs them and words what they find; an analysis reads the same rows.
+//! Semantics: `docs/validate.md`, "Bodies".
 
 mod controls;
 
@@ -25,7 +27,8 @@ pub struct Control {
     pub name: &'static str,
     /// Whether the baseline level has it; the others have all.
     pub baseline: bool,
-    /// What it requires since which version. The first one also counts before its version (Kyverno's behaviour).
+    /// What it requires since which version. The first one also counts before its version
+    /// (Kyverno's behaviour).
     pub forms: &'static [Form],
 }
 
@@ -40,14 +43,16 @@ pub struct Form {
     pub reason: [&'static str; 2],
     /// All of these.
     pub requirements: &'static [Requirement],
-    /// What stands between the sentences of requirements; `None`: the first one that is not met says it all.
+    /// What stands between the sentences of requirements; `None`: the first one that is not met
+    /// says it all.
     pub joined: Option<&'static str>,
 }
 
-/// A requirement on fields, with the sentence that says that it is not met. In sentences `{who}` is the pod and the containers
-/// in violation, `{containers}` the containers, `{volumes}` the volumes, `{use}` the verb that goes with them, `{values}` the
-/// bad values sorted and quoted, `{list}` the same without quotation marks, `{found}` as they were found, `{s}` their
-/// plural, `{tails, }` the tails of the fields in violation with what is between them, `{annotations}` annotations.
+/// A requirement on fields, with the sentence that says that it is not met. In sentences `{who}` is
+/// the pod and the containers in violation, `{containers}` the containers, `{volumes}` the volumes,
+/// `{use}` the verb that goes with them, `{values}` the bad values sorted and quoted, `{list}` the
+/// same without quotation marks, `{found}` as they were found, `{s}` their plural, `{tails, }` the
+/// tails of the fields in violation with what is between them, `{annotations}` annotations.
 #[derive(Debug)]
 pub struct Requirement {
     /// Whose fields.
@@ -69,7 +74,8 @@ pub struct Requirement {
 pub enum Of {
     /// The pod's: paths begin below its `spec`.
     Pod,
-    /// Those of every container, init container and ephemeral container: paths begin below the container.
+    /// Those of every container, init container and ephemeral container: paths begin below the
+    /// container.
     Containers,
     /// The pod's and those of every container.
     Both,
@@ -186,8 +192,8 @@ pub fn whole(v: &Value) -> Option<i64> {
 }
 
 impl Field {
-    /// Calls `f` with what stands under the path below `base`: with every item of the list that it walks, the position and
-    /// the item of that list.
+    /// Calls `f` with what stands under the path below `base`: with every item of the list that it
+    /// walks, the position and the item of that list.
     pub fn each<'v>(&self, base: &'v Value, f: &mut dyn FnMut(Option<(usize, &'v Value)>, Found<'v>)) {
         let mut parts = self.path.split(|key| *key == "*");
         let list = parts.next().unwrap_or_default();
@@ -245,8 +251,8 @@ pub fn version(text: &str) -> Option<Minor> {
     (canonical && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
 }
 
-/// The controls of a level in the form of a version, in the order of reports. Every level but `baseline` has all controls,
-/// `privileged` too (Kyverno's behaviour).
+/// The controls of a level in the form of a version, in the order of reports. Every level but
+/// `baseline` has all controls, `privileged` too (Kyverno's behaviour).
 pub fn of_level(level: &str, version: Minor) -> impl Iterator<Item = Placed> {
     let all = level != "baseline";
     let mut first = 0;
@@ -274,8 +280,8 @@ pub fn pod_spec_path(kind: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Where the annotations of the pod are that controls look at, for each kind. For a CronJob it is not the pod template
-/// (Kyverno's behaviour).
+/// Where the annotations of the pod are that controls look at, for each kind. For a CronJob it is
+/// not the pod template (Kyverno's behaviour).
 pub fn annotations_path(kind: &str) -> &'static [&'static str] {
     match kind {
         "Pod" => &["metadata", "annotations"],

@@ -12,7 +12,8 @@ use super::rule::{ActionOverride, Binding, Body};
 use super::{Conditions, Matcher, Rule};
 use ephor_value::wildcard::Wildcard;
 
-/// The annotation of a policy in audit mode that names the one which it may replace, `NAME` or `NAMESPACE/NAME`: servers compare what both decide.
+/// The annotation of a policy in audit mode that names the one which it may replace, `NAME` or
+/// `NAMESPACE/NAME`: servers compare what both decide.
 pub const SHADOW_OF: &str = "ephor.dev/shadow-of";
 
 /// A policy, lowered.
@@ -102,7 +103,8 @@ impl Policy {
         format!("{} {}", self.api.kind, self.key())
     }
 
-    /// Whether it validates images, and its results count only when every image was verified by some policy.
+    /// Whether it validates images, and its results count only when every image was verified by
+    /// some policy.
     pub fn verifies_images_together(&self) -> bool {
         matches!(self.rules.first().map(|r| &r.body), Some(Body::ValidateImages(_)))
     }

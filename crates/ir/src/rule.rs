@@ -111,8 +111,8 @@ pub enum Body {
     Delete,
     /// Answers a proxy: the first answer that is not null counts.
     Answer(Box<[Program]>),
-    /// Validates images with expressions, or says why that cannot be: a mistake in the policy is reported with every
-    /// request.
+    /// Validates images with expressions, or says why that cannot be: a mistake in the policy is
+    /// reported with every request.
     ValidateImages(Arc<Result<ImageValidation, Str>>),
     /// Checks images.
     VerifyImages(Box<super::images::ImageChecks>),
@@ -158,7 +158,8 @@ pub struct Action {
 pub struct ActionOverride {
     /// The action, as written.
     pub action: Str,
-    /// Namespaces by wildcard; `None` = none are given, which is not the same as an empty list (`ephor_engine::action`).
+    /// Namespaces by wildcard; `None` = none are given, which is not the same as an empty list
+    /// (`ephor_engine::action`).
     #[serde(default, skip_serializing_if = "super::unset")]
     pub namespaces: Option<Box<[ephor_value::wildcard::Wildcard]>>,
     /// Namespaces by label.
@@ -246,10 +247,12 @@ pub enum BindingSource {
     },
 }
 
-/// The field of an object that has answers from outside, where policies are compared; what it has under `get|…` are objects.
+/// The field of an object that has answers from outside, where policies are compared; what it has
+/// under `get|…` are objects.
 pub const INPUTS: &str = "ephor.dev/inputs";
 
-/// The text that stands for the n-th variable of a query (`BindingSource::Given`): no policy can write it.
+/// The text that stands for the n-th variable of a query (`BindingSource::Given`): no policy can
+/// write it.
 pub fn hole(at: usize) -> Str {
     format!("\u{1}{at}").into()
 }

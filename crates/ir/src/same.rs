@@ -1,8 +1,8 @@
 //! How the IR writes the functions that its nodes call: by the name of their row in the registry.
 //!
-//! Every node is compared, hashed, written and read by derive. Constants are equal when they are indistinguishable
-//! (`value::identity`), functions when they are the same row. Nodes that are equal give equal results at equal cost; those
-//! that differ may do so as well.
+//! Every node is compared, hashed, written and read by derive. Constants are equal when they are
+//! indistinguishable (`value::identity`), functions when they are the same row. Nodes that are
+//! equal give equal results at equal cost; those that differ may do so as well.
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::Serializer;

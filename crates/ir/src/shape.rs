@@ -30,7 +30,8 @@ super::json::node!(Pattern, 64, Pattern::with_sources);
 struct ForeignSource;
 
 impl Pattern {
-    /// A pattern that was read, with the source of each object, which is written once for the whole.
+    /// A pattern that was read, with the source of each object, which is written once for the
+    /// whole.
     ///
     /// # Errors
     /// The source is of another pattern.
@@ -93,7 +94,8 @@ pub struct Entry {
 }
 
 impl Shape {
-    /// Gives each object its part of the source; says whether they fit. `counted` grows by the anchors that are counted.
+    /// Gives each object its part of the source; says whether they fit. `counted` grows by the
+    /// anchors that are counted.
     fn take_source(&mut self, source: &Value, anchors: u32, counted: &mut u32) -> bool {
         match (self, source) {
             (Shape::Leaf(leaf), source) => leaf.source == *source,
@@ -178,8 +180,8 @@ pub enum ListShape {
 }
 
 impl ListShape {
-    /// The elements of a pattern list as an existence anchor reads them: an object each, or nothing where
-    /// something else stands.
+    /// The elements of a pattern list as an existence anchor reads them: an object each, or nothing
+    /// where something else stands.
     pub fn existence(&self) -> impl Iterator<Item = Option<&MapShape>> {
         let (first, rest, shapes): (Option<Option<&MapShape>>, &[Option<MapShape>], &[Shape]) = match self {
             ListShape::Empty(_) => (None, &[], &[]),

@@ -1,7 +1,8 @@
 //! Nodes of strict expressions: missing things are faults, every step counts its cost.
 //!
-//! A fault that a later part may ignore is retained as a value would be: `Decide` ignores the fault of one
-//! side when the other decides, comprehensions continue after a fault, and what they do meanwhile has its cost.
+//! A fault that a later part may ignore is retained as a value would be: `Decide` ignores the fault
+//! of one side when the other decides, comprehensions continue after a fault, and what they do
+//! meanwhile has its cost.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,10 @@
-//! Walking over expressions: the only place that knows which children a node has, how many binders it
-//! puts around each, and how often it evaluates each.
+//! Walking over expressions: the only place that knows which children a node has, how many binders
+//! it puts around each, and how often it evaluates each.
 //!
 //! In: an expression. Out: its children, one after the other in the order of evaluation, or the
-//! expression with other children. Every kind of node is spelled out, so a new one does not compile before
-//! it is walked. Nodes of all languages are walked alike: a pass that must keep the cost of strict nodes
-//! leaves them as they are.
+//! expression with other children. Every kind of node is spelled out, so a new one does not compile
+//! before it is walked. Nodes of all languages are walked alike: a pass that must keep the cost of
+//! strict nodes leaves them as they are.
 
 use super::Expr;
 use super::strict::{Make, Step};

@@ -1,4 +1,5 @@
-//! Webhooks of dynamic admission control: for which requests an API server calls a webhook, and how.
+//! Webhooks of dynamic admission control: for which requests an API server calls a webhook, and
+//! how.
 
 use ephor_value::Str;
 

@@ -38,8 +38,8 @@ impl Comparator {
     }
 }
 
-/// A node of the syntax tree. Pairs are (left, right). Nodes that can fail on their own know the byte of
-/// the expression at which they stand.
+/// A node of the syntax tree. Pairs are (left, right). Nodes that can fail on their own know the
+/// byte of the expression at which they stand.
 #[derive(Clone, Debug)]
 pub enum Ast {
     /// What a broken index at the start of an expression leaves behind; fails when evaluated.

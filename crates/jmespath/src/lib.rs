@@ -34,8 +34,8 @@ impl SyntaxError {
         SyntaxError { text: text.into(), offset, marked: false }
     }
 
-    /// The error as `jp parse` prints it: the text and, where the reference knows the place, the expression
-    /// with a caret behind as many blanks as there are bytes before.
+    /// The error as `jp parse` prints it: the text and, where the reference knows the place, the
+    /// expression with a caret behind as many blanks as there are bytes before.
     pub fn with_caret(&self, expression: &str) -> String {
         if self.marked {
             format!("{}\n{expression}\n{}^", self.text, " ".repeat(self.offset))

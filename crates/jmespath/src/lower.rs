@@ -19,7 +19,8 @@ pub fn lower(ast: &Ast) -> Expr {
     guard(node(ast, &Expr::Root))
 }
 
-/// Lowers a part of an expression for a current node that is given when it is run: the root is that node.
+/// Lowers a part of an expression for a current node that is given when it is run: the root is that
+/// node.
 pub fn lower_part(ast: &Ast) -> Expr {
     node(ast, &Expr::Root)
 }

@@ -1,5 +1,6 @@
-//! Answers objects as an API server does: an object a line on standard input, `{"form": …}`, `{"path": …, "reason": …}`
-//! or `{}` (unknown) a line on standard output. `conformance/reference/admitted.py` compares it with a server.
+//! Answers objects as an API server does: an object a line on standard input, `{"form": …}`,
+//! `{"path": …, "reason": …}` or `{}` (unknown) a line on standard output.
+//! `conformance/reference/admitted.py` compares it with a server.
 
 use std::io::{BufRead, Write};
 

@@ -1,7 +1,7 @@
 //! Objects under another version of their kind.
 //!
-//! Custom resources differ in `apiVersion` only. Of the built-in kinds two are served in versions that
-//! differ: events and horizontal pod autoscalers.
+//! Custom resources differ in `apiVersion` only. Of the built-in kinds two are served in versions
+//! that differ: events and horizontal pod autoscalers.
 
 use super::Types;
 use ephor_value::quote::quote;

@@ -1,19 +1,20 @@
 //! Whether an object fits its kind, as a Go decoder checks it: the API server's, or Kyverno's.
 //!
-//! In: an object and its description. Out, for the API server: the first value of a wrong type, and the fields
-//! that the kind does not have; for Kyverno: the object as its checks read it, or why it does not decode.
-//! Both are one walk over the same tables; `Reader` says which of the two reads.
+//! In: an object and its description. Out, for the API server: the first value of a wrong type, and
+//! the fields that the kind does not have; for Kyverno: the object as its checks read it, or why it
+//! does not decode. Both are one walk over the same tables; `Reader` says which of the two reads.
 //!
 //! Semantics, those of kube-apiserver 1.36.3:
 //! - Names of fields are exact; the order is that in which the object is written.
-//! - A value of a wrong type is noted and decoding continues; the first one noted is the error. The text names
-//!   the Go struct, the path with the embedded structs, and the Go type. Null fits everywhere.
+//! - A value of a wrong type is noted and decoding continues; the first one noted is the error. The
+//!   text names the Go struct, the path with the embedded structs, and the Go type. Null fits
+//!   everywhere.
 //!
 //! And where those of Kyverno 1.19.1 differ:
-//! - Names of fields are taken exactly or, failing that, without regard to case; what comes twice is
-//!   merged in the order of the sorted keys. Unknown fields are ignored.
-//! - A value with a syntax of its own (quantity, time, port) that cannot be read ends the decoding at
-//!   once, so its error wins even if it comes later. Whole numbers may be written as fractions.
+//! - Names of fields are taken exactly or, failing that, without regard to case; what comes twice
+//!   is merged in the order of the sorted keys. Unknown fields are ignored.
+//! - A value with a syntax of its own (quantity, time, port) that cannot be read ends the decoding
+//!   at once, so its error wins even if it comes later. Whole numbers may be written as fractions.
 
 use std::borrow::Cow;
 
@@ -74,7 +75,8 @@ pub struct Problems {
     pub unknown: Vec<String>,
 }
 
-/// Compares an object with its description, as the API server reads it; what is no object has no problems.
+/// Compares an object with its description, as the API server reads it; what is no object has no
+/// problems.
 pub fn problems(object: &Value, def: &TypeDef, types: &Types) -> Problems {
     if object.as_map().is_none() {
         return Problems::default();
@@ -86,7 +88,8 @@ pub fn problems(object: &Value, def: &TypeDef, types: &Types) -> Problems {
     }
 }
 
-/// The object with the names of its description, as Kyverno reads it. An object that fits is returned as it is.
+/// The object with the names of its description, as Kyverno reads it. An object that fits is
+/// returned as it is.
 ///
 /// # Errors
 /// A value does not fit.

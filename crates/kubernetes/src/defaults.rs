@@ -1,8 +1,8 @@
 //! What an API server fills into an object that it has decoded.
 //!
-//! In: an object and its description. Out: the object with the fields that the server writes for those
-//! that are missing, quantities in their canonical form. Constant values are in the schema and in
-//! `defaults.txt`; those that depend on the object are below.
+//! In: an object and its description. Out: the object with the fields that the server writes for
+//! those that are missing, quantities in their canonical form. Constant values are in the schema
+//! and in `defaults.txt`; those that depend on the object are below.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -71,7 +71,8 @@ fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
     out
 }
 
-/// A Job in a CronJob gets its own defaults when it is created: only those of its template are there.
+/// A Job in a CronJob gets its own defaults when it is created: only those of its template are
+/// there.
 fn undecided(written: &Value, complete: &Value) -> Value {
     let (Value::Map(written), Value::Map(complete)) = (written, complete) else { return complete.clone() };
     let stays = |k: &str| k == "template" || written.contains_key(k);
@@ -219,7 +220,8 @@ fn service(m: &mut Map) {
     }
 }
 
-/// Containers have by default what they have at most, and request what they have by default, or at least.
+/// Containers have by default what they have at most, and request what they have by default, or at
+/// least.
 fn limits(m: &mut Map) {
     let of = |m: &Map, field: &str| m.get(field).and_then(Value::as_map).cloned().unwrap_or_default();
     for (field, from) in [("default", &["max"][..]), ("defaultRequest", &["default", "min"])] {
@@ -246,7 +248,8 @@ fn request_limits(spec: &mut Map, key: &str) {
     }
 }
 
-/// Whether a text without digest names an image: a repository of lower case, perhaps with a registry and a tag.
+/// Whether a text without digest names an image: a repository of lower case, perhaps with a
+/// registry and a tag.
 fn is_reference(image: &str) -> bool {
     let (path, tag) = match image.rsplit_once(':') {
         Some((path, tag)) if !tag.contains('/') => (path, Some(tag)),

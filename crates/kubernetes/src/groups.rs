@@ -1,8 +1,9 @@
-//! Groups of our own with Kyverno's kinds: `ephor.dev` for `kyverno.io`, `policies.ephor.dev` for `policies.kyverno.io`.
+//! Groups of our own with Kyverno's kinds: `ephor.dev` for `kyverno.io`, `policies.ephor.dev` for
+//! `policies.kyverno.io`.
 //!
-//! In: names of groups, objects. Out: the same in the other group. Objects of both are the same policies, with one schema; what
-//! reads them sees Kyverno's names alone. They exist because a webhook of Kyverno may refuse writes to its own
-//! groups. Semantics: `docs/guides/own-group.md`.
+//! In: names of groups, objects. Out: the same in the other group. Objects of both are the same
+//! policies, with one schema; what reads them sees Kyverno's names alone. They exist because a
+//! webhook of Kyverno may refuse writes to its own groups. Semantics: `docs/guides/own-group.md`.
 
 use ephor_value::{Map, Str, Value};
 
@@ -23,7 +24,8 @@ pub enum Names {
 }
 
 impl Names {
-    /// The other name of a group, which these names replace; `None` = the group is none of policies, or has this name already.
+    /// The other name of a group, which these names replace; `None` = the group is none of
+    /// policies, or has this name already.
     pub fn of_group(self, group: &str) -> Option<&'static str> {
         GROUPS.into_iter().find_map(|(kyverno, own)| match self {
             Names::Kyverno => (group == own).then_some(kyverno),
@@ -43,8 +45,8 @@ impl Names {
         Some(format!("{PREFIX}{}/{rest}", self.of_group(group)?))
     }
 
-    /// An object under these names: its own group, and where it names objects or resources of such a group
-    /// (`apiVersion`, `group`, `apiGroups`).
+    /// An object under these names: its own group, and where it names objects or resources of such
+    /// a group (`apiVersion`, `group`, `apiGroups`).
     pub fn of_object(self, object: &Value) -> Value {
         match object {
             Value::Map(members) => {
@@ -79,7 +81,8 @@ pub fn is_of_policies(group: &str) -> bool {
     GROUPS.into_iter().any(|(kyverno, own)| group == kyverno || group == own)
 }
 
-/// A policy, or a list of them, as those that read policies know it: in our own groups only its group has another name.
+/// A policy, or a list of them, as those that read policies know it: in our own groups only its
+/// group has another name.
 pub fn read(document: &Value) -> Option<Value> {
     let of_list = |items: &[Value]| {
         let read: Vec<Option<Value>> = items.iter().map(read).collect();

@@ -54,7 +54,8 @@ fn value(v: &Value, ty: &Type, types: &Types, depth: usize) -> Value {
     inside(v, ty, types, &|m, def| fields(m, def, types, depth), &|v, ty| value(v, ty, types, depth + 1))
 }
 
-/// A value made anew of its parts: the fields of a named type, the items of a list, the values of a map.
+/// A value made anew of its parts: the fields of a named type, the items of a list, the values of a
+/// map.
 pub(super) fn inside(
     v: &Value,
     ty: &Type,

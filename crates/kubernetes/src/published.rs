@@ -1,8 +1,8 @@
 //! Schemas of kinds as a server publishes them, without references.
 //!
-//! In: group, version and kind, and definitions of custom resources. Out: an OpenAPI schema. That of a kind
-//! that every server has is put together from the table; a type that contains itself is an object without
-//! fields the second time.
+//! In: group, version and kind, and definitions of custom resources. Out: an OpenAPI schema. That
+//! of a kind that every server has is put together from the table; a type that contains itself is
+//! an object without fields the second time.
 
 use super::schema::{Leaf, ListKind, Type, TypeDef, Types};
 use ephor_value::{Map, Str, Value};

@@ -1,12 +1,13 @@
 //! The fields of kinds: types, how lists and maps are merged, defaults.
 //!
-//! `schema.txt`, like `options.txt`, has a line for each type, `package.Type`, with `atomic` when it is replaced as a whole,
-//! `kind=group/version/Kind` when it is a kind, `sent=` when it is one of which no server publishes a description, `is=` when it is no object with known fields (`any`: of any
-//! kind, `object`: with any fields); and below it a line for each
-//! field: name (`!` = required), type, `=` default. A type is a scalar, a type's name (`!` before it =
-//! atomic), `[]T` (atomic list), `[set]T`, `[key,key]T`, `{}T` (map) or `{atomic}T`. Definitions of custom
-//! resources add types of the same form; [`super::go`] adds the names of Go types. A type of several kinds may
-//! have several lines.
+//! `schema.txt`, like `options.txt`, has a line for each type, `package.Type`, with `atomic` when
+//! it is replaced as a whole, `kind=group/version/Kind` when it is a kind, `sent=` when it is one
+//! of which no server publishes a description, `is=` when it is no object with known fields (`any`:
+//! of any kind, `object`: with any fields); and below it a line for each field: name (`!` =
+//! required), type, `=` default. A type is a scalar, a type's name (`!` before it = atomic), `[]T`
+//! (atomic list), `[set]T`, `[key,key]T`, `{}T` (map) or `{atomic}T`. Definitions of custom
+//! resources add types of the same form; [`super::go`] adds the names of Go types. A type of
+//! several kinds may have several lines.
 
 use foldhash::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -204,7 +205,8 @@ impl Types {
         self.named(self.kinds.get(kind)?)
     }
 
-    /// The description of a kind of objects that requests have, also of what is sent to subresources, such as `PodExecOptions`.
+    /// The description of a kind of objects that requests have, also of what is sent to
+    /// subresources, such as `PodExecOptions`.
     pub fn of_object(&self, kind: &[Str; 3]) -> Option<&Arc<TypeDef>> {
         self.of_kind(kind).or_else(|| self.named(self.sent.get(kind)?))
     }

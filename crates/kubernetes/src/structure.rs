@@ -1,8 +1,9 @@
 //! Whether an object has the structure of its kind.
 //!
-//! In: an object, and the types of its kind. Out: the first field that the kind does not have, or that is missing or of another type. Values are not
-//! looked at: a quantity is a text or a number. Semantics: the validation of an API server's published schemas, as Kyverno 1.19.1's command line applies them
-//! to documents (`docs/policies.md`, "Loading").
+//! In: an object, and the types of its kind. Out: the first field that the kind does not have, or
+//! that is missing or of another type. Values are not looked at: a quantity is a text or a number.
+//! Semantics: the validation of an API server's published schemas, as Kyverno 1.19.1's command line
+//! applies them to documents (`docs/policies.md`, "Loading").
 
 use super::decode::bad_base64;
 use super::schema::{Leaf, ListKind, Type, TypeDef, Types};
@@ -39,7 +40,8 @@ pub struct Flawed {
     pub flaw: Flaw,
 }
 
-/// The parts of an object that do not have the structure of its kind; unknown fields come first. Nothing is said of kinds without types.
+/// The parts of an object that do not have the structure of its kind; unknown fields come first.
+/// Nothing is said of kinds without types.
 pub fn flaws(types: &Types, kind: &[Str; 3], object: &Value) -> Vec<Flawed> {
     let Some(def) = types.of_kind(kind) else { return Vec::new() };
     let mut walk = Walk { types, found: Vec::new() };

@@ -1,9 +1,10 @@
 //! Laws of expressions: generated and recorded ones of both languages, and what they give.
 //!
-//! In: bytes that decide what is generated ([`ephor_samples::Tape`]). Out: expressions whose locals are all bound ([`generate`], [`strict`]), data
-//! for them ([`object`], [`value`]), and results in a form that can be compared ([`outcome`], [`metered`]). Generated expressions
-//! need not be such that a checker admits them: what holds of all nodes holds of those that it does. The laws are the tests
-//! of this crate: they need the front ends, the optimiser and the evaluator together.
+//! In: bytes that decide what is generated ([`ephor_samples::Tape`]). Out: expressions whose locals
+//! are all bound ([`generate`], [`strict`]), data for them ([`object`], [`value`]), and results in
+//! a form that can be compared ([`outcome`], [`metered`]). Generated expressions need not be such
+//! that a checker admits them: what holds of all nodes holds of those that it does. The laws are
+//! the tests of this crate: they need the front ends, the optimiser and the evaluator together.
 #![forbid(unsafe_code)]
 
 mod nullable;

@@ -1,7 +1,8 @@
 //! Recorded cases of CEL: what they are compiled and evaluated with.
 //!
-//! In: lines of `kubernetes-cel` and `conformance/cel-random`, with their inputs and schemas. Out: the environment, the
-//! context and the data of a case ([`setting`]), or all random expressions as lowered ([`programs`]).
+//! In: lines of `kubernetes-cel` and `conformance/cel-random`, with their inputs and schemas. Out:
+//! the environment, the context and the data of a case ([`setting`]), or all random expressions as
+//! lowered ([`programs`]).
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,8 +21,8 @@ use ephor_ir::Expr;
 use ephor_value::object::{Check, Decision};
 use ephor_value::{Str, Value};
 
-/// CEL's recorded random expressions as they are at a level of the runtime: text, expression, and what it
-/// is evaluated with.
+/// CEL's recorded random expressions as they are at a level of the runtime: text, expression, and
+/// what it is evaluated with.
 ///
 /// # Panics
 /// The files are missing.

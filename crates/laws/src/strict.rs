@@ -1,8 +1,8 @@
 //! Strict expressions for laws: generated ones, and CEL's recorded random expressions.
 //!
-//! In: bytes that decide what is generated. Out: expressions whose locals are all bound, and what they give,
-//! in a form that can be compared. Generated ones need not be such that CEL's checker admits them: what
-//! holds of all strict nodes holds of those that it does.
+//! In: bytes that decide what is generated. Out: expressions whose locals are all bound, and what
+//! they give, in a form that can be compared. Generated ones need not be such that CEL's checker
+//! admits them: what holds of all strict nodes holds of those that it does.
 
 use ephor_functions::{Run, cel};
 use ephor_ir::Expr;

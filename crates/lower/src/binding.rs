@@ -67,8 +67,8 @@ fn source(entry: &Value, names: &Arc<[Str]>) -> BindingSource {
     BindingSource::Variable { value: None, query: None, default: None, raw: Value::Null }
 }
 
-/// The `jmesPath` of an entry. It is not subject to the renaming of objects that are deleted, unless
-/// it stands in a variable.
+/// The `jmesPath` of an entry. It is not subject to the renaming of objects that are deleted,
+/// unless it stands in a variable.
 fn query(v: &Value, names: &Arc<[Str]>) -> Option<QuerySource> {
     let text = v.get("jmesPath").filter(|v| v.as_str() != Some(""))?;
     Some(match document(text, names) {

@@ -1,7 +1,8 @@
 //! Compiling the CEL expressions of one policy.
 //!
-//! In: texts, with the environment of their API and the variables before them. Out: programs of the IR; a text that does
-//! not compile becomes a program that fails with what is wrong. Semantics: `docs/cel.md`.
+//! In: texts, with the environment of their API and the variables before them. Out: programs of the
+//! IR; a text that does not compile becomes a program that fails with what is wrong. Semantics:
+//! `docs/cel.md`.
 
 use ephor_cel::env::{Env, Message};
 use ephor_cel::issue::Issue;
@@ -145,7 +146,8 @@ impl Compiler {
         Source::new(text, self.program(text, wanted))
     }
 
-    /// A composed variable that later expressions can read; one that does not compile fails when it is read.
+    /// A composed variable that later expressions can read; one that does not compile fails when it
+    /// is read.
     pub(super) fn variable(&mut self, name: &str, text: &str, path: impl Into<Str>) -> Variable {
         let program = self.variable_expression(name, text).map_err(|error| error.to_string().into());
         Variable { origin: Origin::new(path), name: name.into(), program, sharing: Default::default() }

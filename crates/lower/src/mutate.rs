@@ -1,8 +1,8 @@
 //! Mutate bodies → [`Mutation`]s.
 //!
-//! The reference fills in the whole rule before it patches, so a variable anywhere in it can fail: the
-//! rule is lowered as one document, and what is not the patch is stored next to it. Loops fill in only
-//! their own patches. What is constant is decoded and compiled here.
+//! The reference fills in the whole rule before it patches, so a variable anywhere in it can fail:
+//! the rule is lowered as one document, and what is not the patch is stored next to it. Loops fill
+//! in only their own patches. What is constant is decoded and compiled here.
 
 use std::sync::Arc;
 
@@ -148,8 +148,8 @@ fn patch_loop(v: &Value, outer: &Arc<[Str]>, origin: Origin) -> PatchLoop {
     }
 }
 
-/// The bindings in the scope of a change: those of the rule, and those of the first target that has some. Another target whose
-/// bindings have other names loads them all.
+/// The bindings in the scope of a change: those of the rule, and those of the first target that has
+/// some. Another target whose bindings have other names loads them all.
 fn names_of(targets: &[Value], outer: &Arc<[Str]>) -> Arc<[Str]> {
     let mut contexts =
         targets.iter().filter_map(|t| t.get("context")?.as_list().filter(|list| !list.is_empty()));

@@ -92,9 +92,9 @@ pub fn condition_of_requests(text: &str) -> Source {
     Compiler::without_variables(choice).source(text, Some(&Type::Bool))
 }
 
-/// The rules for pod controllers. All controllers but cron jobs share theirs: a generated rule names
-/// every controller that it is for, so one of them does not match another one's objects. A kind that is no controller has a rule of its own,
-/// which names it.
+/// The rules for pod controllers. All controllers but cron jobs share theirs: a generated rule
+/// names every controller that it is for, so one of them does not match another one's objects. A
+/// kind that is no controller has a rule of its own, which names it.
 fn by_kind(
     doc: &Value,
     base: &[Arc<Rule>],

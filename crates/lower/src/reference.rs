@@ -8,7 +8,8 @@ use ephor_value::{Map, Value};
 
 const OPERATORS: [&str; 5] = [">=", "<=", ">", "<", "!"];
 
-/// Why a reference cannot be resolved; the texts are those of Kyverno 1.19.1. Places have the form `/a/b`.
+/// Why a reference cannot be resolved; the texts are those of Kyverno 1.19.1. Places have the form
+/// `/a/b`.
 #[derive(Debug, thiserror::Error)]
 pub enum ReferenceError {
     /// It points nowhere.

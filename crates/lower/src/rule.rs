@@ -45,7 +45,8 @@ pub fn rule(computed: &Computed) -> Rule {
             Some(images) => Action { rule: image_action(images), ..Action::default() },
             None => {
                 let own = action(doc.get("validate"));
-                // Kyverno 1.19.1 never finds that the former object matches a rule with preconditions, be they empty.
+                // Kyverno 1.19.1 never finds that the former object matches a rule with
+                // preconditions, be they empty.
                 let conditional = doc.get("preconditions").is_some_and(|v| !v.is_null());
                 Action { allow_existing: own.allow_existing && !conditional, ..own }
             }
@@ -63,8 +64,8 @@ fn action(validate: Option<&Value>) -> Action {
     }
 }
 
-/// The failure action of a verifyImages rule: `Enforce` where one of its entries says so, else that of the first
-/// entry that says anything (`docs/images.md`, "Images").
+/// The failure action of a verifyImages rule: `Enforce` where one of its entries says so, else that
+/// of the first entry that says anything (`docs/images.md`, "Images").
 fn image_action(images: &Value) -> Option<Str> {
     let entries = images.as_list().unwrap_or_default();
     let stated: Vec<&str> = entries
@@ -257,7 +258,8 @@ fn for_each(v: &Value, outer: &Arc<[Str]>, origin: Origin) -> ForEach {
     }
 }
 
-// A policy is re-encoded when it is loaded, which turns `10.0` into `10`: patterns see whole numbers.
+// A policy is re-encoded when it is loaded, which turns `10.0` into `10`: patterns see whole
+// numbers.
 
 fn overlay(p: &Value, names: &Arc<[Str]>) -> Overlay {
     Overlay::of(document(p, names), LATE)

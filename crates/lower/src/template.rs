@@ -185,7 +185,8 @@ mod tests {
         document(&yaml_value(text).unwrap(), &Arc::from([]))
     }
 
-    /// The kind of template of a text, with its parts: literals in quotes, the texts of variables bare.
+    /// The kind of template of a text, with its parts: literals in quotes, the texts of variables
+    /// bare.
     fn shape(text: &str) -> String {
         match super::text(&text.into(), &Arc::from([])) {
             Template::Const(v) => format!("const {}", ephor_value::print::json(&v)),

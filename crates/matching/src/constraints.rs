@@ -1,7 +1,7 @@
 //! Evaluating constraints.
 //!
-//! In: constraints and the [`Attributes`] of a request. Out: the resource under which the request is
-//! accepted, if it is. The semantics' source is `docs/admission.md`, "Matching".
+//! In: constraints and the [`Attributes`] of a request. Out: the resource under which the request
+//! is accepted, if it is. The semantics' source is `docs/admission.md`, "Matching".
 
 use std::sync::OnceLock;
 
@@ -48,7 +48,8 @@ pub struct Accepted {
 }
 
 impl Attributes {
-    /// Those of a target. Kinds that the table does not know get the plural that kinds have as a rule.
+    /// Those of a target. Kinds that the table does not know get the plural that kinds have as a
+    /// rule.
     pub fn of(target: &Target, kinds: &Kinds) -> Attributes {
         let (group, version, kind) = (&target.group, &target.version, &target.kind);
         let known = kinds.kind(group, version, kind);
@@ -92,8 +93,8 @@ fn is_namespaces(group: &str, have: &str, name: &str) -> bool {
     group.is_empty() && have == name
 }
 
-/// What constraints read of a target, computed when the first of them needs it. A copy of a target, which may
-/// be changed, computes its own.
+/// What constraints read of a target, computed when the first of them needs it. A copy of a target,
+/// which may be changed, computes its own.
 #[derive(Debug, Default)]
 pub struct Seen(OnceLock<(Attributes, Map)>);
 
@@ -171,8 +172,8 @@ pub fn kinds_of(c: &Constraints, kinds: &Kinds) -> Option<Vec<Str>> {
     Some(found)
 }
 
-/// Whether the constraints accept a request, and under which resource. The labels of its namespace are
-/// looked up when a selector needs them.
+/// Whether the constraints accept a request, and under which resource. The labels of its namespace
+/// are looked up when a selector needs them.
 ///
 /// # Errors
 /// The labels cannot be had, and only they could keep the request from being accepted.
@@ -247,8 +248,8 @@ fn object_accepts(c: &Constraints, a: &Attributes) -> bool {
     !selects || on_object(&a.labels) || on_object(&a.old_labels)
 }
 
-/// The resource under which some rule accepts the request, its own before equivalent ones; `Some(None)` is
-/// its own.
+/// The resource under which some rule accepts the request, its own before equivalent ones;
+/// `Some(None)` is its own.
 fn matching<'k>(
     rules: &[ResourceRule],
     a: &Attributes,

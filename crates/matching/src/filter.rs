@@ -121,8 +121,8 @@ pub fn kind_accepts(k: &KindPattern, t: &Target) -> bool {
             && t.group.is_empty())
 }
 
-/// The first user attribute that does not accept a user; `unknown_roles` is the answer of tests of roles that are not
-/// known.
+/// The first user attribute that does not accept a user; `unknown_roles` is the answer of tests of
+/// roles that are not known.
 fn unmet_user(f: &Filter, u: &User, unknown_roles: Option<bool>) -> Option<Attribute> {
     let among = |wanted: &[Str], have: &[String]| {
         wanted.is_empty()

@@ -2,8 +2,9 @@
 //!
 //! Rules are filed under the literal kinds of their filters, and below a kind under a literal
 //! namespace or name when every filter for the kind names one. What cannot be filed that way
-//! (wildcards, no kinds) is a candidate for every request. Rules with constraints are filed under the resources that these name. Looking up costs what the rules found cost, however
-//! many are loaded.
+//! (wildcards, no kinds) is a candidate for every request. Rules with constraints are filed under
+//! the resources that these name. Looking up costs what the rules found cost, however many are
+//! loaded.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,8 +23,9 @@ pub type Slot = (u32, u32);
 #[derive(Debug, Default)]
 pub struct Index {
     kinds: HashMap<Str, Bucket>,
-    /// Rules with constraints that name resources, by resource. What a request reaches under another group or version
-    /// has the same resource name ([`ephor_kubernetes::Kinds::equivalents`]).
+    /// Rules with constraints that name resources, by resource. What a request reaches under
+    /// another group or version has the same resource name
+    /// ([`ephor_kubernetes::Kinds::equivalents`]).
     resources: HashMap<Str, Vec<Slot>>,
     /// Rules whose kinds or resources hold wildcards, or that have none.
     wild: Vec<Slot>,
@@ -134,8 +136,8 @@ impl Index {
 }
 
 impl Index {
-    /// The rules of a range of policies that can match requests for a resource, in order; all of these policies' rules
-    /// have constraints.
+    /// The rules of a range of policies that can match requests for a resource, in order; all of
+    /// these policies' rules have constraints.
     pub fn of_resource(&self, resource: &str, policies: &Range<u32>) -> Vec<Slot> {
         let within = |all: &[Slot]| -> Vec<Slot> {
             let at = |policy: u32| all.partition_point(|(p, _)| *p < policy);

@@ -1,7 +1,7 @@
 //! The match layer: which rules apply to a request.
 //!
-//! In: a [`Target`] (what a request is about) and the matchers of rules. Out: yes or no, and through
-//! [`index`] the rules that can apply at all. Nothing here knows what a rule does.
+//! In: a [`Target`] (what a request is about) and the matchers of rules. Out: yes or no, and
+//! through [`index`] the rules that can apply at all. Nothing here knows what a rule does.
 #![forbid(unsafe_code)]
 
 pub mod constraints;

@@ -1,8 +1,9 @@
 //! Why a rule does not match a request, for its author.
 //!
-//! In: the `match` and `exclude` of a rule, and a target. Out: [`Decision`]: which filter accepted or excluded it, or for
-//! each filter the first attribute that does not fit, with what the request has and what the policy requires. The
-//! decision itself is that of [`super::filter`] and [`super::constraints`].
+//! In: the `match` and `exclude` of a rule, and a target. Out: [`Decision`]: which filter accepted
+//! or excluded it, or for each filter the first attribute that does not fit, with what the request
+//! has and what the policy requires. The decision itself is that of [`super::filter`] and
+//! [`super::constraints`].
 
 use ephor_ir::matcher::{Filter, Selector, SetOperator};
 use ephor_ir::{Matcher, Origin};

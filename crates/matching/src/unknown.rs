@@ -1,8 +1,10 @@
-//! Matching requests of which something is not known: the labels of a namespace, the roles of a user.
+//! Matching requests of which something is not known: the labels of a namespace, the roles of a
+//! user.
 //!
-//! In: a rule's `match` and `exclude`, and a target that says what is missing. Out: whether the missing part
-//! decides. A rule that matches, or does not match, whatever the missing part may be is evaluated as usual; for
-//! any other the caller reports an error. What is not known never counts as "does not match".
+//! In: a rule's `match` and `exclude`, and a target that says what is missing. Out: whether the
+//! missing part decides. A rule that matches, or does not match, whatever the missing part may be
+//! is evaluated as usual; for any other the caller reports an error. What is not known never counts
+//! as "does not match".
 
 use ephor_ir::Matcher;
 use ephor_ir::matcher::Selector;
@@ -77,8 +79,8 @@ fn tests(matcher: &Matcher, unknown: Unknown) -> bool {
     }
 }
 
-/// Whether the answer is another one when tests of unknown things hold than when they do not. A test can only widen
-/// `match` and only widen `exclude`, so the two extremes are enough.
+/// Whether the answer is another one when tests of unknown things hold than when they do not. A
+/// test can only widen `match` and only widen `exclude`, so the two extremes are enough.
 fn depends(when: &Matcher, unless: &Matcher, target: &Target, unknown: Unknown) -> bool {
     let assuming = |assume: bool| Target { unknown: Unknown { assume, ..unknown }, ..target.clone() };
     let (never, always) = (assuming(false), assuming(true));

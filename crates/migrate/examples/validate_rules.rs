@@ -1,9 +1,11 @@
-//! Converts each validate rule of the ClusterPolicies below some folders, and compares each result with its origin.
+//! Converts each validate rule of the ClusterPolicies below some folders, and compares each result
+//! with its origin.
 //!
-//! The rule stands alone on both sides: all objects of its kinds, created and updated. Arguments: folders or files; `--show`
-//! prints what was written and the first differences; `--only TEXT` takes policies whose file has the text in its path; `--autogen`
-//! compares with the rules for pod controllers; `--out FOLDER` writes both sides of each rule instead of comparing them; `--kubernetes`
-//! converts for Kubernetes' own admission policies and compares nothing.
+//! The rule stands alone on both sides: all objects of its kinds, created and updated. Arguments:
+//! folders or files; `--show` prints what was written and the first differences; `--only TEXT`
+//! takes policies whose file has the text in its path; `--autogen` compares with the rules for pod
+//! controllers; `--out FOLDER` writes both sides of each rule instead of comparing them;
+//! `--kubernetes` converts for Kubernetes' own admission policies and compares nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::collections::BTreeMap;

@@ -1,7 +1,9 @@
-//! Migrates every policy below folders, compares each result with its origin, and prints a table of what came of them.
+//! Migrates every policy below folders, compares each result with its origin, and prints a table of
+//! what came of them.
 //!
-//! `working_set FOLDER… [--out DIR] [--seconds N] [--objects]`: with the migrated files in a folder, with a time limit for one policy (default 20),
-//! with the objects on which policies differ; `--vap`: as policies of Kubernetes.
+//! `working_set FOLDER… [--out DIR] [--seconds N] [--objects]`: with the migrated files in a
+//! folder, with a time limit for one policy (default 20), with the objects on which policies
+//! differ; `--vap`: as policies of Kubernetes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! Failure actions, overrides and pod controllers.
 //!
-//! In: a rule and its policy. Out: what follows from violations, a part for each group of namespaces with another consequence; and the
-//! controllers that a policy on pods is for. Semantics: `docs/serve.md`, "Answers"; `docs/cel-policies.md`, "Controllers of pods".
+//! In: a rule and its policy. Out: what follows from violations, a part for each group of
+//! namespaces with another consequence; and the controllers that a policy on pods is for.
+//! Semantics: `docs/serve.md`, "Answers"; `docs/cel-policies.md`, "Controllers of pods".
 
 use std::collections::BTreeSet;
 
@@ -56,7 +57,8 @@ pub struct Part {
 /// The consequences of a rule's violations.
 ///
 /// # Errors
-/// An override of the policy selects namespaces by labels, or one of the rule by labels with wildcards or by names and labels.
+/// An override of the policy selects namespaces by labels, or one of the rule by labels with
+/// wildcards or by names and labels.
 pub fn parts(policy: &Policy, rule: &Rule, found: &Matching) -> Result<Vec<Part>, Refusal> {
     let (overrides, place) = match rule.action.overrides.is_empty() {
         false => (&rule.action.overrides, rule.origin.key("validate.failureActionOverrides")),

@@ -1,8 +1,9 @@
 //! Objects on both sides of the boundary between what a policy refuses and what it allows.
 //!
-//! In: the objects that a comparison evaluated. Out: for each kind the smallest objects that violate the new policy in different ways, each with
-//! the most similar one that does not: what tests of a policy consist of. Only objects of new requests by the usual user, for tests
-//! know no others, and only those on which old and new agree.
+//! In: the objects that a comparison evaluated. Out: for each kind the smallest objects that
+//! violate the new policy in different ways, each with the most similar one that does not: what
+//! tests of a policy consist of. Only objects of new requests by the usual user, for tests know no
+//! others, and only those on which old and new agree.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};

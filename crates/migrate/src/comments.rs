@@ -1,15 +1,16 @@
 //! Comments that would be lost.
 //!
-//! In: the text of a file and the one that takes its place. Out: the comments that stand in the old one alone, with their lines. Comments
-//! above policies, in metadata and in rules move to what takes their place; all others stand above the policy, with the line of
-//! the old file, so that none is lost.
+//! In: the text of a file and the one that takes its place. Out: the comments that stand in the old
+//! one alone, with their lines. Comments above policies, in metadata and in rules move to what
+//! takes their place; all others stand above the policy, with the line of the old file, so that
+//! none is lost.
 
 use std::collections::HashMap;
 
 use ephor_document::comments::{Comment, comments};
 
-/// The comments of the old text that the new one does not have, as often as they are missing there. Those without a letter or digit
-/// separate others, and are none.
+/// The comments of the old text that the new one does not have, as often as they are missing there.
+/// Those without a letter or digit separate others, and are none.
 pub fn missing<'t>(old: &'t str, new: &str) -> Vec<Comment<'t>> {
     let mut there: HashMap<&str, usize> = HashMap::new();
     for comment in comments(new) {

@@ -1,7 +1,7 @@
 //! CleanupPolicies → DeletingPolicies.
 //!
-//! In: the document as written. Out: a DeletingPolicy with the same schedule. Conditions are those of a rule whose object is the target; a
-//! DeletingPolicy sees no request.
+//! In: the document as written. Out: a DeletingPolicy with the same schedule. Conditions are those
+//! of a rule whose object is the target; a DeletingPolicy sees no request.
 
 use ephor_api::autogen::Computed;
 
@@ -90,7 +90,8 @@ fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
     })
 }
 
-/// A policy that denies the objects which a policy deletes, so that two of these can be compared whatever their kinds; `None`: it deletes none.
+/// A policy that denies the objects which a policy deletes, so that two of these can be compared
+/// whatever their kinds; `None`: it deletes none.
 pub fn denial_of_deletion(document: &Value) -> Option<String> {
     let kind = document.text_at(&["kind"]);
     match document.text_at(&["apiVersion"]) {

@@ -1,7 +1,7 @@
 //! Policies in CEL before they are written.
 //!
-//! In: drafts of single rules. Out: drafts of policies: rules that match the same requests, under the same conditions and with the same
-//! consequences, are one policy.
+//! In: drafts of single rules. Out: drafts of policies: rules that match the same requests, under
+//! the same conditions and with the same consequences, are one policy.
 
 use crate::actions::Action;
 use crate::constraints::{Condition, Matching};

@@ -1,7 +1,8 @@
 //! PolicyExceptions of `kyverno.io` → those of `policies.kyverno.io`.
 //!
-//! In: the document as written, and what became of the policies that it names. Out: an exception with references to the new policies and
-//! conditions. A new exception exempts from a policy as a whole, so one that names some rules of a policy that has others, too, is refused.
+//! In: the document as written, and what became of the policies that it names. Out: an exception
+//! with references to the new policies and conditions. A new exception exempts from a policy as a
+//! whole, so one that names some rules of a policy that has others, too, is refused.
 
 use ephor_api::autogen::Computed;
 

@@ -1,8 +1,9 @@
 //! Files of policies → files of migrated ones.
 //!
-//! In: the text of a file. Out: [`File`]: each document moved, refused or left as it is. Documents that are not of a deprecated kind are the same byte for byte,
-//! so a second migration changes nothing; a policy that is refused stays as it was, so that a folder of migrated files still protects what
-//! the old one did.
+//! In: the text of a file. Out: [`File`]: each document moved, refused or left as it is. Documents
+//! that are not of a deprecated kind are the same byte for byte, so a second migration changes
+//! nothing; a policy that is refused stays as it was, so that a folder of migrated files still
+//! protects what the old one did.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -98,7 +99,8 @@ impl File {
         }
     }
 
-    /// The documents in their order, with comments of the old file above the parts in which they stood.
+    /// The documents in their order, with comments of the old file above the parts in which they
+    /// stood.
     fn written(&self, missing: &[Comment<'_>]) -> String {
         let texts_of = |at: usize| -> Vec<String> {
             let mut texts = self.parts.get(at).map(Part::texts).unwrap_or_default();
@@ -110,7 +112,8 @@ impl File {
         };
         let mut texts = Vec::new();
         let mut at = 0;
-        // As documents of their own, objects that are no policies would leave out their file (`docs/policies.md`, "Loading").
+        // As documents of their own, objects that are no policies would leave out their file
+        // (`docs/policies.md`, "Loading").
         for run in self.parts.chunk_by(|a, b| a.stays_in_list() && b.stays_in_list()) {
             let own = (at..at + run.len()).flat_map(texts_of);
             match run.first() {
@@ -347,7 +350,8 @@ pub fn exceptions(files: &mut [File], options: &Options, limits: Limits) {
     }
 }
 
-/// Puts policies in audit mode in the place of those that moved; what has no such mode is refused. Exceptions stay.
+/// Puts policies in audit mode in the place of those that moved; what has no such mode is refused.
+/// Exceptions stay.
 pub fn shadows(files: &mut [File]) {
     for file in files {
         for part in &mut file.parts {
@@ -430,7 +434,8 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
             if matches!(&proof, Ok(proof) if proof.claim.answer != Answer::Differs) {
                 return moved(migrated, proof, &place);
             }
-            // The generation of rules for pod controllers replaces texts, which is not always what the old one does.
+            // The generation of rules for pod controllers replaces texts, which is not always what
+            // the old one does.
             let expanded = migrate_in(policy, options, Way::Expanded).ok().filter(|other| *other != migrated);
             let other = expanded.map(|other| (compared.proof(&other, Way::Expanded), other));
             match other {
@@ -470,7 +475,8 @@ struct Compared<'c> {
 }
 
 impl Compared<'_> {
-    /// The proof; where the policy is about roles, of the same policy about groups, as no object says who has a role.
+    /// The proof; where the policy is about roles, of the same policy about groups, as no object
+    /// says who has a role.
     fn proof(&self, migrated: &Migrated, way: Way) -> Result<Proof, SideError> {
         let own = || self::proof(self.name, self.text, migrated, self.limits);
         if !self.is_about_roles {
@@ -548,7 +554,8 @@ const RANDOM: &str = "random(";
 const RANDOM_THERE: &str = "to_upper('random')";
 const RANDOM_HERE: &str = "'RANDOM'";
 
-/// A policy with one text in the place of those that are random: `to_upper('random')` where only functions may be called.
+/// A policy with one text in the place of those that are random: `to_upper('random')` where only
+/// functions may be called.
 fn certain<'t>(text: &'t str, other: &str) -> Cow<'t, str> {
     if !text.contains(RANDOM) {
         return Cow::Borrowed(text);

@@ -1,8 +1,9 @@
 //! ClusterPolicies rewritten as policies in CEL, each with a proof that it means the same.
 //!
-//! In: policy documents as written, with their rules of the IR. Out: documents of `policies.kyverno.io` or of Kubernetes'
-//! `admissionregistration.k8s.io`, each compared with its origin by `ephor-compare`; what cannot be said in CEL is refused by
-//! name and place. Nothing is dropped silently.
+//! In: policy documents as written, with their rules of the IR. Out: documents of
+//! `policies.kyverno.io` or of Kubernetes' `admissionregistration.k8s.io`, each compared with its
+//! origin by `ephor-compare`; what cannot be said in CEL is refused by name and place. Nothing is
+//! dropped silently.
 #![forbid(unsafe_code)]
 
 use ephor_cel::ast as cel_tree;

@@ -1,7 +1,9 @@
-//! Policies in lists: `kind: List`, `ClusterPolicyList` and the like, one document that holds several.
+//! Policies in lists: `kind: List`, `ClusterPolicyList` and the like, one document that holds
+//! several.
 //!
-//! In: a document. Out: its objects, each as a document of its own with its text as it is written, comments too, and the line of the file
-//! on which it begins. A text that does not give the object again, as in lists in braces, is written anew, and all its places are the line of the list.
+//! In: a document. Out: its objects, each as a document of its own with its text as it is written,
+//! comments too, and the line of the file on which it begins. A text that does not give the object
+//! again, as in lists in braces, is written anew, and all its places are the line of the list.
 
 use ephor_document::write::{Style, to_string};
 use ephor_document::{Duplicates, yaml};
@@ -66,7 +68,8 @@ fn says(text: &str, object: &Value) -> bool {
     yaml::parse(text, Duplicates::LastWins).is_ok_and(|found| found == *object)
 }
 
-/// The items of the list under `items:`, as they are written: how many lines stand before each, and its text without the indentation of the list.
+/// The items of the list under `items:`, as they are written: how many lines stand before each, and
+/// its text without the indentation of the list.
 fn written(text: &str) -> Option<Vec<(usize, String)>> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let first = lines.iter().position(|line| line.trim_end() == "items:")? + 1;

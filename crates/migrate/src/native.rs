@@ -1,6 +1,7 @@
 //! Validate rules → ValidatingAdmissionPolicies of Kubernetes with their bindings.
 //!
-//! In: a draft. Out: two documents, separated as files separate them. What only Kyverno has, such as background scans, is a note.
+//! In: a draft. Out: two documents, separated as files separate them. What only Kyverno has, such
+//! as background scans, is a note.
 
 use crate::constraints::{conditions, constraints};
 use crate::draft::{Check, Draft, Variable};

@@ -1,8 +1,9 @@
 //! Which operations a rule is about when its match names none.
 //!
-//! In: a rule as it was written. Out: the operations. A rule of a ClusterPolicy is evaluated on every operation; nearly all are meant for creations and
-//! updates. Deletions are selected where a rule names them and its preconditions do not exclude them; operations that its preconditions exclude,
-//! or on which it cannot deny anything, are not selected.
+//! In: a rule as it was written. Out: the operations. A rule of a ClusterPolicy is evaluated on
+//! every operation; nearly all are meant for creations and updates. Deletions are selected where a
+//! rule names them and its preconditions do not exclude them; operations that its preconditions
+//! exclude, or on which it cannot deny anything, are not selected.
 
 use ephor_value::{Value, wildcard};
 

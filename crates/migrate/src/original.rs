@@ -1,7 +1,8 @@
 //! The policy as it was written: lines, comments, and its metadata as text.
 //!
-//! In: the text of a document and the file it is from. Out: places of paths (`old.yaml:31`), the comments of a rule, and the metadata for
-//! policies that take its place, line by line as the author wrote them.
+//! In: the text of a document and the file it is from. Out: places of paths (`old.yaml:31`), the
+//! comments of a rule, and the metadata for policies that take its place, line by line as the
+//! author wrote them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use crate::text::{Map, Node, write};
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, parse};
 
-/// The annotation that selects pod controllers for ClusterPolicies; policies in CEL have a field for it.
+/// The annotation that selects pod controllers for ClusterPolicies; policies in CEL have a field
+/// for it.
 pub const AUTOGEN: &str = "pod-policies.kyverno.io/autogen-controllers";
 
 /// Fields of metadata that an API server sets.
@@ -83,7 +85,8 @@ impl Original {
         lines.map(str::trim).filter(|line| line.starts_with('#')).map(Into::into).collect()
     }
 
-    /// The comments between the beginning of the part at a path and the beginning of what follows it in its list.
+    /// The comments between the beginning of the part at a path and the beginning of what follows
+    /// it in its list.
     pub fn comments(&self, path: &str) -> Vec<String> {
         let Some((first, last)) = self.range(&parse(path)) else { return Vec::new() };
         let lines = self.text.lines().collect::<Vec<_>>();

@@ -1,7 +1,7 @@
 //! Whether a policy that acts on other objects than that of a request means the same as its origin.
 //!
-//! In: pairs of policies about one object (`parts`). Out: [`Proof`]: the answers about all of them. Where a pair says whether a rule acts, an error is none: a rule
-//! that fails does nothing.
+//! In: pairs of policies about one object (`parts`). Out: [`Proof`]: the answers about all of them.
+//! Where a pair says whether a rule acts, an error is none: a rule that fails does nothing.
 
 use ephor_compare::{
     Answer, Claim, Comparison, Difference, DifferenceKind, Judgement, Options, Side, SideError, Universe,
@@ -29,7 +29,8 @@ pub fn prove_pairs(file: &str, pairs: &[Pair], limits: Limits) -> Result<Proof, 
     Ok(whole)
 }
 
-/// Compares the rules of each kind of a policy whose rules act in different ways: old and new texts.
+/// Compares the rules of each kind of a policy whose rules act in different ways: old and new
+/// texts.
 ///
 /// # Errors
 /// One cannot be used.
@@ -154,7 +155,8 @@ mod tests {
         assert_eq!((found.claim.answer, found.claim.differences.len()), (Answer::Proved, 0));
     }
 
-    /// What is known of a rule whose target is in a namespace, with another text in the new policies of its pairs.
+    /// What is known of a rule whose target is in a namespace, with another text in the new
+    /// policies of its pairs.
     fn with_target(namespace: &str, from: &str, to: &str) -> Proof {
         let text = format!(
             "{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: p}}, spec: {{rules: [{{name: r, match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}, \

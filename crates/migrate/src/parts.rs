@@ -1,8 +1,9 @@
 //! Policies that act on other objects than that of a request, taken apart for a comparison.
 //!
-//! In: a rule with targets or one that verifies images, with its drafts; a policy that deletes objects. Out: [`Pair`]s of an old and a new policy about
-//! one object. Where one of a pair denies an object, the rule acts because of it; where one changes an object, the rule changes a target so.
-//! In the second one the target is the object of the request, too.
+//! In: a rule with targets or one that verifies images, with its drafts; a policy that deletes
+//! objects. Out: [`Pair`]s of an old and a new policy about one object. Where one of a pair denies
+//! an object, the rule acts because of it; where one changes an object, the rule changes a target
+//! so. In the second one the target is the object of the request, too.
 
 use ephor_compare::REPLACES;
 
@@ -62,8 +63,9 @@ pub fn pairs(source: &Source<'_>, rule: &Value, drafts: &[&Draft]) -> Vec<Pair> 
     out
 }
 
-/// A policy of which some rules act on other objects than that of a request, taken apart: the old policy and what takes its place, first with the rules
-/// that generate objects and then with those that say something about the object. Rules with targets are in neither, but in pairs. Empty: all
+/// A policy of which some rules act on other objects than that of a request, taken apart: the old
+/// policy and what takes its place, first with the rules that generate objects and then with those
+/// that say something about the object. Rules with targets are in neither, but in pairs. Empty: all
 /// rules are of one of these kinds.
 pub fn apart(source: &Source<'_>, drafts: &[Draft]) -> Vec<(String, String)> {
     type Of<'f, T> = &'f dyn Fn(&&T) -> bool;
@@ -277,7 +279,8 @@ fn changes(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> 
     }
 }
 
-/// What a rule calls a target that depends on the request: both policies write it into annotations of the request's object.
+/// What a rule calls a target that depends on the request: both policies write it into annotations
+/// of the request's object.
 fn names(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> Option<Pair> {
     let found = draft.targets.as_ref().and_then(|targets| targets.expression.as_ref())?;
     if found.by.is_empty() {

@@ -1,7 +1,8 @@
 //! ClusterPolicies and Policies → policies in CEL.
 //!
-//! In: a policy as it was loaded. Out: [`Migrated`]: one document where all rules match the same, else one for each distinct match, or the
-//! constructs that cannot be said. A policy moves as a whole or not at all: what is left behind would be dropped silently.
+//! In: a policy as it was loaded. Out: [`Migrated`]: one document where all rules match the same,
+//! else one for each distinct match, or the constructs that cannot be said. A policy moves as a
+//! whole or not at all: what is left behind would be dropped silently.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,7 +45,8 @@ pub struct Options {
     pub kinds: Arc<Kinds>,
     /// Their schemas.
     pub types: Arc<Types>,
-    /// Whether policies on pods get another one for ReplicationControllers, for which policies in CEL generate no rules.
+    /// Whether policies on pods get another one for ReplicationControllers, for which policies in
+    /// CEL generate no rules.
     pub replication_controllers: bool,
     /// Whether the policies also have a form in audit mode, [`Migrated::shadows`].
     pub shadows: bool,
@@ -104,10 +106,12 @@ pub struct Migrated {
     pub is_apart: bool,
     /// The parts that act on other objects than that of a request, as policies about one object.
     pub(crate) pairs: Vec<Pair>,
-    /// Where rules act in different ways: old and new policies with those of one kind each, which are compared instead of the whole.
+    /// Where rules act in different ways: old and new policies with those of one kind each, which
+    /// are compared instead of the whole.
     pub(crate) apart: Vec<(String, String)>,
-    /// The documents in audit mode, with an annotation that names the policy whose decisions they are compared with; none where an audit mode
-    /// does not exist, or [`Options::shadows`] is not set.
+    /// The documents in audit mode, with an annotation that names the policy whose decisions they
+    /// are compared with; none where an audit mode does not exist, or [`Options::shadows`] is not
+    /// set.
     pub shadows: Vec<Document>,
 }
 
@@ -364,7 +368,8 @@ fn of_controllers(
     Ok(out)
 }
 
-/// The drafts of a rule on pods that pod controllers have, too: the policy's own generation of rules covers them.
+/// The drafts of a rule on pods that pod controllers have, too: the policy's own generation of
+/// rules covers them.
 fn with_autogen(
     source: &Source<'_>,
     at: usize,
@@ -525,8 +530,8 @@ fn shadows(source: &Source<'_>, mut drafts: Vec<Draft>) -> Vec<Document> {
     documents(source, &drafts, &mut Vec::new(), SHADOW_OF)
 }
 
-/// The documents of drafts, with an annotation of this name where they do not have the name of the policy; notes for each rule the policies
-/// that have it.
+/// The documents of drafts, with an annotation of this name where they do not have the name of the
+/// policy; notes for each rule the policies that have it.
 pub(crate) fn documents(
     source: &Source<'_>,
     drafts: &[Draft],

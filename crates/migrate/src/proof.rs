@@ -1,6 +1,7 @@
 //! Whether a migrated policy means the same as its origin.
 //!
-//! In: the texts of both. Out: [`Proof`]: the claim of `ephor-compare`, as `ephor diff` makes it, and objects for tests.
+//! In: the texts of both. Out: [`Proof`]: the claim of `ephor-compare`, as `ephor diff` makes it,
+//! and objects for tests.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,8 @@ impl Default for Limits {
 pub struct Proof {
     /// Whether both mean the same.
     pub claim: Claim,
-    /// The smallest objects that are violations, a few of each kind, each with the most similar one that is none.
+    /// The smallest objects that are violations, a few of each kind, each with the most similar one
+    /// that is none.
     pub boundary: Vec<Value>,
 }
 

@@ -111,7 +111,8 @@ fn spec(source: &Source<'_>, draft: &Draft) -> Node {
     out.into()
 }
 
-/// What policies of all kinds say about their evaluation, as far as the old one says it; `more` is another part of `evaluation`.
+/// What policies of all kinds say about their evaluation, as far as the old one says it; `more` is
+/// another part of `evaluation`.
 pub fn common(source: &Source<'_>, more: Option<(&str, Node)>, out: &mut Map) {
     if !source.policy.failure_policy.is_fail() {
         out.push("failurePolicy", Node::text("Ignore"));

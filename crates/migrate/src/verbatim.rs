@@ -1,7 +1,7 @@
 //! Rules with `validate.cel` → validations, with every expression as it is.
 //!
-//! In: the rule as it was written. Out: a draft whose expressions are the same byte for byte. Parameters and the authorizer do not exist in
-//! ValidatingPolicies.
+//! In: the rule as it was written. Out: a draft whose expressions are the same byte for byte.
+//! Parameters and the authorizer do not exist in ValidatingPolicies.
 
 use crate::constraints::Condition;
 use crate::draft::{Check, Draft, Variable};

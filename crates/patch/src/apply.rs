@@ -2,8 +2,8 @@
 //!
 //! In: a document and operations. Out: the changed document, or why the first operation failed that
 //! did; a failed patch has no effect. Beyond RFC 6902, as the library of Kyverno 1.19.1 is set up:
-//! negative indices count from the end, removing what is not there is no failure, and adding creates
-//! the containers above.
+//! negative indices count from the end, removing what is not there is no failure, and adding
+//! creates the containers above.
 
 mod error;
 
@@ -35,8 +35,9 @@ pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, Error>
     Ok(document.now)
 }
 
-/// Runs one operation as an API server does: nothing is created above a path, what is removed must be
-/// there, and an object has null for a member that it lacks. `None` when a test fails; one whose path leads nowhere is a failure.
+/// Runs one operation as an API server does: nothing is created above a path, what is removed must
+/// be there, and an object has null for a member that it lacks. `None` when a test fails; one whose
+/// path leads nowhere is a failure.
 ///
 /// # Errors
 /// The failure.
@@ -48,9 +49,9 @@ pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<V
     }
 }
 
-/// Runs operations as an API server does with the patch of a webhook: a test that fails is a failure.
-/// Operations are read when it is their turn; they and the document are in their `spelling`, so that values are compared as
-/// they are written.
+/// Runs operations as an API server does with the patch of a webhook: a test that fails is a
+/// failure. Operations are read when it is their turn; they and the document are in their
+/// `spelling`, so that values are compared as they are written.
 ///
 /// # Errors
 /// The first failure.
@@ -289,7 +290,8 @@ fn from_end(wanted: i64, len: usize) -> Option<usize> {
     i64::try_from(len).ok()?.checked_add(wanted).and_then(|at| usize::try_from(at).ok())
 }
 
-/// The member of a container; `Ok(None)` for the empty token, which names nothing that could be read.
+/// The member of a container; `Ok(None)` for the empty token, which names nothing that could be
+/// read.
 fn get<'d>(container: &'d Value, token: &str, exact: bool) -> Result<Option<&'d Value>, Fault> {
     if token.is_empty() {
         return Ok(None);
@@ -345,8 +347,8 @@ fn remove(container: &mut Value, token: &str, exact: bool) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Creates what is missing above the last token: a list where the next token is an index or `-`, else
-/// an object.
+/// Creates what is missing above the last token: a list where the next token is an index or `-`,
+/// else an object.
 fn create_parents(document: &mut Document, path: &str) -> Result<(), Error> {
     let Some(tokens) = tokens(path) else { return Ok(()) };
     // A single empty token is the key that is written.

@@ -1,9 +1,9 @@
 //! The JSON patch that leads from one document to another.
 //!
-//! Objects member by member, additions and changes first, in ascending order of keys, then removals.
-//! Lists item by item: surplus items are removed from the end, then new ones added at the end, then
-//! the common positions compared; moved items are not looked for. Numbers differ when they are written
-//! otherwise.
+//! Objects member by member, additions and changes first, in ascending order of keys, then
+//! removals. Lists item by item: surplus items are removed from the end, then new ones added at the
+//! end, then the common positions compared; moved items are not looked for. Numbers differ when
+//! they are written otherwise.
 
 use ephor_value::{List, Map, Str, Value, stack};
 

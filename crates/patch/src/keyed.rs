@@ -1,9 +1,9 @@
 //! Lists in a strategic merge.
 //!
-//! A list is replaced as a whole unless its schema says otherwise. Sets are united, the patch's items
-//! first. Lists of objects with keys are merged item by item: the patch's items first in its order,
-//! then the others. Items that lack a key are handled as Kyverno 1.19.1's library handles them, which
-//! drops some (`docs/mutate.md`, "Lists with keys"): policies depend on the results.
+//! A list is replaced as a whole unless its schema says otherwise. Sets are united, the patch's
+//! items first. Lists of objects with keys are merged item by item: the patch's items first in its
+//! order, then the others. Items that lack a key are handled as Kyverno 1.19.1's library handles
+//! them, which drops some (`docs/mutate.md`, "Lists with keys"): policies depend on the results.
 
 use std::collections::HashSet;
 
@@ -91,8 +91,8 @@ fn list_directive(patch: &List) -> Result<Option<(Directive, List)>, Error> {
     Ok(Some((word, rest)))
 }
 
-/// Items are the same when their texts are; that of the object counts, in the place of the patch's. An
-/// item that is no scalar fails as soon as another one is put next to it.
+/// Items are the same when their texts are; that of the object counts, in the place of the patch's.
+/// An item that is no scalar fails as soon as another one is put next to it.
 fn united(dest: &List, patch: Option<&List>) -> Result<Value, Error> {
     let counts = |v: &&Value| !dropped(v) && !is_directive(v);
     let mut items: Vec<Value> = Vec::new();
@@ -122,8 +122,8 @@ fn is_directive(v: &Value) -> bool {
     v.as_map().is_some_and(|m| m.len() == 1 && m.get(DIRECTIVE).is_some_and(|w| directive(w).is_ok()))
 }
 
-/// Whether all items are objects that have all keys and differ in them: the merge leaves them as they
-/// are.
+/// Whether all items are objects that have all keys and differ in them: the merge leaves them as
+/// they are.
 fn regular(items: &[Value], keys: &[&str]) -> bool {
     let tuples: Option<Vec<Vec<String>>> = items
         .iter()
@@ -246,8 +246,8 @@ impl Keyed<'_> {
         set(out, keys, values, Some(merged))
     }
 
-    /// The distinct tuples, those of the patch first. With several keys, tuples that agree in one and
-    /// of which one lacks the others become one.
+    /// The distinct tuples, those of the patch first. With several keys, tuples that agree in one
+    /// and of which one lacks the others become one.
     fn tuples(&self, patch: &[Value], dest: &[Value]) -> Vec<Tuple> {
         let mut tuples: Vec<Tuple> = Vec::new();
         let mut seen: HashSet<Tuple> = HashSet::new();
@@ -290,7 +290,8 @@ fn plain_scalar(text: &str) -> Value {
     ephor_document::yaml_value(text).unwrap_or_else(|_| Value::from(text))
 }
 
-/// The first object that has every key with a value, and with this text; without any value, every key.
+/// The first object that has every key with a value, and with this text; without any value, every
+/// key.
 fn position(items: &[Value], keys: &[&str], values: &[&str]) -> Option<usize> {
     let some = values.iter().any(|v| !v.is_empty());
     items.iter().position(|item| {

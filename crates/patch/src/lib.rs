@@ -1,9 +1,10 @@
 //! Patches: what changes a document, and how.
 //!
 //! In: a document and a patch, or two documents. Out: the changed document, or the patch that leads
-//! from one to the other. [`operation`] reads JSON patches, [`apply`] runs them, [`diff`] makes them;
-//! [`merge`] is the strategic merge, with `keyed` for lists whose items have keys and [`schema`] for
-//! the knowledge which lists these are. Nothing here knows variables, anchors or rules.
+//! from one to the other. [`operation`] reads JSON patches, [`apply`] runs them, [`diff`] makes
+//! them; [`merge`] is the strategic merge, with `keyed` for lists whose items have keys and
+//! [`schema`] for the knowledge which lists these are. Nothing here knows variables, anchors or
+//! rules.
 //!
 //! Semantics: RFC 6902 and `docs/mutate.md`.
 #![forbid(unsafe_code)]

@@ -1,10 +1,10 @@
 //! Strategic merge: a patch document laid over an object.
 //!
-//! In: an object and a patch that holds neither variables nor anchors. Out: the merged object. Objects
-//! are merged key by key, null removes, lists are replaced unless their schema says that their items
-//! have keys (`super::keyed`); `$patch` in an object says otherwise. The object's keys keep their
-//! order, new ones follow in the patch's. Semantics: `docs/mutate.md`, "Merge", which is that of the
-//! reference's merge library down to its oddities.
+//! In: an object and a patch that holds neither variables nor anchors. Out: the merged object.
+//! Objects are merged key by key, null removes, lists are replaced unless their schema says that
+//! their items have keys (`super::keyed`); `$patch` in an object says otherwise. The object's keys
+//! keep their order, new ones follow in the patch's. Semantics: `docs/mutate.md`, "Merge", which is
+//! that of the reference's merge library down to its oddities.
 
 use std::collections::HashMap;
 
@@ -219,8 +219,8 @@ fn shares(a: &Value, b: &Value) -> bool {
     scalar(a) && a.strict_eq(b)
 }
 
-/// A number or truth value in the place of a text becomes a text: the new scalar is written with the
-/// quotes of the old one (the reference's behaviour).
+/// A number or truth value in the place of a text becomes a text: the new scalar is written with
+/// the quotes of the old one (the reference's behaviour).
 fn in_style_of(old: &Value, new: Value) -> Value {
     match (old, &new) {
         (Value::Str(_), Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Bool(_)) => {
@@ -230,7 +230,8 @@ fn in_style_of(old: &Value, new: Value) -> Value {
     }
 }
 
-/// What a patch does not mention is walked all the same: lists with keys lose what the algorithm drops.
+/// What a patch does not mention is walked all the same: lists with keys lose what the algorithm
+/// drops.
 pub fn settle(value: &Value, schema: Schema, depth: usize) -> Result<Value, Error> {
     match value {
         Value::Map(m) if !m.is_empty() => {

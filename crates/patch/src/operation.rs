@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 pub struct JsonPatch {
     /// The operations in order.
     pub operations: Box<[Operation]>,
-    /// Whether a value may be written otherwise than the same value in a document: the patch was given
-    /// as JSON, with characters that documents escape.
+    /// Whether a value may be written otherwise than the same value in a document: the patch was
+    /// given as JSON, with characters that documents escape.
     pub spelled: bool,
-    /// The operations with numbers as they are written, where some are written otherwise than documents write them: `5.0`, `1e3`.
+    /// The operations with numbers as they are written, where some are written otherwise than
+    /// documents write them: `5.0`, `1e3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Box<[Operation]>>,
 }
@@ -178,7 +179,8 @@ pub fn decode(text: &str) -> Result<JsonPatch, Error> {
     Ok(JsonPatch { operations, spelled, written })
 }
 
-/// The operations of a JSON text in their [`spelling`], if a number among them is not written as documents write it.
+/// The operations of a JSON text in their [`spelling`], if a number among them is not written as
+/// documents write it.
 fn written(text: &str) -> Option<Box<[Operation]>> {
     let tree = spelling(text);
     let items = tree.as_list()?;
@@ -198,8 +200,8 @@ fn written(text: &str) -> Option<Box<[Operation]>> {
     items.iter().map(one).collect()
 }
 
-/// The value of a JSON text with null for numbers that are larger than any double: only the patched object is read
-/// into doubles.
+/// The value of a JSON text with null for numbers that are larger than any double: only the patched
+/// object is read into doubles.
 fn without_large(text: &str) -> Option<Value> {
     serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
     read(&small(&spelling(text))).ok()

@@ -1,10 +1,11 @@
 //! Which lists are merged item by item, and by which keys.
 //!
-//! In: an object or a field of one. Out: what the strategic merge knows of it. `schema.txt` is a table of its
-//! own in the format of [`ephor_kubernetes::schema`], from the OpenAPI document of Kubernetes 1.21 – the one that is
-//! compiled into Kyverno's merge library, whatever version the cluster has. Kinds that are not in it (custom
-//! resources, newer versions) have no schema: all their lists are replaced as a whole. Only fields on
-//! the way to such a list are listed; every other one counts as unknown.
+//! In: an object or a field of one. Out: what the strategic merge knows of it. `schema.txt` is a
+//! table of its own in the format of [`ephor_kubernetes::schema`], from the OpenAPI document of
+//! Kubernetes 1.21 – the one that is compiled into Kyverno's merge library, whatever version the
+//! cluster has. Kinds that are not in it (custom resources, newer versions) have no schema: all
+//! their lists are replaced as a whole. Only fields on the way to such a list are listed; every
+//! other one counts as unknown.
 
 use std::sync::OnceLock;
 

@@ -1,9 +1,11 @@
-//! The structured merge: an object is changed by what another one says, field by field, as its schema has it.
+//! The structured merge: an object is changed by what another one says, field by field, as its
+//! schema has it.
 //!
-//! In: an object, a [`Part`] (what is to be changed), the types of its kind. Out: the changed object, or
-//! why the change does not fit the schema. Nothing is ever removed. The tables are those of
-//! [`ephor_kubernetes::decode`]; the walk is another one, because a change is no value and the texts are those of
-//! structured-merge-diff, which collects all errors. Semantics: `docs/admission.md`, "Answers".
+//! In: an object, a [`Part`] (what is to be changed), the types of its kind. Out: the changed
+//! object, or why the change does not fit the schema. Nothing is ever removed. The tables are those
+//! of [`ephor_kubernetes::decode`]; the walk is another one, because a change is no value and the
+//! texts are those of structured-merge-diff, which collects all errors. Semantics:
+//! `docs/admission.md`, "Answers".
 
 use ephor_kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use ephor_value::print::{display, go_syntax};
@@ -205,7 +207,8 @@ pub fn merge_with(
     Ok(merged(Some(object), change, &ty, types))
 }
 
-/// Merges a change into an object of which no schema is known: maps by their keys, all else is replaced.
+/// Merges a change into an object of which no schema is known: maps by their keys, all else is
+/// replaced.
 ///
 /// # Errors
 /// The change holds something that cannot be a part.

@@ -69,7 +69,8 @@ enum Keys {
     Labels,
 }
 
-/// Each part of the document is lowered once: what would be lowered twice on each level grows beyond all bounds.
+/// Each part of the document is lowered once: what would be lowered twice on each level grows
+/// beyond all bounds.
 struct Lowering {
     /// Numbers of the anchor texts that are counted.
     anchors: HashMap<Str, u32>,

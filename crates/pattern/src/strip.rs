@@ -1,8 +1,9 @@
 //! Cleaning a layer once its anchors are decided.
 //!
-//! Conditions go; what they hold besides further conditions stays and is merged. Empty objects and what
-//! becomes empty without them go. Items are removed at their original position from a list that gets
-//! shorter, so with several of them the wrong ones go: policies depend on the reference's results.
+//! Conditions go; what they hold besides further conditions stays and is merged. Empty objects and
+//! what becomes empty without them go. Items are removed at their original position from a list
+//! that gets shorter, so with several of them the wrong ones go: policies depend on the reference's
+//! results.
 
 use ephor_ir::mutate::{Member, Node};
 use ephor_ir::shape::Anchor;

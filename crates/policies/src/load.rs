@@ -76,7 +76,8 @@ pub struct Problem {
     pub fatal: bool,
     /// Whether it is about a document that is no policy at all.
     pub foreign: bool,
-    /// Whether requests are refused while it lasts: not of a policy that says that its errors are ignored.
+    /// Whether requests are refused while it lasts: not of a policy that says that its errors are
+    /// ignored.
     pub fail_closed: bool,
     /// The kind and name of the policy that it is about, as far as a server knows it.
     pub policy: Option<(String, String)>,
@@ -154,7 +155,8 @@ pub const CHECKS: lint::Checks = lint::Checks {
     scope: |_, _| lint::Scope::Namespaced,
 };
 
-/// The same for a server, where the kinds that every cluster has live where they do, and others may live anywhere.
+/// The same for a server, where the kinds that every cluster has live where they do, and others may
+/// live anywhere.
 const SERVER_CHECKS: lint::Checks = lint::Checks {
     scope: |api_version, kind| {
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
@@ -247,16 +249,19 @@ enum Item {
 /// What reads policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// A command that applies policies: admission policies of Kubernetes in the versions that Kyverno's
-    /// commands read, and of exceptions of policies in CEL one version.
+    /// A command that applies policies: admission policies of Kubernetes in the versions that
+    /// Kyverno's commands read, and of exceptions of policies in CEL one version.
     Command,
-    /// A command that reads exceptions, or shows what there is: as [`Reader::Command`], with exceptions of all versions.
+    /// A command that reads exceptions, or shows what there is: as [`Reader::Command`], with
+    /// exceptions of all versions.
     AllExceptions,
-    /// A server, which takes all versions that an API server takes, refuses of Kubernetes' policies and bindings what an API
-    /// server refuses, and leaves out nothing that may be a policy without naming it.
+    /// A server, which takes all versions that an API server takes, refuses of Kubernetes' policies
+    /// and bindings what an API server refuses, and leaves out nothing that may be a policy without
+    /// naming it.
     Server,
-    /// What says something about policies as a whole, or scans the objects of a cluster: admission policies of Kubernetes as
-    /// commands evaluate them, in all versions; like a server it leaves out nothing that may be a policy without naming it.
+    /// What says something about policies as a whole, or scans the objects of a cluster: admission
+    /// policies of Kubernetes as commands evaluate them, in all versions; like a server it leaves
+    /// out nothing that may be a policy without naming it.
     Scan,
 }
 
@@ -302,8 +307,8 @@ impl Policies {
         refused.or_else(|| self.problems.first().map(|p| p.text.clone()))
     }
 
-    /// Gives admission policies their bindings and the objects that may be their parameters. Call it when
-    /// everything is loaded.
+    /// Gives admission policies their bindings and the objects that may be their parameters. Call
+    /// it when everything is loaded.
     pub fn bind(&mut self, params: Vec<Value>) {
         let params: Arc<[Value]> = params.into();
         for loaded in &mut self.policies {
@@ -313,7 +318,8 @@ impl Policies {
         }
     }
 
-    /// Gives admission policies their bindings as an API server does; parameters are looked up for each request.
+    /// Gives admission policies their bindings as an API server does; parameters are looked up for
+    /// each request.
     pub fn bind_as_server(&mut self) {
         let mut bindings: HashMap<(bool, Str), Vec<PolicyBinding>> = HashMap::new();
         for binding in &self.bindings {
@@ -328,7 +334,8 @@ impl Policies {
         }
     }
 
-    /// How many policies of deprecated kinds have a successor here: a policy of their name of a current kind.
+    /// How many policies of deprecated kinds have a successor here: a policy of their name of a
+    /// current kind.
     pub fn migrated(&self) -> usize {
         let id =
             |p: &LoadedPolicy| (p.name.clone(), p.document.text_at(&["metadata", "namespace"]).to_owned());
@@ -487,7 +494,8 @@ fn left_at(d: &Document, place: Option<ephor_document::locate::Position>, text: 
     })
 }
 
-/// A document that cannot be read as a policy; unless its group or kind says that it was meant to be one, it is foreign.
+/// A document that cannot be read as a policy; unless its group or kind says that it was meant to
+/// be one, it is foreign.
 fn skipped(d: &Document, text: String) -> Item {
     let foreign = |p: Problem| Problem { foreign: !is_meant_as_policy(&d.value), ..p };
     match left(d, &[], text, false) {
@@ -511,7 +519,8 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
     if !schema::is_served(api_version, kind) {
         return match with_schema {
             true => foreign(d, api_version, kind),
-            // Of items without schema only those count that are policies; no other one leaves out the file.
+            // Of items without schema only those count that are policies; no other one leaves out
+            // the file.
             false => skipped(d, format!("policy type not supported {api_version}, Kind={kind}")),
         };
     }
@@ -570,7 +579,8 @@ fn review(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Opt
     if kind == "PolicyException" {
         let api_version = value.text_at(&["apiVersion"]);
         let version = api_version.rsplit('/').next().unwrap_or_default();
-        // Next to policies Kyverno's command line reads this version alone, and leaves out their file or folder with others.
+        // Next to policies Kyverno's command line reads this version alone, and leaves out their
+        // file or folder with others.
         if reader == Reader::Command && version != "v1beta1" {
             let text = format!("policy type not supported {api_version}, Kind={kind}");
             return Some(if with_schema { left(d, &[], text, true) } else { skipped(d, text) });
@@ -666,7 +676,8 @@ fn refusal(value: &Value) -> Option<String> {
 const COMMAND_VERSION: &str = "cli.kyverno.io/v1alpha1";
 const COMMAND_KINDS: [&str; 5] = ["Test", "Values", "UserInfo", "Context", "ClusterResource"];
 
-/// Why a document is of no kind that is read where only Kyverno's own are; `None` when it is of such a kind.
+/// Why a document is of no kind that is read where only Kyverno's own are; `None` when it is of
+/// such a kind.
 pub fn unserved(document: &Value) -> Option<String> {
     let (api_version, kind) = (document.text_at(&["apiVersion"]), document.text_at(&["kind"]));
     if schema::is_served(api_version, kind) {
@@ -706,8 +717,8 @@ fn type_field<'v>(value: &'v Value, name: &'static str) -> Result<Cow<'v, str>, 
     }
 }
 
-/// An object that is an exception, wherever it came from; others and those that are not well-formed give
-/// nothing.
+/// An object that is an exception, wherever it came from; others and those that are not well-formed
+/// give nothing.
 pub fn exception(object: &Value) -> Policies {
     let mut found = Policies::default();
     if object.text_at(&["kind"]) != "PolicyException" {

@@ -1,9 +1,12 @@
-//! Where Kyverno 1.19.1 does what its users do not expect, and the output that it gives does not say so.
+//! Where Kyverno 1.19.1 does what its users do not expect, and the output that it gives does not
+//! say so.
 //!
-//! In: policies with their exceptions, and what rules did to an object. Out: lines for people, with the number of Kyverno's issue where there is one. The
-//! results themselves stay Kyverno's. Two functions say it of a whole object: [`of_review`] for a request that a webhook answers, where each policy
-//! has the object that it leaves, and [`of_outcome`] for a run, where policies in CEL have one for all of them, and which also says what a cluster
-//! does otherwise. Semantics: `docs/cli.md`, "What Kyverno is silent about".
+//! In: policies with their exceptions, and what rules did to an object. Out: lines for people, with
+//! the number of Kyverno's issue where there is one. The results themselves stay Kyverno's. Two
+//! functions say it of a whole object: [`of_review`] for a request that a webhook answers, where
+//! each policy has the object that it leaves, and [`of_outcome`] for a run, where policies in CEL
+//! have one for all of them, and which also says what a cluster does otherwise. Semantics:
+//! `docs/cli.md`, "What Kyverno is silent about".
 
 mod outcome;
 
@@ -42,7 +45,8 @@ pub enum PitfallKind {
     ForeignNamespace,
     /// Data are missing that a flag of the command line gives.
     MissingData,
-    /// An admission policy of Kubernetes has results about a kind that its own constraints do not select.
+    /// An admission policy of Kubernetes has results about a kind that its own constraints do not
+    /// select.
     ConstraintsOfBindings,
     /// A function takes a text for a version that is none.
     NoVersion,
@@ -111,7 +115,8 @@ pub fn of_review<'o>(policies: impl Iterator<Item = &'o PolicyOutcome>, object: 
     out
 }
 
-/// What mutations of policies show, one after another: of each what it did, and the object that it leaves if it leaves another one.
+/// What mutations of policies show, one after another: of each what it did, and the object that it
+/// leaves if it leaves another one.
 fn of_steps<'o>(
     steps: impl Iterator<Item = (Option<&'o PolicyOutcome>, Option<&'o Value>)>,
     object: &'o Value,
@@ -124,7 +129,8 @@ fn of_steps<'o>(
     out
 }
 
-/// What mutations of a policy did to an object that their policy does not say: items that a merge removed, and patches without effect.
+/// What mutations of a policy did to an object that their policy does not say: items that a merge
+/// removed, and patches without effect.
 fn of_mutations(outcome: &PolicyOutcome, before: &Value) -> Vec<Pitfall> {
     let mut out = Vec::new();
     let mut current = before;
@@ -210,7 +216,8 @@ fn lost_items(before: &Value, after: &Value, path: &str, depth: usize, out: &mut
     }
 }
 
-/// Results of a policy in CEL of a namespace about an object of another one, which the command line evaluates and a cluster does not.
+/// Results of a policy in CEL of a namespace about an object of another one, which the command line
+/// evaluates and a cluster does not.
 pub fn of_namespace(outcome: &PolicyOutcome, object: &Value) -> Option<Pitfall> {
     let policy = &outcome.policy;
     let own = policy.namespace.as_deref()?;
@@ -253,7 +260,8 @@ pub fn of_exceptions(policies: &[Arc<Policy>], exceptions: &[Exception]) -> Vec<
     out
 }
 
-/// What a policy in CEL could not read on the command line, where a rule ends with a missing key, and which flag gives it.
+/// What a policy in CEL could not read on the command line, where a rule ends with a missing key,
+/// and which flag gives it.
 pub fn of_missing_data(policy: &Policy, result: &RuleOutcome) -> Option<Pitfall> {
     if result.status == Status::Error && result.message.contains(": failed to parse path: ") {
         let help = "the command line reads no `apiCall` path that ends with the name of a namespace; a cluster answers it";
@@ -281,7 +289,8 @@ pub fn of_missing_data(policy: &Policy, result: &RuleOutcome) -> Option<Pitfall>
     Some(Pitfall::new(PitfallKind::MissingData, policy, &result.rule, text))
 }
 
-/// What helps against an error of a mutation in CEL that was written for pods and is evaluated on a controller of pods.
+/// What helps against an error of a mutation in CEL that was written for pods and is evaluated on a
+/// controller of pods.
 pub fn of_error(policy: &Policy, result: &RuleOutcome) -> Option<Pitfall> {
     let help = "an error of the variant for pod controllers, in which the types of patches are not renamed (kyverno#17438): leave variants out with `autogen.podControllers.controllers: []`, or write a policy for controllers of its own";
     let text = || format!("policy {}: {help}", policy.key());

@@ -1,7 +1,8 @@
 //! Policy sets and the engine that runs them: the library's front door.
 //!
-//! In: policy documents. Out: for a [`Request`](ephor_engine::Request), the results of every rule that matches. A set (`set`) is
-//! immutable; `engine` evaluates it on requests, [`phases`] in the order of Kyverno's phases, [`verdicts`] as a server does.
+//! In: policy documents. Out: for a [`Request`](ephor_engine::Request), the results of every rule
+//! that matches. A set (`set`) is immutable; `engine` evaluates it on requests, [`phases`] in the
+//! order of Kyverno's phases, [`verdicts`] as a server does.
 
 mod background;
 mod engine;

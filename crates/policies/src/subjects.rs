@@ -1,7 +1,7 @@
 //! Which resources of a cluster rules are about.
 //!
-//! In: rules, and the resources that a cluster serves. Out: whether objects of a resource may match. Subresources are no
-//! objects of their own here.
+//! In: rules, and the resources that a cluster serves. Out: whether objects of a resource may
+//! match. Subresources are no objects of their own here.
 
 use ephor_ir::constraints::ResourceRule;
 use ephor_ir::matcher::Filter;

@@ -1,8 +1,8 @@
 //! Where in an object a rule is violated.
 //!
-//! In: a request on which rules of a policy fail. Out: for each of these rules the path of the field that decided. The rules are
-//! evaluated once more while their decisions are recorded ([`ephor_engine::trace`]); what an evaluation without violations
-//! costs does not change.
+//! In: a request on which rules of a policy fail. Out: for each of these rules the path of the
+//! field that decided. The rules are evaluated once more while their decisions are recorded
+//! ([`ephor_engine::trace`]); what an evaluation without violations costs does not change.
 
 use crate::policy_set::Engine;
 use ephor_engine::trace::{self, Event, EventKind, PatternVerdict, Step, TracedValue};
@@ -64,7 +64,8 @@ fn of_rule(result: &RuleOutcome, events: &[Event], object: &Value) -> Violation 
     Violation { rule: result.rule.clone(), message: result.message.clone(), field, decision }
 }
 
-/// The path of what decided in the policy's document; of a pattern the part that the object differs from.
+/// The path of what decided in the policy's document; of a pattern the part that the object differs
+/// from.
 fn place_of(event: &Event, before: &[&Event], object: &Value) -> Path {
     match &event.what {
         EventKind::Pattern { at, path, .. } => {
@@ -89,14 +90,15 @@ fn is_against(event: &Event) -> bool {
     }
 }
 
-/// The path of the element that a decision of a loop is about, in the object; `before` are the decisions before it.
+/// The path of the element that a decision of a loop is about, in the object; `before` are the
+/// decisions before it.
 fn element_of(event: &Event, before: &[&Event], object: &Value) -> Option<Path> {
     let is_of_loop = event.origin.path.contains(".foreach");
     is_of_loop.then(|| before.iter().rev().find_map(|before| of_element(before, object))).flatten()
 }
 
-/// The path in the object of what a pattern differs from: a pattern of a loop has paths below its element. Empty when the element was computed, and
-/// cannot be found in the object.
+/// The path in the object of what a pattern differs from: a pattern of a loop has paths below its
+/// element. Empty when the element was computed, and cannot be found in the object.
 pub fn subject_of_pattern(event: &Event, before: &[&Event], path: &str, object: &Value) -> Path {
     let is_of_loop = event.origin.path.contains(".foreach");
     // Without `elementScope` the pattern of a loop is one of the whole object.
@@ -147,7 +149,8 @@ fn is_of_deny(event: &Event) -> bool {
     event.origin.path.contains(".deny.")
 }
 
-/// The element of a loop: that of the object itself, or the one part of it that is equal to an element that was computed.
+/// The element of a loop: that of the object itself, or the one part of it that is equal to an
+/// element that was computed.
 fn of_element(event: &Event, object: &Value) -> Option<Path> {
     let EventKind::Element(_, element) = &event.what else { return None };
     let of_equal = || {
@@ -202,7 +205,8 @@ fn of_steps(steps: &[Step], reads: &[usize], object: &Value) -> Option<Path> {
     of_missing().or_else(of_parts).or_else(of_keys).or_else(of_texts)
 }
 
-/// The first of some paths; of items of one list one whose value is there says more than one that has none.
+/// The first of some paths; of items of one list one whose value is there says more than one that
+/// has none.
 fn best(mut paths: impl Iterator<Item = Path>, object: &Value) -> Option<Path> {
     let first = paths.next()?;
     let has_value = |path: &Path| {
@@ -244,7 +248,8 @@ fn of_item(step: &Step, object: &Value, path: Path) -> Path {
     path.into_iter().chain(part).collect()
 }
 
-/// The path at which a field is missing that a step reads: the part that is there, and the first key that is not.
+/// The path at which a field is missing that a step reads: the part that is there, and the first
+/// key that is not.
 fn of_missing(step: &Step, object: &Value) -> Option<Path> {
     let (Expr::Walk(walk), Err(Fault::NotFound(_))) = (&step.expr, &step.value) else { return None };
     let base = step.operands.iter().rev().find(|(expr, _)| *expr == walk.base);
@@ -287,7 +292,8 @@ fn path_of_read(object: &Value, parts: &[Path], text: &str) -> Option<Path> {
     parts.iter().find_map(|part| path_of_text(follow(object, part).0, text, &mut part.clone()))
 }
 
-/// The path of the first text in a value that is equal to one; metadata aside, where names repeat what stands elsewhere.
+/// The path of the first text in a value that is equal to one; metadata aside, where names repeat
+/// what stands elsewhere.
 fn path_of_text(value: &Value, wanted: &str, path: &mut Path) -> Option<Path> {
     ephor_value::stack::deep(|| {
         let mut below = |part: PathPart, value: &Value| {
@@ -318,7 +324,8 @@ fn path_of(seen: &TracedValue, object: &Value) -> Option<Path> {
     trace::path_of_value(object, seen).filter(|path| !path.is_empty())
 }
 
-/// The steps of a path as messages of patterns write it, `/spec/containers/0/image/`; keys may hold slashes themselves.
+/// The steps of a path as messages of patterns write it, `/spec/containers/0/image/`; keys may hold
+/// slashes themselves.
 pub fn steps_of(object: &Value, path: &str) -> Path {
     let mut parts: Vec<&str> = path.trim_matches('/').split('/').filter(|p| !p.is_empty()).collect();
     let (mut at, mut steps) = (object, Path::new());

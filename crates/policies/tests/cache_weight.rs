@@ -1,4 +1,5 @@
-//! What the result cache says that it holds is what an allocator counts, and it is within the limit.
+//! What the result cache says that it holds is what an allocator counts, and it is within the
+//! limit.
 //!
 //! A program of its own, with one test: others would allocate at the same time.
 #![cfg(feature = "result-cache")]
@@ -23,7 +24,8 @@ fn allocated() -> f64 {
     (stats.bytes_allocated - stats.bytes_deallocated) as f64
 }
 
-/// Policies of each form: what they say of a request holds texts of it, trees of it, or nothing of it.
+/// Policies of each form: what they say of a request holds texts of it, trees of it, or nothing of
+/// it.
 const POLICIES: &str = r#"
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy
@@ -118,7 +120,8 @@ fn evaluate(engine: &Engine, requests: std::ops::Range<usize>) -> usize {
     };
     let of = |n| {
         let outcomes = engine.verdicts(&engine.prepare(request(n)), &limits).outcomes;
-        // As a server keeps counters of results that requests share: an address for each, and five words.
+        // As a server keeps counters of results that requests share: an address for each, and five
+        // words.
         for share in outcomes.shares().iter().filter(|share| share.is_cached) {
             let results = share.bundle.parts.iter().map(|part| part.results()).sum::<u64>();
             let counters = vec![0usize; results.try_into().unwrap()].into_boxed_slice();

@@ -1,7 +1,8 @@
 //! Commands that look at a part of a run.
 //!
-//! In: the arguments of a run ([`Invocation`]) and one of its results. Out: the command line that gives the same answer for this result alone, as words
-//! of a shell. A command that would read other inputs is none.
+//! In: the arguments of a run ([`Invocation`]) and one of its results. Out: the command line that
+//! gives the same answer for this result alone, as words of a shell. A command that would read
+//! other inputs is none.
 
 use std::collections::BTreeSet;
 
@@ -24,8 +25,9 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// The command that explains a result with the same inputs: of the files of policy and object where these suffice, else of all with the names
-    /// of policy, rule and object. What was standard input is so again. None where something is read once.
+    /// The command that explains a result with the same inputs: of the files of policy and object
+    /// where these suffice, else of all with the names of policy, rule and object. What was
+    /// standard input is so again. None where something is read once.
     pub fn explain(&self, finding: &Finding) -> Option<String> {
         let policy = finding.decision.as_ref()?.file.as_str();
         let resource = finding.place.as_ref()?.file.as_str();

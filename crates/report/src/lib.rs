@@ -1,7 +1,8 @@
 //! What users read: objects and results as text.
 //!
 //! - [`diagnostic`]: errors with the place in the user's file;
-//! - [`run`]: a run of policies on resources, and [`formats`]: the run as text, SARIF, JUnit and others;
+//! - [`run`]: a run of policies on resources, and [`formats`]: the run as text, SARIF, JUnit and
+//!   others;
 //! - [`roots`]: the names that build servers know files by;
 //! - [`policy_report`]: the report objects of a cluster;
 //! - [`table`]: the result table.

@@ -1,7 +1,8 @@
-//! Findings about files in the formats of code scanners: SARIF 2.1.0, annotations of GitHub workflows, JSON.
+//! Findings about files in the formats of code scanners: SARIF 2.1.0, annotations of GitHub
+//! workflows, JSON.
 //!
-//! In: annotations, each at a place of a file. Out: the text. File names become relative URIs with slashes; columns count
-//! characters from 1, and the end of a region is the column behind it.
+//! In: annotations, each at a place of a file. Out: the text. File names become relative URIs with
+//! slashes; columns count characters from 1, and the end of a region is the column behind it.
 
 use serde_json::{Value, json};
 

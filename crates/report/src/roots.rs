@@ -1,7 +1,8 @@
 //! Where names of files begin: the folder of a run, and the root of the repository that it is in.
 //!
-//! In: the name of a file as the user wrote it. Out: the name that build servers know it by. Code scanning, annotations and test reports of
-//! GitHub and GitLab take a relative name from the root of the repository, whatever the folder of the step is.
+//! In: the name of a file as the user wrote it. Out: the name that build servers know it by. Code
+//! scanning, annotations and test reports of GitHub and GitLab take a relative name from the root
+//! of the repository, whatever the folder of the step is.
 
 use std::path::{Path, PathBuf};
 
@@ -26,15 +27,17 @@ pub struct Located {
 }
 
 impl Roots {
-    /// Those of a folder: its repository is the nearest folder around it for which `is_repository` holds, else `workspace` if that is around it.
+    /// Those of a folder: its repository is the nearest folder around it for which `is_repository`
+    /// holds, else `workspace` if that is around it.
     pub fn of(folder: &Path, workspace: Option<&Path>, is_repository: impl Fn(&Path) -> bool) -> Roots {
         let nearest = folder.ancestors().find(|around| is_repository(around));
         let repository = nearest.or_else(|| workspace.filter(|workspace| folder.starts_with(workspace)));
         Roots { folder: Some(folder.to_owned()), repository: repository.map(normal) }
     }
 
-    /// The name of a file, without detours: relative to the root of the repository for what is below it, else to the folder of the run, else
-    /// absolute. Without a repository a name that leads out of the folder stays relative, as it was written.
+    /// The name of a file, without detours: relative to the root of the repository for what is
+    /// below it, else to the folder of the run, else absolute. Without a repository a name that
+    /// leads out of the folder stays relative, as it was written.
     pub fn locate(&self, file: &str) -> Located {
         let written = Path::new(file);
         let Some(folder) = &self.folder else {
@@ -54,7 +57,8 @@ impl Roots {
         Located { name, is_in_repository: false }
     }
 
-    /// The name of a file in annotations and test reports; addresses and standard input stay as they are.
+    /// The name of a file in annotations and test reports; addresses and standard input stay as
+    /// they are.
     pub fn name(&self, file: &str) -> String {
         match file == "-" || file.contains("://") {
             true => file.into(),

@@ -1,7 +1,8 @@
 //! A run of policies on resources, as every output format reads it.
 //!
-//! In: what a command evaluated. Out: [`Run`]: each result with its policy, its resource, the place of the field that decided
-//! and the place in the policy, all with names of files, lines and columns. [`crate::formats`] writes it.
+//! In: what a command evaluated. Out: [`Run`]: each result with its policy, its resource, the place
+//! of the field that decided and the place in the policy, all with names of files, lines and
+//! columns. [`crate::formats`] writes it.
 
 use std::sync::Arc;
 
@@ -53,7 +54,8 @@ pub struct PolicyInfo {
     pub title: String,
     /// What it is for (`policies.kyverno.io/description`).
     pub description: String,
-    /// What its violations mean, where the description does not say it; empty for policies of users.
+    /// What its violations mean, where the description does not say it; empty for policies of
+    /// users.
     pub help: String,
     /// What it is about (`policies.kyverno.io/category`).
     pub category: String,
@@ -102,7 +104,8 @@ impl ResourceName {
         }
     }
 
-    /// `Kind namespace/name`; `Kind namespace/prefix…` of an object that gets its name from an API server.
+    /// `Kind namespace/name`; `Kind namespace/prefix…` of an object that gets its name from an API
+    /// server.
     pub fn display(&self) -> String {
         let name = match (self.name.as_str(), self.generate_name.as_str()) {
             ("", "") => "(without a name)".to_string(),
@@ -174,7 +177,8 @@ impl Finding {
         if self.rule.is_empty() { &self.policy.name } else { &self.rule }
     }
 
-    /// What identifies the violation from run to run: rule and resource, without places and messages.
+    /// What identifies the violation from run to run: rule and resource, without places and
+    /// messages.
     pub fn identity(&self) -> [String; 3] {
         let resource = self.resource.as_ref().map(ResourceName::path).unwrap_or_default();
         [self.policy.kind.clone(), self.rule_id(), resource]

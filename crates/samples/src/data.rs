@@ -1,9 +1,11 @@
 //! Where recorded suites lie.
 //!
-//! In: the environment and the folder that the program runs in. Out: a folder laid out as `docs/conformance.md` says. In this
-//! order: the folder that `EPHOR_CONFORMANCE` names; `../shared/conformance` next to the repository; `conformance/data` of the
-//! repository, into which the packed recordings of `conformance/recordings` are unpacked here and public suites are
-//! brought by `conformance/fetch.sh`. Tests, benches and the command find suites through this module only.
+//! In: the environment and the folder that the program runs in. Out: a folder laid out as
+//! `docs/conformance.md` says. In this order: the folder that `EPHOR_CONFORMANCE` names;
+//! `../shared/conformance` next to the repository; `conformance/data` of the repository, into which
+//! the packed recordings of `conformance/recordings` are unpacked here and public suites are
+//! brought by `conformance/fetch.sh`. Tests, benches and the command find suites through this
+//! module only.
 
 use std::fs::File;
 use std::io::{Error, Read, Result};
@@ -22,7 +24,8 @@ const REQUIRED: Variable = environment::REQUIRE_CONFORMANCE;
 /// In an unpacked folder: the digest of the archive that it comes from.
 const STAMP: &str = ".packed";
 
-/// The repository that the program runs in: the working folder, or the nearest one above it, with a scoreboard.
+/// The repository that the program runs in: the working folder, or the nearest one above it, with a
+/// scoreboard.
 pub fn repository() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     here.ancestors().find(|dir| dir.join("conformance/scoreboard.toml").is_file()).map(Path::to_path_buf)
@@ -53,7 +56,8 @@ pub fn folder() -> Result<PathBuf> {
     unpacked.as_ref().cloned().map_err(|e| Error::new(e.kind(), e))
 }
 
-/// The folder of recorded suites, for a test that needs some of them; `None`, and a line on standard output, where one is missing.
+/// The folder of recorded suites, for a test that needs some of them; `None`, and a line on
+/// standard output, where one is missing.
 ///
 /// # Errors
 /// One is missing, and `EPHOR_REQUIRE_CONFORMANCE` is `1`.

@@ -1,6 +1,7 @@
 //! What tests and `ephor conformance` take their cases from.
 //!
-//! In: the environment, and bytes of property tests. Out: the folder of recorded suites ([`data`]), and choices ([`Tape`]).
+//! In: the environment, and bytes of property tests. Out: the folder of recorded suites ([`data`]),
+//! and choices ([`Tape`]).
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,9 @@
 //! Which part of an expression failed.
 //!
-//! Evaluation keeps no places: faults are frequent and nearly always absorbed. When one is shown to a user,
-//! the tree is walked again, evaluating part by part, down to the innermost part that fails. In: the tree,
-//! the document on which evaluating it failed. Out: the byte of the expression at which that part stands.
+//! Evaluation keeps no places: faults are frequent and nearly always absorbed. When one is shown to
+//! a user, the tree is walked again, evaluating part by part, down to the innermost part that
+//! fails. In: the tree, the document on which evaluating it failed. Out: the byte of the expression
+//! at which that part stands.
 
 use ephor_engine::eval::{Env, eval};
 use ephor_functions::Context;
@@ -10,7 +11,8 @@ use ephor_ir::ops::truthy;
 use ephor_jmespath::{Ast, lower};
 use ephor_value::{Fault, Value};
 
-/// The place in `ast` at which evaluating it on `current` fails; `None` when it does not, or when the place is unknown.
+/// The place in `ast` at which evaluating it on `current` fails; `None` when it does not, or when
+/// the place is unknown.
 pub fn blame(ast: &Ast, current: &Value, cx: &Context) -> Option<usize> {
     match ast {
         Ast::Field(_, at) | Ast::Slice(_, at) | Ast::Empty(at) => Some(*at),

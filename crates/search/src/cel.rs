@@ -1,5 +1,5 @@
-//! CEL for programs: compile an expression for an environment, evaluate it on a document, see what its
-//! parts gave.
+//! CEL for programs: compile an expression for an environment, evaluate it on a document, see what
+//! its parts gave.
 //!
 //! ```
 //! use ephor_search::cel::{Environment, Expression};
@@ -37,7 +37,8 @@ const MOST_ROUNDS: usize = 20;
 /// What names and functions there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Environment {
-    /// Admission policies of Kubernetes: `object`, `oldObject`, `params`, `request`, `namespaceObject`.
+    /// Admission policies of Kubernetes: `object`, `oldObject`, `params`, `request`,
+    /// `namespaceObject`.
     #[default]
     Kubernetes,
     /// Kyverno's policies: these, and its libraries.

@@ -1,9 +1,9 @@
 //! JMESPath for programs: compile an expression, search documents with it.
 //!
-//! In: the text of an expression and a [`Value`], read from YAML or JSON by [`read`]. Out: a value, or a
-//! [`Problem`] with the reference's text, the byte of the expression where it happened and advice. Built from
-//! `jmespath` (text to tree to IR), `ir` (optimiser) and `engine` (evaluation); this is what `ephor jp` and
-//! the recorded suites use. Semantics: `docs/jmespath.md`.
+//! In: the text of an expression and a [`Value`], read from YAML or JSON by [`read`]. Out: a value,
+//! or a [`Problem`] with the reference's text, the byte of the expression where it happened and
+//! advice. Built from `jmespath` (text to tree to IR), `ir` (optimiser) and `engine` (evaluation);
+//! this is what `ephor jp` and the recorded suites use. Semantics: `docs/jmespath.md`.
 //!
 //! ```
 //! use ephor_search::{Expression, read};
@@ -121,8 +121,8 @@ impl Expression {
         result
     }
 
-    /// Searches a document without copying what is found in it. A list that `sort_by` has put in order is
-    /// so only in what `sort_by` gives.
+    /// Searches a document without copying what is found in it. A list that `sort_by` has put in
+    /// order is so only in what `sort_by` gives.
     ///
     /// # Errors
     /// The evaluation fails.
@@ -140,7 +140,8 @@ impl Expression {
 
     fn problem(&self, document: &Value, fault: &Fault) -> Problem {
         let text = fault.to_string();
-        // Of a result that grows too large every part has its share; it is not computed once more to find out.
+        // Of a result that grows too large every part has its share; it is not computed once more
+        // to find out.
         let part = (!fault.ends()).then(|| blame::blame(&self.ast, document, &CONTEXT));
         let offset = Some(part.flatten().unwrap_or(0));
         let hint = text.strip_prefix("unknown function: ").and_then(|name| {

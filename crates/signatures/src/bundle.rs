@@ -1,9 +1,11 @@
-//! Sigstore bundles: signatures with all that is needed to verify them, stored as artifacts that refer to the image.
+//! Sigstore bundles: signatures with all that is needed to verify them, stored as artifacts that
+//! refer to the image.
 //!
-//! In: an image's manifest and a key. Out: what the owner of the key has signed about it: statements in DSSE envelopes, or
-//! the manifest itself. Bundles that come with certificates need the roots and logs of a public service, which are not
-//! fetched: they verify nothing here. Semantics: the protocol buffers of Sigstore (`sigstore_bundle.proto`, versions
-//! 0.1 to 0.3); texts are Kyverno's (`docs/images.md`, "Bundles").
+//! In: an image's manifest and a key. Out: what the owner of the key has signed about it:
+//! statements in DSSE envelopes, or the manifest itself. Bundles that come with certificates need
+//! the roots and logs of a public service, which are not fetched: they verify nothing here.
+//! Semantics: the protocol buffers of Sigstore (`sigstore_bundle.proto`, versions 0.1 to 0.3);
+//! texts are Kyverno's (`docs/images.md`, "Bundles").
 
 use crate::public_key::{Hash, PublicKey};
 use ephor_value::bytes::decode_base64;

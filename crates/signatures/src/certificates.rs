@@ -1,8 +1,8 @@
 //! Certificates of signers, and the paths that lead from them to roots that are trusted.
 //!
-//! In: PEM. Out: what is read of a certificate (key, names, who verified the identity, validity), and whether a path
-//! leads to a root (`super::path`); a leaf counts at the moment when it was issued, as signatures are verified long
-//! after their certificates have run out.
+//! In: PEM. Out: what is read of a certificate (key, names, who verified the identity, validity),
+//! and whether a path leads to a root (`super::path`); a leaf counts at the moment when it was
+//! issued, as signatures are verified long after their certificates have run out.
 
 use std::net::IpAddr;
 
@@ -110,8 +110,8 @@ impl Certificate {
         self.facts.iter().find(|(known, _)| known == oid).map_or("", |(_, text)| text)
     }
 
-    /// The path from it to one of the roots, leaf first. Certificates among the roots that another authority issued are
-    /// intermediates.
+    /// The path from it to one of the roots, leaf first. Certificates among the roots that another
+    /// authority issued are intermediates.
     ///
     /// # Errors
     /// There is none, in the words of Go.
@@ -143,8 +143,8 @@ pub fn chain(pem: &str) -> Result<Vec<Certificate>, Error> {
     Ok(all)
 }
 
-/// The alternative names of the subject, by kind in the order in which Kyverno lists them; `None` = they are
-/// malformed.
+/// The alternative names of the subject, by kind in the order in which Kyverno lists them; `None` =
+/// they are malformed.
 fn names(parsed: &X509Certificate<'_>) -> Option<Vec<String>> {
     /// The name of a user by Fulcio: 1.3.6.1.4.1.57264.1.7.
     const USER: &str = "1.3.6.1.4.1.57264.1.7";

@@ -1,8 +1,9 @@
-//! Chains of certificates as the Notary Project wants them: what keys, extensions and order must be.
+//! Chains of certificates as the Notary Project wants them: what keys, extensions and order must
+//! be.
 //!
-//! In: certificates in DER, leaf first. Out: their public facts, or what is wrong with the first that is not as it must
-//! be, in the words and the order of Kyverno. Semantics: the Notary Project's signature specification,
-//! "Certificate Requirements"; `docs/images.md`, "Notary".
+//! In: certificates in DER, leaf first. Out: their public facts, or what is wrong with the first
+//! that is not as it must be, in the words and the order of Kyverno. Semantics: the Notary
+//! Project's signature specification, "Certificate Requirements"; `docs/images.md`, "Notary".
 
 mod error;
 
@@ -92,8 +93,8 @@ const USES: [&str; 9] = [
     "DecipherOnly",
 ];
 const CERT_SIGN: u16 = 1 << 5;
-/// The extensions that are understood: key usage, alternative names, basic constraints, name constraints, revocation
-/// lists, extended key usage.
+/// The extensions that are understood: key usage, alternative names, basic constraints, name
+/// constraints, revocation lists, extended key usage.
 const UNDERSTOOD: [&str; 6] = ["2.5.29.15", "2.5.29.17", "2.5.29.19", "2.5.29.30", "2.5.29.31", "2.5.29.37"];
 
 impl Link {
@@ -109,7 +110,8 @@ impl Link {
             return Err(ephor_x509::Error::Malformed("signature").into());
         }
         let key = PublicKey::of_der(parsed.public_key().raw);
-        // A key of an unknown kind verifies nothing; a malformed one of a known kind makes the certificate unreadable.
+        // A key of an unknown kind verifies nothing; a malformed one of a known kind makes the
+        // certificate unreadable.
         if let Err(why) = key
             && why != public_key::Error::UnknownAlgorithm
         {
@@ -251,7 +253,8 @@ impl Link {
         self.issuer_name == issuer && self.serial == serial
     }
 
-    /// Whether it is the certificate of a timestamp authority: its key is for timestamps and nothing else.
+    /// Whether it is the certificate of a timestamp authority: its key is for timestamps and
+    /// nothing else.
     ///
     /// # Errors
     /// Why not, in the words of `cosign`.
@@ -273,7 +276,8 @@ impl Link {
         }
     }
 
-    /// Whether its key may be used for a purpose: it has no extended key usage, or this one, or any.
+    /// Whether its key may be used for a purpose: it has no extended key usage, or this one, or
+    /// any.
     pub fn allows(&self, purpose: Purpose) -> bool {
         self.names_purpose(purpose) || self.purposes.any
     }
@@ -348,7 +352,8 @@ impl Link {
         &self.subject
     }
 
-    /// The number of the algorithm with which its key signs, in the order RSA-PSS and ECDSA by size; 0 = none.
+    /// The number of the algorithm with which its key signs, in the order RSA-PSS and ECDSA by
+    /// size; 0 = none.
     pub fn algorithm(&self) -> u8 {
         match (&self.key, self.bits) {
             (Ok(PublicKey::Rsa(_)), 2048) => 1,
@@ -477,8 +482,8 @@ pub fn fits(chain: &[Link], leaf: Leaf) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a chain that [`fits`] is a path at a moment by the rules of all paths too: name constraints, critical
-/// extensions, extended key usage and path lengths of every member.
+/// Whether a chain that [`fits`] is a path at a moment by the rules of all paths too: name
+/// constraints, critical extensions, extended key usage and path lengths of every member.
 ///
 /// # Errors
 /// What is wrong with it.

@@ -1,8 +1,9 @@
 //! Signed data of the Cryptographic Message Syntax (CMS, RFC 5652) around timestamps.
 //!
-//! In: a `ContentInfo` in DER. Out: the content, the certificates that came with it, and its only signer; [`Signer::verify`]
-//! says whether a certificate's key signed the content. The reading is strict: DER only, every element in its place and
-//! nothing behind it; revocation lists are refused, unsigned attributes are not looked at.
+//! In: a `ContentInfo` in DER. Out: the content, the certificates that came with it, and its only
+//! signer; [`Signer::verify`] says whether a certificate's key signed the content. The reading is
+//! strict: DER only, every element in its place and nothing behind it; revocation lists are
+//! refused, unsigned attributes are not looked at.
 
 use crate::public_key::{self, Hash, PublicKey};
 use ephor_x509::der::{Element, INTEGER, OCTET_STRING, OID, Reader, SEQUENCE, SET, oid};
@@ -83,13 +84,15 @@ enum Algorithm {
     Ed25519,
 }
 
-/// The content of an object identifier that is well-formed: whole, minimal, with arcs of 31 bits at most.
+/// The content of an object identifier that is well-formed: whole, minimal, with arcs of 31 bits at
+/// most.
 pub fn identifier<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     let body = reader.tagged(OID)?.body;
     oid(body).is_ok().then_some(body)
 }
 
-/// The content of the object identifier in an algorithm's identifier; parameters are absent or null.
+/// The content of the object identifier in an algorithm's identifier; parameters are absent or
+/// null.
 pub fn algorithm<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     let mut inside = reader.tagged(SEQUENCE)?.inside();
     let id = inside.tagged(OID)?.body;

@@ -1,7 +1,7 @@
 //! Signature envelopes of the Notary Project in CBOR (COSE).
 //!
-//! In: an envelope. Out: what it holds, once its own signature is right, or what is wrong with it, in the words and the
-//! order of Kyverno. Whether the signer is trusted is not decided here.
+//! In: an envelope. Out: what it holds, once its own signature is right, or what is wrong with it,
+//! in the words and the order of Kyverno. Whether the signer is trusted is not decided here.
 
 mod headers;
 

@@ -1,8 +1,9 @@
 //! Signatures and statements in the form of `cosign`, stored in a registry next to the image.
 //!
-//! In: an image's digest and the required signer. Out: the payloads with valid signatures, or why there is none.
-//! Signatures are layers of the image under the tag `sha256-….sig`, statements of the one under `sha256-….att`: DSSE
-//! envelopes with in-toto statements. Order and texts are Kyverno's (`docs/images.md`, "Registries").
+//! In: an image's digest and the required signer. Out: the payloads with valid signatures, or why
+//! there is none. Signatures are layers of the image under the tag `sha256-….sig`, statements of
+//! the one under `sha256-….att`: DSSE envelopes with in-toto statements. Order and texts are
+//! Kyverno's (`docs/images.md`, "Registries").
 
 mod error;
 
@@ -57,8 +58,8 @@ pub struct CheckOptions {
     pub logs: Option<Vec<LogKey>>,
     /// The timestamp authorities (TSA) that are trusted; `None` = timestamps are not looked at.
     pub tsa: Option<TsaTrust>,
-    /// The certificate transparency logs of which certificates must hold signed certificate timestamps (SCT); `None` =
-    /// they need to hold none.
+    /// The certificate transparency logs of which certificates must hold signed certificate
+    /// timestamps (SCT); `None` = they need to hold none.
     pub ct_logs: Option<Vec<LogKey>>,
     /// Where signatures are stored, when not next to the image.
     pub repository: Option<Repository>,
@@ -288,8 +289,8 @@ fn timestamp(
     Ok(Some(tsa.moment(&response, &message)?))
 }
 
-/// Whether a certificate was in its time when it signed: at the moments of a timestamp and of the log's entry, else
-/// now.
+/// Whether a certificate was in its time when it signed: at the moments of a timestamp and of the
+/// log's entry, else now.
 fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64>) -> Result<(), Error> {
     let text = |seconds: i64| Time::from_unix(seconds).rfc3339_nano().into();
     for (moment, what) in [(timestamp, "timestamp"), (logged, "bundle")] {
@@ -389,7 +390,8 @@ impl Identity {
                 (!self.subject.is_empty() && wild(&self.subject, name))
                     || pattern.as_ref().is_some_and(|p| p.is_match(name))
             };
-            // A certificate without names has the empty name; in Kyverno it fits whatever is wanted.
+            // A certificate without names has the empty name; in Kyverno it fits whatever is
+            // wanted.
             let is_one = if names.is_empty() { fits(&String::new()) } else { names.iter().any(fits) };
             if !is_one {
                 let expected = if self.subject.is_empty() { &self.subject_pattern } else { &self.subject };

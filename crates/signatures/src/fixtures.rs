@@ -1,4 +1,5 @@
-//! For tests: certificate authorities, timestamps and SCTs built when the tests run, each with one thing wrong as wanted.
+//! For tests: certificate authorities, timestamps and SCTs built when the tests run, each with one
+//! thing wrong as wanted.
 #![allow(clippy::unwrap_used)]
 
 use rcgen::{
@@ -291,7 +292,8 @@ pub fn block(bytes: &[u8]) -> Vec<u8> {
     [&u16::try_from(bytes.len()).unwrap().to_be_bytes()[..], bytes].concat()
 }
 
-/// A certificate with SCTs: `build` gets what logs sign of it and returns the content of the extension.
+/// A certificate with SCTs: `build` gets what logs sign of it and returns the content of the
+/// extension.
 pub fn with_scts(issuer: &Party, params: CertificateParams, build: impl Fn(&[u8]) -> Vec<u8>) -> Party {
     let params = with(params, |p| p.serial_number = Some(77.into()));
     let key = KeyPair::generate().unwrap();

@@ -1,5 +1,5 @@
-//! Entry points of fuzz targets into the readers of signatures, with the feature `fuzzing` only: what others sign and send. Reading must
-//! end, without a panic.
+//! Entry points of fuzz targets into the readers of signatures, with the feature `fuzzing` only:
+//! what others sign and send. Reading must end, without a panic.
 
 use crate::message;
 use ephor_document::decode_json;
@@ -22,7 +22,8 @@ pub fn timestamp(chain: &str, root: &str, token: &[u8]) {
     }
 }
 
-/// Certificates in DER, with the timestamps of logs that they hold; `key` in base64 is that of the issuer and of the log.
+/// Certificates in DER, with the timestamps of logs that they hold; `key` in base64 is that of the
+/// issuer and of the log.
 pub fn certificate(der: &[u8], key: &str) {
     if let Ok(link) = Link::of_der(der) {
         let own = [link.clone(), link];

@@ -1,7 +1,7 @@
 //! Signature envelopes of the Notary Project in JSON (JWS).
 //!
-//! In: an envelope. Out: what it holds, once its own signature is right, or what is wrong with it, in the words and the
-//! order of Kyverno. Whether the signer is trusted is not decided here.
+//! In: an envelope. Out: what it holds, once its own signature is right, or what is wrong with it,
+//! in the words and the order of Kyverno. Whether the signer is trusted is not decided here.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;

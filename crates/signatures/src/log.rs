@@ -1,7 +1,8 @@
 //! Entries of transparency logs that come with signatures.
 //!
-//! In: the bundle of a signature: what the log recorded, and the log's own signature of that. Out: the moment of the
-//! entry, when the log's key is known, the log signed it, and it is about the signature. Logs are not queried.
+//! In: the bundle of a signature: what the log recorded, and the log's own signature of that. Out:
+//! the moment of the entry, when the log's key is known, the log signed it, and it is about the
+//! signature. Logs are not queried.
 
 use sha2::{Digest, Sha256};
 
@@ -133,7 +134,8 @@ pub fn moment(bundle: &Value, about: &SignedContent<'_>, keys: &[LogKey]) -> Res
     Ok(time)
 }
 
-/// The signature that an entry records, in base64 and empty where there is none, and the hash of what was signed.
+/// The signature that an entry records, in base64 and empty where there is none, and the hash of
+/// what was signed.
 fn recorded(entry: &Value, payload: &[u8]) -> Result<(String, String), RecordError> {
     let text = |path: &[&str]| entry.text_at(path).to_owned();
     match entry.text_at(&["kind"]) {

@@ -1,5 +1,5 @@
-//! The annotation with the signed manifest: base64 of a gzip stream of what was signed, which is YAML
-//! or a `tar.gz` of YAML files.
+//! The annotation with the signed manifest: base64 of a gzip stream of what was signed, which is
+//! YAML or a `tar.gz` of YAML files.
 
 use std::io::{ErrorKind, Read};
 

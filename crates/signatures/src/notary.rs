@@ -1,10 +1,12 @@
-//! Signatures of the Notary Project (`notation`), stored in a registry as artifacts that refer to the image.
+//! Signatures of the Notary Project (`notation`), stored in a registry as artifacts that refer to
+//! the image.
 //!
-//! In: an image's digest and certificates that are trusted. Out: that one of its signatures is good, or why none is, in
-//! Kyverno's words. A signature is an envelope ([`super::jws`], [`super::cose`]) around the image's descriptor; the chain of its
-//! signer (`super::chain`) must hold a certificate that is trusted. Lists of revoked certificates are not fetched:
-//! a chain that names some has an unknown status, as in Kyverno without network. Semantics: the Notary
-//! Project's specifications; `docs/images.md`, "Notary".
+//! In: an image's digest and certificates that are trusted. Out: that one of its signatures is
+//! good, or why none is, in Kyverno's words. A signature is an envelope ([`super::jws`],
+//! [`super::cose`]) around the image's descriptor; the chain of its signer (`super::chain`) must
+//! hold a certificate that is trusted. Lists of revoked certificates are not fetched: a chain that
+//! names some has an unknown status, as in Kyverno without network. Semantics: the Notary Project's
+//! specifications; `docs/images.md`, "Notary".
 
 use crate::public_key::Hash;
 use ephor_external::registry::{Cause, Failure, Manifest, Registry, Repository};
@@ -181,7 +183,8 @@ pub enum Error {
 /// Who is trusted.
 pub struct Store {
     trusted: Vec<Link>,
-    /// The timestamp authorities that are trusted: without a timestamp of one of them no signature counts then.
+    /// The timestamp authorities that are trusted: without a timestamp of one of them no signature
+    /// counts then.
     tsa: Option<TsaRoots>,
 }
 
@@ -293,7 +296,8 @@ impl Store {
         Err(VerificationError::found(text))
     }
 
-    /// The contents of the artifacts of a type that refer to an artifact; a trusted signer must have signed each.
+    /// The contents of the artifacts of a type that refer to an artifact; a trusted signer must
+    /// have signed each.
     ///
     /// # Errors
     /// Why there is none, or one is not signed.

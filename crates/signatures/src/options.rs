@@ -68,7 +68,8 @@ pub fn store(kind: Option<&str>, entry: &Value) -> Result<Store, StoreError> {
     Store::read(&format!("{}{}", text("cert"), text("certChain")))
 }
 
-/// What an entry of attestors requires as `cosign` reads it; `None` where a service would have to be called.
+/// What an entry of attestors requires as `cosign` reads it; `None` where a service would have to
+/// be called.
 ///
 /// # Errors
 /// What cannot be read.
@@ -150,8 +151,8 @@ fn pool(pem: &str) -> Option<Vec<Certificate>> {
     holds_certificate(pem).then(|| Certificate::all(pem).ok())?
 }
 
-/// The key that bundles must be signed with, and the hash; `None` where a public service would have to be
-/// called for its roots.
+/// The key that bundles must be signed with, and the hash; `None` where a public service would have
+/// to be called for its roots.
 ///
 /// # Errors
 /// The key cannot be read.
@@ -205,7 +206,8 @@ fn load(key: &str) -> Result<Option<PublicKey>, KeyError> {
     }
 }
 
-/// The key of a key service, none of which is called: its name is checked, as Kyverno does it without network.
+/// The key of a key service, none of which is called: its name is checked, as Kyverno does it
+/// without network.
 fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, KeyError> {
     let form = |form| Err(KeyError::ServiceForm { scheme: scheme.into(), form });
     let steps: Vec<&str> = rest.split('/').collect();

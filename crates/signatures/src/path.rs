@@ -1,11 +1,12 @@
 //! Certificate paths: from a signer's certificate over intermediates to a trust anchor.
 //!
-//! In: certificates, what the signer's key is used for, and the moment that counts. Out: a path, leaf first, or why there
-//! is none. `rustls-webpki` builds and decides (RFC 5280: signatures, CA bits, path lengths, name constraints, critical
-//! extensions, extended key usage and validity of every member, all candidates). It takes a trust anchor as a name and a
-//! key only and does not read key usage, so that each candidate path is then held to what Go's `x509.Certificate.Verify`,
-//! which cosign and Notary use, wants of roots and issuers. Where the two differ the stricter one wins
-//! (`docs/images.md`, "Certificates").
+//! In: certificates, what the signer's key is used for, and the moment that counts. Out: a path,
+//! leaf first, or why there is none. `rustls-webpki` builds and decides (RFC 5280: signatures, CA
+//! bits, path lengths, name constraints, critical extensions, extended key usage and validity of
+//! every member, all candidates). It takes a trust anchor as a name and a key only and does not
+//! read key usage, so that each candidate path is then held to what Go's `x509.Certificate.Verify`,
+//! which cosign and Notary use, wants of roots and issuers. Where the two differ the stricter one
+//! wins (`docs/images.md`, "Certificates").
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -149,12 +150,13 @@ pub fn find(
     if path.is_empty() { Err(Error::UnknownIssuer) } else { Ok(path) }
 }
 
-/// The most intermediates that are looked at, and of these the most whose signatures only `webpki` verifies.
+/// The most intermediates that are looked at, and of these the most whose signatures only `webpki`
+/// verifies.
 const MOST: usize = 50;
 const MOST_UNVERIFIED: usize = 4;
 
-/// The intermediates that a root, or one of them that a root issued, has signed. Others are part of no path, and many
-/// of one name would make the search for one long.
+/// The intermediates that a root, or one of them that a root issued, has signed. Others are part of
+/// no path, and many of one name would make the search for one long.
 fn issued(intermediates: &[&[u8]], roots: &[&[u8]]) -> Result<Vec<CertificateDer<'static>>, Error> {
     if intermediates.len() > MOST {
         return Err(Error::MaximumPathBuildCallsExceeded);

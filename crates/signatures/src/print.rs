@@ -1,6 +1,7 @@
 //! Names and dates of certificates as Kyverno prints them.
 //!
-//! In: a certificate or a moment. Out: its subject by RFC 2253, or the moment by RFC 1123 with a numeric zone.
+//! In: a certificate or a moment. Out: its subject by RFC 2253, or the moment by RFC 1123 with a
+//! numeric zone.
 
 use x509_parser::prelude::X509Certificate;
 

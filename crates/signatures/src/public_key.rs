@@ -1,5 +1,5 @@
-//! Public keys and what they signed: ECDSA on the NIST curves and RSA, both of a hash of the SHA-2 family, and
-//! Ed25519.
+//! Public keys and what they signed: ECDSA on the NIST curves and RSA, both of a hash of the SHA-2
+//! family, and Ed25519.
 
 use p521::ecdsa::signature::hazmat::PrehashVerifier;
 use p521::pkcs8::spki::SubjectPublicKeyInfoRef;
@@ -208,8 +208,8 @@ impl PublicKey {
         self.verify_hash(of, message, signature)
     }
 
-    /// Verifies a signature in the form of JOSE and COSE: two numbers side by side, each as long as the curve's, or RSA
-    /// with PSS padding and a salt as long as the hash.
+    /// Verifies a signature in the form of JOSE and COSE: two numbers side by side, each as long as
+    /// the curve's, or RSA with PSS padding and a salt as long as the hash.
     ///
     /// # Errors
     /// It is another's, or not encoded as it must be.

@@ -1,8 +1,9 @@
 //! Signed certificate timestamps (SCT, RFC 6962) that are embedded in certificates.
 //!
-//! In: a certificate, the key of its issuer, and the keys of certificate transparency logs. Out: that every SCT in it is one of
-//! a known log about this certificate, or Kyverno's text of why not. The reading is strict: nothing is left over in
-//! the list, in an SCT or in the certificate, and each was signed while the certificate was valid. Logs are not queried.
+//! In: a certificate, the key of its issuer, and the keys of certificate transparency logs. Out:
+//! that every SCT in it is one of a known log about this certificate, or Kyverno's text of why not.
+//! The reading is strict: nothing is left over in the list, in an SCT or in the certificate, and
+//! each was signed while the certificate was valid. Logs are not queried.
 
 use sha2::{Digest, Sha256};
 

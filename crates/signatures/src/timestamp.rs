@@ -1,9 +1,10 @@
 //! Timestamps of signatures: tokens of RFC 3161 in signed data of CMS ([`super::cms`]).
 //!
-//! In: a token and the certificates of the timestamp authorities (TSA) that are trusted. Out: the moment, when the token is
-//! about the signature, its only signer is such an authority, and nothing is left over anywhere. Certificate paths are
-//! those of [`super::path`], at the moment of the token. `cosign` and Notary have rules of their own: [`TsaTrust`] and
-//! [`TsaRoots`]. Semantics: RFC 3161 and 5816, and what `timestamp-authority` and `tspclient-go` check beyond them
+//! In: a token and the certificates of the timestamp authorities (TSA) that are trusted. Out: the
+//! moment, when the token is about the signature, its only signer is such an authority, and nothing
+//! is left over anywhere. Certificate paths are those of [`super::path`], at the moment of the
+//! token. `cosign` and Notary have rules of their own: [`TsaTrust`] and [`TsaRoots`]. Semantics:
+//! RFC 3161 and 5816, and what `timestamp-authority` and `tspclient-go` check beyond them
 //! (`docs/images.md`). Nothing is fetched.
 
 mod error;
@@ -159,8 +160,8 @@ fn signing_time(signer: &Signer<'_>) -> Result<Option<Time>, SigningTime> {
     read().map(Some).ok_or(SigningTime::Malformed)
 }
 
-/// Whether a signed attribute names the certificate of the signer by its hash, and none names another; `sha1`: whether the
-/// older attribute will do.
+/// Whether a signed attribute names the certificate of the signer by its hash, and none names
+/// another; `sha1`: whether the older attribute will do.
 fn names_certificate(signer: &Signer<'_>, certificate: &Link, sha1: bool) -> bool {
     let named = |attribute: &[u8], is_second: bool| {
         let mut whole = signer.attribute(attribute).filter(|value| value.tag == SEQUENCE)?.inside();

@@ -1,8 +1,9 @@
-//! Attestors of policies about images: who must have signed, as far as that is known without the network.
+//! Attestors of policies about images: who must have signed, as far as that is known without the
+//! network.
 //!
 //! In: an attestor as written, with its expressions filled in. Out: what signatures must have. What
-//! Kyverno would fetch (roots and keys of public services, keys of key services) is not fetched: such an attestor
-//! verifies nothing.
+//! Kyverno would fetch (roots and keys of public services, keys of key services) is not fetched:
+//! such an attestor verifies nothing.
 
 use crate::public_key::{self, Hash, PublicKey};
 use ephor_external::registry::place;
@@ -173,8 +174,8 @@ fn of_kind(all: Vec<Value>, kind: &str) -> Result<Vec<Value>, VerificationError>
 }
 
 impl Trust {
-    /// The statements in the bundles of an image, with valid signatures; `None` where it has no bundles. Where it has some,
-    /// signatures in other forms do not count.
+    /// The statements in the bundles of an image, with valid signatures; `None` where it has no
+    /// bundles. Where it has some, signatures in other forms do not count.
     fn bundled(&self, subject: &Subject<'_>) -> Result<Option<Vec<Value>>, VerificationError> {
         let bundles = bundle::fetch(subject)?;
         if bundles.is_empty() {
@@ -205,8 +206,8 @@ impl Trust {
         self.annotated(&good)
     }
 
-    /// The statements about the image that have a valid signature, and are recorded in a log: without one Kyverno
-    /// accepts none.
+    /// The statements about the image that have a valid signature, and are recorded in a log:
+    /// without one Kyverno accepts none.
     ///
     /// # Errors
     /// Why there is none.
@@ -247,7 +248,8 @@ impl Trust {
         }
     }
 
-    /// Whether a signature has the annotations: those of its layer, not of its payload, as in Kyverno.
+    /// Whether a signature has the annotations: those of its layer, not of its payload, as in
+    /// Kyverno.
     fn annotated(&self, all: &[SignedPayload]) -> Result<(), VerificationError> {
         let Some(required) = self.annotations.as_map().filter(|m| !m.is_empty()) else { return Ok(()) };
         let has = |signed: &SignedPayload, required: &Map| {

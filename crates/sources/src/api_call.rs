@@ -1,7 +1,8 @@
 //! Calls of services by context entries (`apiCall.service`).
 //!
-//! In: a call. Out: the JSON value that the service answers, or Kyverno's words for what went wrong. The URL, every address and
-//! every redirect go through the guard; a bundle of certificates replaces the roots of the system. Semantics: `docs/variables.md`, "apiCall".
+//! In: a call. Out: the JSON value that the service answers, or Kyverno's words for what went
+//! wrong. The URL, every address and every redirect go through the guard; a bundle of certificates
+//! replaces the roots of the system. Semantics: `docs/variables.md`, "apiCall".
 
 use super::http::guard::Refusal;
 use super::http::{Client, Failure, RequestError, Unread};

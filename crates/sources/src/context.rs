@@ -1,7 +1,7 @@
 //! Context files: the objects and image data that expressions read without a cluster.
 //!
-//! In: a `Context` document. Out: objects, found by exactly what is looked up; labels are ignored, as in Kyverno 1.19.1.
-//! Semantics: `docs/cel-policies.md`, "Context files".
+//! In: a `Context` document. Out: objects, found by exactly what is looked up; labels are ignored,
+//! as in Kyverno 1.19.1. Semantics: `docs/cel-policies.md`, "Context files".
 use ephor_external::Place;
 use ephor_kubernetes::Kinds;
 use ephor_kubernetes::kinds::guessed_plural;
@@ -68,7 +68,8 @@ impl Context {
         Ok(Context { resources: list("resources"), images: list("images") })
     }
 
-    /// An object, or the list of those of a resource in a namespace; `None` = there is none of the resource in any.
+    /// An object, or the list of those of a resource in a namespace; `None` = there is none of the
+    /// resource in any.
     pub fn find(&self, at: &Place<'_>) -> Option<Value> {
         let is_of = |o: &&Value| {
             o.text_at(&["apiVersion"]) == at.api_version

@@ -1,8 +1,8 @@
 //! Plain downloads of policy and resource files.
 //!
 //! In: an `http(s)://` address. Out: its text. Redirects are followed; the status must be 200. Size
-//! and time are limited, so that an address cannot fill the memory or hold up a run. Without the feature `network` no
-//! request is sent, and every address is an error.
+//! and time are limited, so that an address cannot fill the memory or hold up a run. Without the
+//! feature `network` no request is sent, and every address is an error.
 
 #[cfg(feature = "network")]
 use super::http::{Request, RequestError, Unread, client};

@@ -7,7 +7,8 @@
 //!
 //! Resources: the first entry decides. `-` reads standard input and a directory its direct `.yaml`
 //! and `.yml` files; other entries are ignored then. Everything else is a file of any name or an
-//! address. [`Reading`] says when all entries count, folders are read with those below them, and patterns are expanded.
+//! address. [`Reading`] says when all entries count, folders are read with those below them, and
+//! patterns are expanded.
 //!
 //! A server reads regular files up to a size alone ([`served`]), JSON files of directories too.
 //!
@@ -53,7 +54,8 @@ pub enum Cause {
     Unread,
 }
 
-/// How many folders directly in a folder have YAML files in them, or in folders below; hidden ones aside.
+/// How many folders directly in a folder have YAML files in them, or in folders below; hidden ones
+/// aside.
 fn folders_with_yaml(root: &Path) -> usize {
     /// How deep is looked, so that links in a circle end.
     const MAX_DEPTH: usize = 16;

@@ -1,9 +1,10 @@
 //! Policies of git repositories.
 //!
 //! In: `https://HOST/OWNER/REPOSITORY[/REST]`, where the rest is the branch, or with a branch given
-//! apart the directory. Out: the texts of the YAML files of a fresh checkout, which is deleted again.
-//! The program `git` does the work, so proxies, certificates and credential helpers are those that
-//! the user has set up. Files are named by their path in the repository. Semantics: `docs/cli.md`.
+//! apart the directory. Out: the texts of the YAML files of a fresh checkout, which is deleted
+//! again. The program `git` does the work, so proxies, certificates and credential helpers are
+//! those that the user has set up. Files are named by their path in the repository. Semantics:
+//! `docs/cli.md`.
 
 use std::ffi::OsStr;
 use std::io;

@@ -1,8 +1,9 @@
 //! Which files kustomize reads as patches.
 //!
-//! In: the files that a command reads. Out: those that a kustomization lists as patches, so they are parts of objects. A
-//! kustomization names files relative to its folder (`patches[].path`, `patchesStrategicMerge`, `patchesJson6902[].path`);
-//! the kustomizations in the folders of the files and in the folders above them are read.
+//! In: the files that a command reads. Out: those that a kustomization lists as patches, so they
+//! are parts of objects. A kustomization names files relative to its folder (`patches[].path`,
+//! `patchesStrategicMerge`, `patchesJson6902[].path`); the kustomizations in the folders of the
+//! files and in the folders above them are read.
 
 use crate::files::SourceText;
 use ephor_value::Value;

@@ -1,7 +1,8 @@
-//! Files, downloads, repositories, services and registries, and the [external data](crate::external) that comes of them.
+//! Files, downloads, repositories, services and registries, and the [external
+//! data](crate::external) that comes of them.
 //!
-//! [`offline`] is the data of a command without a cluster, [`objects`] takes objects for a cluster. What is read is in
-//! `external`, who reads it in `engine` and `functions`.
+//! [`offline`] is the data of a command without a cluster, [`objects`] takes objects for a cluster.
+//! What is read is in `external`, who reads it in `engine` and `functions`.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "network")]

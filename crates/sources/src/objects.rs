@@ -1,7 +1,7 @@
 //! Objects in place of a cluster: the external data of a server that is given files.
 //!
-//! In: objects – namespaces, ConfigMaps, roles and their bindings, definitions of kinds, parameters, and whatever else
-//! policies read. Out: [external data](crate::external).
+//! In: objects – namespaces, ConfigMaps, roles and their bindings, definitions of kinds,
+//! parameters, and whatever else policies read. Out: [external data](crate::external).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -103,7 +103,8 @@ impl Objects {
     }
 }
 
-/// A custom resource has the defaults of its schema, as an API server gives them to those who read it.
+/// A custom resource has the defaults of its schema, as an API server gives them to those who read
+/// it.
 fn with_defaults(object: &Value, types: &Types) -> Value {
     let Some((group, version)) = object.text_at(&["apiVersion"]).split_once('/') else {
         return object.clone();

@@ -1,7 +1,9 @@
-//! The external data of a command without a cluster: objects, a context file, and services that are really called.
+//! The external data of a command without a cluster: objects, a context file, and services that are
+//! really called.
 //!
-//! Objects answer `apiCall.urlPath` and global context entries; the plural of a kind is guessed from its name, as Kyverno's
-//! offline client does. Expressions read the context file instead. Semantics: `docs/cli.md`, "apply".
+//! Objects answer `apiCall.urlPath` and global context entries; the plural of a kind is guessed
+//! from its name, as Kyverno's offline client does. Expressions read the context file instead.
+//! Semantics: `docs/cli.md`, "apply".
 
 use std::sync::Arc;
 
@@ -29,8 +31,8 @@ pub struct Offline {
     pub types: Option<Arc<Types>>,
     /// The client for image registries; `None` = registry access is not enabled.
     pub registry: Option<Arc<dyn Registry>>,
-    /// Whether a resource of which there is no object at all is an error, as in a server that was given the objects of
-    /// a cluster; else it is an empty list, as for Kyverno's offline client.
+    /// Whether a resource of which there is no object at all is an error, as in a server that was
+    /// given the objects of a cluster; else it is an empty list, as for Kyverno's offline client.
     pub strict: bool,
 }
 
@@ -109,7 +111,8 @@ fn parse_steps(path: &str) -> Option<ApiPath<'_>> {
     }
 }
 
-/// A path as Kyverno's command line reads it: one that ends with the name of a namespace is none, and a question mark behind a name is a part of it.
+/// A path as Kyverno's command line reads it: one that ends with the name of a namespace is none,
+/// and a question mark behind a name is a part of it.
 fn offline_path(path: &str) -> Option<ApiPath<'_>> {
     let whole = parse_steps(path).filter(|whole| !whole.resource.contains('?'));
     let wanted = whole.or_else(|| parse_path(path))?;
@@ -117,14 +120,16 @@ fn offline_path(path: &str) -> Option<ApiPath<'_>> {
     (!is_namespace).then_some(wanted)
 }
 
-/// Whether a resource name is the plural of a kind: the one that clusters use, or one of those that Kyverno's command line tries.
+/// Whether a resource name is the plural of a kind: the one that clusters use, or one of those that
+/// Kyverno's command line tries.
 fn is_plural(kind: &str, name: &str) -> bool {
     let lower = kind.to_lowercase();
     let is_longer = |ending: &str| name.strip_prefix(&*lower) == Some(ending);
     plural(kind) == name || is_longer("s") || is_longer("es")
 }
 
-/// The kind that Kyverno's command line makes of the name of a resource of which it has no object: `nodes` is of kind `Nod`.
+/// The kind that Kyverno's command line makes of the name of a resource of which it has no object:
+/// `nodes` is of kind `Nod`.
 fn guessed_kind(resource: &str) -> String {
     let singular = match (resource.strip_suffix("ies"), resource.strip_suffix("es")) {
         (Some(stem), _) => format!("{stem}y"),
@@ -135,7 +140,8 @@ fn guessed_kind(resource: &str) -> String {
     chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
 }
 
-/// The resources that Kyverno's command line names also where it has no object of them, with their groups.
+/// The resources that Kyverno's command line names also where it has no object of them, with their
+/// groups.
 const NAMED: [(&str, &str); 8] = [
     ("apps", "daemonsets"),
     ("apps", "deployments"),
@@ -158,7 +164,8 @@ impl Offline {
         self.objects.iter().filter(is_of)
     }
 
-    /// The objects that a path names: one is in the very namespace, a list without a namespace, or with an empty one, has those of all.
+    /// The objects that a path names: one is in the very namespace, a list without a namespace, or
+    /// with an empty one, has those of all.
     fn matching<'o>(&'o self, w: &'o ApiPath<'o>) -> impl Iterator<Item = &'o Value> {
         let namespace = w.namespace.unwrap_or_default();
         self.of_resource(w).filter(move |o| {

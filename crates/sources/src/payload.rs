@@ -1,8 +1,8 @@
 //! Payload files: data that is no Kubernetes object, for policies that look at any document or at
 //! check requests of a proxy.
 //!
-//! In: paths. Out: values, or Kyverno's text for a file that cannot be used. A document that is no object
-//! is an error of our own.
+//! In: paths. Out: values, or Kyverno's text for a file that cannot be used. A document that is no
+//! object is an error of our own.
 
 use std::io;
 use std::path::Path;

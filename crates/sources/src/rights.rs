@@ -1,7 +1,8 @@
 //! Who may do what, by the roles and bindings of a cluster.
 //!
-//! In: Role, ClusterRole, RoleBinding and ClusterRoleBinding objects. Out: the roles of a user, and whether they allow what
-//! expressions check with the authorizer. Grants know no field or label selectors, so a grant covers questions with them.
+//! In: Role, ClusterRole, RoleBinding and ClusterRoleBinding objects. Out: the roles of a user, and
+//! whether they allow what expressions check with the authorizer. Grants know no field or label
+//! selectors, so a grant covers questions with them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

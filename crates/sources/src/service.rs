@@ -1,7 +1,9 @@
-//! Calls of services: by expressions (`http.*`, `jwks.Fetch`), and by context entries ([`super::api_call`]).
+//! Calls of services: by expressions (`http.*`, `jwks.Fetch`), and by context entries
+//! ([`super::api_call`]).
 //!
-//! In: a call. Out: the answer as a value, a set of keys as text, or Kyverno's words for what went wrong. Size and time are
-//! limited: of an endless answer only the first JSON value is read, and no more than [`LARGEST`]. Semantics: `docs/cel-policies.md`, "http".
+//! In: a call. Out: the answer as a value, a set of keys as text, or Kyverno's words for what went
+//! wrong. Size and time are limited: of an endless answer only the first JSON value is read, and no
+//! more than [`LARGEST`]. Semantics: `docs/cel-policies.md`, "http".
 
 use std::io::Read;
 use std::time::Duration;
@@ -95,8 +97,9 @@ pub fn request<'c>(call: &'c ServiceCall<'c>) -> Request<'c> {
     }
 }
 
-/// Calls a service for an expression. An answer that is a JSON object gets the key `statusCode`; any other is put under
-/// `body`, or null there when it is no JSON. What follows the first JSON value is not read.
+/// Calls a service for an expression. An answer that is a JSON object gets the key `statusCode`;
+/// any other is put under `body`, or null there when it is no JSON. What follows the first JSON
+/// value is not read.
 ///
 /// # Errors
 /// There is no answer; no status is an error.
@@ -213,7 +216,8 @@ mod tests {
         );
     }
 
-    /// Answers every request with what `answer` makes of its path, until the listener's client goes away.
+    /// Answers every request with what `answer` makes of its path, until the listener's client goes
+    /// away.
     fn listening(answer: fn(&str) -> (String, Vec<u8>, bool)) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");

@@ -1,6 +1,7 @@
 //! Addresses in the brackets of a URL, with the reasons why a text is none.
 //!
-//! Semantics: Go's `netip.ParseAddr`. The standard library reads the same addresses but gives no reason.
+//! Semantics: Go's `netip.ParseAddr`. The standard library reads the same addresses but gives no
+//! reason.
 
 use crate::quote::quote;
 use crate::url;

@@ -1,13 +1,14 @@
 //! What an evaluation may use: time, memory, and variables that data bring in.
 //!
-//! In: the deadline of a request ([`until`]), the beginning of a rule ([`spend`]), and what is done meanwhile: steps
-//! ([`step`]), bytes of results ([`take`]), other bounds ([`refuse`]). Out: a fault that ends the expression, and
-//! the reason why, which stays until the rule ends: whatever absorbs the fault (a default value, an anchor, a
-//! precondition), the result of such a rule is none. Comparisons, which cannot fail, are cut short; what they say counts
-//! for nothing either. Outside of rules nothing is bounded, and nothing is cut short.
+//! In: the deadline of a request ([`until`]), the beginning of a rule ([`spend`]), and what is done
+//! meanwhile: steps ([`step`]), bytes of results ([`take`]), other bounds ([`refuse`]). Out: a
+//! fault that ends the expression, and the reason why, which stays until the rule ends: whatever
+//! absorbs the fault (a default value, an anchor, a precondition), the result of such a rule is
+//! none. Comparisons, which cannot fail, are cut short; what they say counts for nothing either.
+//! Outside of rules nothing is bounded, and nothing is cut short.
 //!
-//! Kyverno 1.19.1 has no such bounds for ClusterPolicies; there Go's memory and stack, or the timeout of the webhook, end
-//! an evaluation.
+//! Kyverno 1.19.1 has no such bounds for ClusterPolicies; there Go's memory and stack, or the
+//! timeout of the webhook, end an evaluation.
 //!
 //! A step costs a counter. The clock is read once in `PERIOD` steps, and never without a deadline.
 
@@ -42,7 +43,8 @@ impl Excess {
 }
 
 thread_local! {
-    /// Steps until the clock is read; 0 from the moment on when the rule that runs has exceeded something.
+    /// Steps until the clock is read; 0 from the moment on when the rule that runs has exceeded
+    /// something.
     static STEPS: Cell<u32> = const { Cell::new(u32::MAX) };
     /// Steps that the last rule left of its period.
     static LEFT: Cell<u32> = const { Cell::new(0) };
@@ -86,7 +88,8 @@ pub fn steps(count: usize) -> Result<(), Fault> {
     look()
 }
 
-/// Spends a step of a comparison that cannot fail; `false` ends it, and its result then counts for nothing.
+/// Spends a step of a comparison that cannot fail; `false` ends it, and its result then counts for
+/// nothing.
 #[inline]
 pub fn spend_step() -> bool {
     let left = STEPS.get();
@@ -231,7 +234,8 @@ impl Drop for Ends {
     }
 }
 
-/// Runs a rule within its own budget, and returns what it exceeded. A rule inside of a rule shares its budget.
+/// Runs a rule within its own budget, and returns what it exceeded. A rule inside of a rule shares
+/// its budget.
 pub fn spend<T>(rule: impl FnOnce() -> T) -> (T, Option<Excess>) {
     if RUNS.replace(true) {
         return (rule(), excess());

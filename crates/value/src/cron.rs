@@ -1,11 +1,13 @@
 //! Cron schedules, as Kyverno 1.19.1 computes the next run of cleanup and deleting policies.
 //!
-//! In: a schedule and a moment. Out: the next moment of the schedule, in UTC, until 2099. The grammar is that of supercronic's
-//! `cronexpr`: five fields (minute, hour, day of the month, month, day of the week), six (and a year) or seven (a second
-//! before them); what follows is ignored. A field is a list of `*`, `?`, numbers, names, ranges and steps; days of the month
-//! also know `L` (the last one), `LW` (the last workday) and `15W` (the workday nearest to the 15th); days of the week `FRIL` (the
-//! last Friday) and `FRI#2` (the second one). Days are those of either field where both are restricted, which every field is that has
-//! no `*` or `?` standing alone. Recorded: `conformance/reference/schedules.tsv`.
+//! In: a schedule and a moment. Out: the next moment of the schedule, in UTC, until 2099. The
+//! grammar is that of supercronic's `cronexpr`: five fields (minute, hour, day of the month, month,
+//! day of the week), six (and a year) or seven (a second before them); what follows is ignored. A
+//! field is a list of `*`, `?`, numbers, names, ranges and steps; days of the month also know `L`
+//! (the last one), `LW` (the last workday) and `15W` (the workday nearest to the 15th); days of the
+//! week `FRIL` (the last Friday) and `FRI#2` (the second one). Days are those of either field where
+//! both are restricted, which every field is that has no `*` or `?` standing alone. Recorded:
+//! `conformance/reference/schedules.tsv`.
 
 use super::time::Time;
 
@@ -122,7 +124,8 @@ impl Kind {
             None => self.value(range).map(|n| (n, if step.is_some() { self.high } else { n })),
         };
         let Some((first, last)) = span else { return Some(Part::Other(text)) };
-        // A range with a step may end before it begins: it has no numbers then, and such a schedule is never due.
+        // A range with a step may end before it begins: it has no numbers then, and such a schedule
+        // is never due.
         let Some(step) = step else { return (first <= last).then_some(Part::Span(first, last, 1)) };
         if step.is_empty() || !step.bytes().all(|b| b.is_ascii_digit()) {
             return Some(Part::Other(text));
@@ -132,7 +135,8 @@ impl Kind {
     }
 }
 
-/// Reads a field: calls `add` with every number, `other` with what only the field itself knows; whether any is meant.
+/// Reads a field: calls `add` with every number, `other` with what only the field itself knows;
+/// whether any is meant.
 fn read(
     text: &str,
     kind: Kind,

@@ -1,7 +1,7 @@
 //! The environment variables that the program reads, those of its flags aside.
 //!
-//! In: a row of the table. Out: the variable's value. Code reads the environment through these rows only, and
-//! `docs/reference/settings.md` lists them.
+//! In: a row of the table. Out: the variable's value. Code reads the environment through these rows
+//! only, and `docs/reference/settings.md` lists them.
 
 use std::ffi::OsString;
 

@@ -26,8 +26,8 @@ impl Fault {
     /// The text of an evaluation that its deadline ended.
     pub const INTERRUPTED: &str = "the evaluation took too long and was interrupted";
 
-    /// Whether it ends the evaluation, whatever else is in the expression: where a bound is hit, null would be a wrong
-    /// answer.
+    /// Whether it ends the evaluation, whatever else is in the expression: where a bound is hit,
+    /// null would be a wrong answer.
     pub fn ends(&self) -> bool {
         matches!(self, Fault::Budget | Fault::Abort(_))
     }

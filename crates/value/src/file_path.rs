@@ -1,6 +1,7 @@
 //! Paths of files as texts.
 //!
-//! In: a path as a user or a file writes it. Out: the same path without detours; nothing is looked up, so a link is not followed.
+//! In: a path as a user or a file writes it. Out: the same path without detours; nothing is looked
+//! up, so a link is not followed.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -1,7 +1,8 @@
 //! What values keep alive on the heap, for caches that have a limit.
 //!
-//! In: texts, lists and values that a cache keeps. Out: copies that share nothing with the documents they came from, without
-//! spare room, and the bytes that these were allocated with. What an allocator adds is not in it.
+//! In: texts, lists and values that a cache keeps. Out: copies that share nothing with the
+//! documents they came from, without spare room, and the bytes that these were allocated with. What
+//! an allocator adds is not in it.
 
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ pub fn of_vec<T>(items: &Vec<T>) -> usize {
     items.capacity() * size_of::<T>()
 }
 
-/// Takes the spare room from a list. A shrunk allocation may stay as large as it was, so that the items move to another one.
+/// Takes the spare room from a list. A shrunk allocation may stay as large as it was, so that the
+/// items move to another one.
 pub fn fit<T>(items: &mut Vec<T>) {
     if items.capacity() > items.len() {
         let mut exact = Vec::with_capacity(items.len());

@@ -1,9 +1,9 @@
 //! Whether two values are one and the same: what `==` says of values.
 //!
-//! In: two values. Out: whether they are indistinguishable: kinds of numbers, the bits of doubles, the order
-//! of keys and what lists are declared to be count. No language has this equality; it is for those who compare or
-//! keep what was built from policies, such as nodes of the IR. Equality as languages know it is
-//! [`Value::strict_eq`], [`Value::json_eq`] and [`Value::cel_eq`].
+//! In: two values. Out: whether they are indistinguishable: kinds of numbers, the bits of doubles,
+//! the order of keys and what lists are declared to be count. No language has this equality; it is
+//! for those who compare or keep what was built from policies, such as nodes of the IR. Equality as
+//! languages know it is [`Value::strict_eq`], [`Value::json_eq`] and [`Value::cel_eq`].
 
 use std::hash::{Hash, Hasher};
 
@@ -65,7 +65,8 @@ fn write<H: Hasher>(v: &Value, to: &mut H) {
         Value::Float(f) => (4u8, f.to_bits()).hash(to),
         Value::Str(s) => (5u8, s).hash(to),
         Value::List(items) => {
-            // What reads items that are added has no form of its own: such lists are one when they are shared.
+            // What reads items that are added has no form of its own: such lists are one when they
+            // are shared.
             let declared = items.is_declared().then(|| items.address());
             (6u8, items.is_opaque(), items.order(), declared, items.len()).hash(to);
             stack::deep(|| items.iter().for_each(|v| write(v, to)));

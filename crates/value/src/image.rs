@@ -1,11 +1,11 @@
 //! Container image references.
 //!
-//! In: the text of an `image` field and the configuration of the default registry. Out: its parts and
-//! its normalised forms, or Kyverno 1.19.1's error text.
+//! In: the text of an `image` field and the configuration of the default registry. Out: its parts
+//! and its normalised forms, or Kyverno 1.19.1's error text.
 //!
-//! A text whose first component cannot be a host (no `.`, no `:`, not `localhost`, lower case) gets the
-//! default registry in front; then it must be an OCI reference `[host[:port]/]path[:tag][@digest]`.
-//! No `library/` is inserted and no host is rewritten.
+//! A text whose first component cannot be a host (no `.`, no `:`, not `localhost`, lower case) gets
+//! the default registry in front; then it must be an OCI reference
+//! `[host[:port]/]path[:tag][@digest]`. No `library/` is inserted and no host is rewritten.
 
 /// The longest repository path.
 const MAX_PATH: usize = 255;
@@ -70,8 +70,8 @@ pub struct ImageRef {
 }
 
 impl ImageRef {
-    /// Reads `text`. With `mutate` off, a default registry that was put in front is dropped again; then
-    /// a first path segment that holds `_` becomes the registry (Kyverno's behaviour).
+    /// Reads `text`. With `mutate` off, a default registry that was put in front is dropped again;
+    /// then a first path segment that holds `_` becomes the registry (Kyverno's behaviour).
     ///
     /// # Errors
     /// `bad image: <full>, defaultRegistry: <r>, enableDefaultRegistryMutation: <m>: <cause>`.

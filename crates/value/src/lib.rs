@@ -1,10 +1,11 @@
 //! The value model shared by every policy language.
 //!
-//! A [`Value`] is a JSON-like tree whose parts are reference counted: a clone costs a counter, never
-//! a copy, so a rule reads the request's document in place and keeps what it needs. Three number
-//! kinds stay apart, because both languages can see the difference: JSON `1` and `1.0` differ in
-//! CEL, and a JMESPath expression takes an [`Value::Int`] for a foreign "host integer" while
-//! [`Value::Float`] is its ordinary number. Object keys keep the order in which they were written.
+//! A [`Value`] is a JSON-like tree whose parts are reference counted: a clone costs a counter,
+//! never a copy, so a rule reads the request's document in place and keeps what it needs. Three
+//! number kinds stay apart, because both languages can see the difference: JSON `1` and `1.0`
+//! differ in CEL, and a JMESPath expression takes an [`Value::Int`] for a foreign "host integer"
+//! while [`Value::Float`] is its ordinary number. Object keys keep the order in which they were
+//! written.
 //!
 //! In: parsed documents, literals of policies, results of functions. Out: the same, to rules,
 //! messages and reports. The module knows nothing of policies.
@@ -153,7 +154,8 @@ impl Value {
         matches!(self, Value::Null)
     }
 
-    /// Whether an API leaves this out: null, an empty text, an empty list, an object without members.
+    /// Whether an API leaves this out: null, an empty text, an empty list, an object without
+    /// members.
     pub fn is_empty(&self) -> bool {
         match self {
             Value::Null => true,
@@ -220,8 +222,8 @@ impl Value {
         }
     }
 
-    /// A copy in which items of a list or values of an object are what `change` makes of them; `None` when
-    /// it changes none. Looks at each once.
+    /// A copy in which items of a list or values of an object are what `change` makes of them;
+    /// `None` when it changes none. Looks at each once.
     pub(crate) fn changed_inside(&self, change: fn(&Value) -> Option<Value>) -> Option<Value> {
         fn first<'v>(
             mut values: impl Iterator<Item = &'v Value>,

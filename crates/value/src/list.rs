@@ -10,7 +10,8 @@ use super::{Str, Value, stack};
 /// A list may be *opaque*: JMESPath's `items()` returns an array of a type of its own that most
 /// array functions refuse (Kyverno 1.19.1's behaviour). Every projection of it is an ordinary list.
 ///
-/// With the feature `declared-lists`, a list may be without order, as schemas declare it: CEL compares and adds such lists by their items.
+/// With the feature `declared-lists`, a list may be without order, as schemas declare it: CEL
+/// compares and adds such lists by their items.
 #[derive(Clone, Debug)]
 pub struct List {
     items: Arc<Items>,
@@ -71,7 +72,8 @@ impl List {
         self.opaque
     }
 
-    /// Where the items are. Two lists that live have the same address when they are one list, shared.
+    /// Where the items are. Two lists that live have the same address when they are one list,
+    /// shared.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.items).addr()
     }

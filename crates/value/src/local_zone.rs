@@ -1,7 +1,8 @@
 //! The time zone of the machine: `TZ`, or what the system is set to.
 //!
-//! In: a moment, or the abbreviation of a zone. Out: seconds east of UTC. Semantics: Go's `time.Local`, in
-//! which `time_now` shows the time and which lends its abbreviations to times that are read.
+//! In: a moment, or the abbreviation of a zone. Out: seconds east of UTC. Semantics: Go's
+//! `time.Local`, in which `time_now` shows the time and which lends its abbreviations to times that
+//! are read.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -17,9 +18,9 @@ pub(super) fn offset_at(secs: i64) -> i32 {
 /// Changes of a zone's offset that are looked at: all that history has, and a century of rules.
 const CHANGES: usize = 500;
 
-/// The offset that an abbreviation such as `CEST` has here; `clock` is the time that goes with it, in
-/// seconds as if it were UTC. Best is one that the abbreviation has at that very time, else the first that
-/// it ever had; `None` when the zone never uses it.
+/// The offset that an abbreviation such as `CEST` has here; `clock` is the time that goes with it,
+/// in seconds as if it were UTC. Best is one that the abbreviation has at that very time, else the
+/// first that it ever had; `None` when the zone never uses it.
 pub(super) fn offset_of(name: &str, clock: i64) -> Option<i32> {
     let zone = TimeZone::system();
     let named = |moment: Timestamp| {

@@ -28,7 +28,8 @@ impl Clone for Entries {
 }
 
 impl Map {
-    /// The bytes of an object besides its entries. An index, which large objects get at their first lookup, is not in it.
+    /// The bytes of an object besides its entries. An index, which large objects get at their first
+    /// lookup, is not in it.
     pub(super) const OWN: usize = super::footprint::shared(size_of::<Entries>());
 
     /// An empty object.
@@ -46,7 +47,8 @@ impl Map {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Where the entries are. Two objects that live have the same address when they are one object, shared.
+    /// Where the entries are. Two objects that live have the same address when they are one object,
+    /// shared.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }

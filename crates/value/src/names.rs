@@ -1,5 +1,5 @@
-//! Names, label keys and label values of Kubernetes objects: what is well-formed, and the texts that
-//! say what is not. Semantics: the API conventions of Kubernetes.
+//! Names, label keys and label values of Kubernetes objects: what is well-formed, and the texts
+//! that say what is not. Semantics: the API conventions of Kubernetes.
 
 const NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
                     alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \

@@ -227,8 +227,8 @@ pub fn parse_int(text: &str) -> Option<i64> {
 /// The integer that [`parse_int`] reads.
 ///
 /// # Errors
-/// What `function` of Go's `strconv` reports of the text. It reads from the left, without the sign, and stops at the digit
-/// that 64 bits have no room for.
+/// What `function` of Go's `strconv` reports of the text. It reads from the left, without the sign,
+/// and stops at the digit that 64 bits have no room for.
 pub fn strconv(function: &'static str, text: &str) -> Result<i64, Error> {
     parse_int(text).ok_or_else(|| {
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);

@@ -171,9 +171,9 @@ impl Value {
         self.cel_equal(other) == Some(true)
     }
 
-    /// CEL's equality: numbers by value across their kinds, values of other kinds are unequal. `None` when
-    /// a library's value meets another kind, or has no equality. Inside of lists and maps that counts as
-    /// equal, as in the reference.
+    /// CEL's equality: numbers by value across their kinds, values of other kinds are unequal.
+    /// `None` when a library's value meets another kind, or has no equality. Inside of lists and
+    /// maps that counts as equal, as in the reference.
     pub fn cel_equal(&self, other: &Value) -> Option<bool> {
         if let Value::Object(o) = self {
             match &**o {
@@ -231,8 +231,8 @@ impl Value {
         }
     }
 
-    /// The entry of a map under a key of any kind. Numbers are found by value, but no whole one finds a
-    /// double. `None` when this is no map.
+    /// The entry of a map under a key of any kind. Numbers are found by value, but no whole one
+    /// finds a double. `None` when this is no map.
     pub fn cel_entry(&self, key: &Value) -> Option<Option<&Value>> {
         match (self, key) {
             (Value::Map(m), Value::Str(k)) => Some(m.get(k)),
@@ -276,8 +276,8 @@ fn same_item<'l>(list: &'l [Value], keys: &[Str], item: &Value) -> Option<&'l Va
     list.iter().find(|one| keys.iter().all(|k| same(one.get(k), item.get(k))))
 }
 
-/// CEL's sum of two lists: the order of the left one decides whether items of the right one replace or
-/// repeat those that are there, and what it is declared to hold decides how they are read.
+/// CEL's sum of two lists: the order of the left one decides whether items of the right one replace
+/// or repeat those that are there, and what it is declared to hold decides how they are read.
 pub fn list_sum(a: &List, b: &List) -> List {
     let mut out: Vec<Value> = a.to_vec();
     match a.order() {
@@ -348,8 +348,8 @@ fn objects_equal(a: &Object, b: &Object) -> bool {
     }
 }
 
-/// The order of two numbers by value; `None` with a NaN or something that is no number. A whole number
-/// is compared with a double as a double, unless the double is out of its range.
+/// The order of two numbers by value; `None` with a NaN or something that is no number. A whole
+/// number is compared with a double as a double, unless the double is out of its range.
 pub fn number_order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     let whole = |v: &Value| match v {
         Value::Int(i) => Some(i128::from(*i)),

@@ -1,6 +1,7 @@
 //! Work on many threads: with the feature `parallel`, else on the caller's.
 //!
-//! In: items, and a function. Out: its results in the order of the items, the same for any number of threads.
+//! In: items, and a function. Out: its results in the order of the items, the same for any number
+//! of threads.
 
 /// Calls a function on each item.
 pub fn map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {

@@ -1,7 +1,7 @@
 //! Places in a document: the keys and indices that lead from the root to a part of it.
 //!
-//! Findings of the schema check and of the policy check keep their place as data, so that a caller who
-//! has the source text can show file, line and column.
+//! Findings of the schema check and of the policy check keep their place as data, so that a caller
+//! who has the source text can show file, line and column.
 
 use std::fmt::{self, Display, Write};
 

@@ -1,8 +1,9 @@
 //! Values of `serde_json` as values, and back.
 //!
-//! In: JSON as programs have it. Out: the same value; numbers keep their kind. Back, what JSON does not have is written as JSON of protocol
-//! buffers has it: durations (`1.5s`) and times as texts, bytes as base64, quantities, versions and addresses as their texts, maps
-//! with keys that are no texts as lists of `key` and `value`, numbers that are not finite as null.
+//! In: JSON as programs have it. Out: the same value; numbers keep their kind. Back, what JSON does
+//! not have is written as JSON of protocol buffers has it: durations (`1.5s`) and times as texts,
+//! bytes as base64, quantities, versions and addresses as their texts, maps with keys that are no
+//! texts as lists of `key` and `value`, numbers that are not finite as null.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -53,7 +54,8 @@ impl From<&Value> for serde_json::Value {
     }
 }
 
-/// A duration as JSON of protocol buffers has it: seconds with as many digits as are needed, `1.5s`.
+/// A duration as JSON of protocol buffers has it: seconds with as many digits as are needed,
+/// `1.5s`.
 fn seconds(nanos: i64) -> String {
     let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
     let (whole, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);

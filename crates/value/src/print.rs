@@ -14,8 +14,8 @@ pub fn display(v: &Value) -> String {
     out
 }
 
-/// The display text where Kyverno 1.19.1 prints a value as if it were a string (`%s`): anything that
-/// is none shows its type, `%!s(float64=1)`.
+/// The display text where Kyverno 1.19.1 prints a value as if it were a string (`%s`): anything
+/// that is none shows its type, `%!s(float64=1)`.
 pub fn display_s(v: &Value) -> String {
     let mut out = String::new();
     write_with(&mut out, v, &|out, v| {

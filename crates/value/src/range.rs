@@ -3,8 +3,8 @@
 //! In: the text of a condition value. Out: its two ends as text and whether it is negated; what the
 //! ends mean is decided by the comparison (durations first, then quantities).
 //!
-//! Both ends match `[-+|]?digits(.digits)?letters?` (ASCII) and fill the whole text. A text that starts with a
-//! comparison operator or `!` is no range.
+//! Both ends match `[-+|]?digits(.digits)?letters?` (ASCII) and fill the whole text. A text that
+//! starts with a comparison operator or `!` is no range.
 
 /// A range; `left` and `right` are as written.
 #[derive(Clone, Debug, PartialEq, Eq)]

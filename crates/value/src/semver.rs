@@ -2,10 +2,11 @@
 //!
 //! In: texts. Out: ordered versions, compiled ranges, or Kyverno 1.19.1's error texts.
 //!
-//! A version is strict SemVer 2.0 (`X.Y.Z[-pre][+build]`, 64-bit numbers, no leading zeros); build data
-//! takes no part in the order. A range is a list of terms: blanks join with AND, a `||` standing alone
-//! joins with OR and binds weaker. A term is an operator (`> >= < <= = == ! !=` or none) and a version
-//! in which a lower-case `x` may stand for minor or patch. Pre-releases get no special treatment.
+//! A version is strict SemVer 2.0 (`X.Y.Z[-pre][+build]`, 64-bit numbers, no leading zeros); build
+//! data takes no part in the order. A range is a list of terms: blanks join with AND, a `||`
+//! standing alone joins with OR and binds weaker. A term is an operator (`> >= < <= = == ! !=` or
+//! none) and a version in which a lower-case `x` may stand for minor or patch. Pre-releases get no
+//! special treatment.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -338,7 +339,8 @@ impl Range {
         if branches.last().is_none_or(Vec::is_empty) {
             return Err(RangeError::EndsWithOr);
         }
-        // Wildcards are expanded in every branch before any term is read: this decides which error wins.
+        // Wildcards are expanded in every branch before any term is read: this decides which error
+        // wins.
         let mut expanded = Vec::new();
         for branch in branches {
             let mut terms = Vec::new();

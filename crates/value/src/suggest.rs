@@ -15,7 +15,8 @@ pub fn did_you_mean<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
         .map(|(_, c)| c)
 }
 
-/// How many letters of `word` are missing, added, other ones or exchanged with their neighbour in `other`; case does not count.
+/// How many letters of `word` are missing, added, other ones or exchanged with their neighbour in
+/// `other`; case does not count.
 pub fn distance(word: &str, other: &str) -> usize {
     strsim::damerau_levenshtein(&word.to_lowercase(), &other.to_lowercase())
 }

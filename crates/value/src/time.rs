@@ -1,9 +1,9 @@
 //! Points in time and Go's time layouts.
 //!
-//! In: texts with a layout such as `2006-01-02T15:04:05Z07:00`. Out: instants with an offset, RFC 3339
-//! text, and the reference's error texts. Arithmetic is on the absolute instant; the calendar is the
-//! proleptic Gregorian one. The layout elements are those of `Element`; everything else in a layout
-//! is literal text, where a run of spaces stands for one or more spaces or the end.
+//! In: texts with a layout such as `2006-01-02T15:04:05Z07:00`. Out: instants with an offset, RFC
+//! 3339 text, and the reference's error texts. Arithmetic is on the absolute instant; the calendar
+//! is the proleptic Gregorian one. The layout elements are those of `Element`; everything else in a
+//! layout is literal text, where a run of spaces stands for one or more spaces or the end.
 
 use std::fmt::{self, Write};
 
@@ -177,7 +177,8 @@ impl Time {
         d.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 
-    /// Down to a multiple of `ns` counted from 0001-01-01T00:00:00Z; unchanged when `ns` is not positive.
+    /// Down to a multiple of `ns` counted from 0001-01-01T00:00:00Z; unchanged when `ns` is not
+    /// positive.
     pub fn truncate(self, ns: i64) -> Time {
         if ns <= 0 {
             return self;

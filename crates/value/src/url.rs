@@ -94,8 +94,8 @@ pub fn split(url: &str) -> Result<Parts<'_>, Error> {
     Ok(parts)
 }
 
-/// Takes the URL of a request apart: an absolute one, or an absolute path. It has no fragment, `#` is a character like
-/// others.
+/// Takes the URL of a request apart: an absolute one, or an absolute path. It has no fragment, `#`
+/// is a character like others.
 ///
 /// # Errors
 /// As [`split`].
@@ -150,7 +150,8 @@ fn split_before_fragment(url: &str, is_request: bool) -> Result<Parts<'_>, Error
     Ok(parts)
 }
 
-/// A path or fragment: unescaped, as written where that is not the usual way, and as it stands in the URL.
+/// A path or fragment: unescaped, as written where that is not the usual way, and as it stands in
+/// the URL.
 fn part<'a>(written: &'a str, usual: &'static AsciiSet, more: &[u8]) -> (String, &'a str, String) {
     let decoded = percent_decode(written);
     let encoded = percent_encode(&decoded, usual).to_string();

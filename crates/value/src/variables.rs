@@ -1,12 +1,13 @@
 //! Variables `{{ … }}` and references `$(…)` in texts.
 //!
-//! In: a text. Out: where variables and references are. Semantics: `docs/variables.md`; resolving is
-//! the engine's work.
+//! In: a text. Out: where variables and references are. Semantics: `docs/variables.md`; resolving
+//! is the engine's work.
 //!
 //! - A variable is `{{`, any run of characters other than braces or one-level groups `{…}`, and
 //!   `}}`. The opening is at the start of the text or after a character other than `\`.
-//! - A reference is `$(`, one character (no line break), and characters other than the blank up to the
-//!   last `)` of the run; the `$` is at the start of the text or after a character other than `\`.
+//! - A reference is `$(`, one character (no line break), and characters other than the blank up to
+//!   the last `)` of the run; the `$` is at the start of the text or after a character other than
+//!   `\`.
 //! - `{{@}}`-like uses, nesting and escapes are not the scanner's concern: an outer variable that
 //!   holds another one is found once the inner one has been replaced.
 //!

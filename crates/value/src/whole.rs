@@ -1,6 +1,7 @@
-//! Whole numbers as an API server keeps them: an object that was written as JSON and read back holds
-//! integers wherever a number is written without fraction and exponent and fits 64 bits, and doubles everywhere else. Large
-//! doubles are written with as many digits as distinguish them, and zeros.
+//! Whole numbers as an API server keeps them: an object that was written as JSON and read back
+//! holds integers wherever a number is written without fraction and exponent and fits 64 bits, and
+//! doubles everywhere else. Large doubles are written with as many digits as distinguish them, and
+//! zeros.
 
 use super::Value;
 use super::number::{float_json, parse_int};

@@ -1,8 +1,9 @@
 //! DER as Go's `encoding/asn1` reads it into typed structures, with its error texts.
 //!
-//! In: bytes. Out: the content of fields that must have a type, or what is wrong with the first that has not.
-//! Elements are those of [`super::der`]. Certificate requests are read this way; certificates are not, and their texts are
-//! others. What follows the last field of a structure does not count.
+//! In: bytes. Out: the content of fields that must have a type, or what is wrong with the first
+//! that has not. Elements are those of [`super::der`]. Certificate requests are read this way;
+//! certificates are not, and their texts are others. What follows the last field of a structure
+//! does not count.
 
 use super::der::{self, BOOLEAN, Element, Head, OCTET_STRING, Reader, SEQUENCE, SET};
 use super::error::TagMismatch;

@@ -1,8 +1,9 @@
 //! DER, the encoding of certificates: the one reader of its elements, and their writer.
 //!
-//! In: bytes. Out: elements with their tag, content and whole encoding, and what the content of simple ones means. Lengths
-//! must be minimal and fit; nothing is copied and nothing recurses. Errors are the texts of Go's `encoding/asn1`, which
-//! refuses the same bytes as the reader that Go has for certificates; who needs no text drops it.
+//! In: bytes. Out: elements with their tag, content and whole encoding, and what the content of
+//! simple ones means. Lengths must be minimal and fit; nothing is copied and nothing recurses.
+//! Errors are the texts of Go's `encoding/asn1`, which refuses the same bytes as the reader that Go
+//! has for certificates; who needs no text drops it.
 
 /// What is read, or what is wrong with it.
 pub type Read<T> = Result<T, Error>;
@@ -186,7 +187,8 @@ impl<'a> Reader<'a> {
         Err(Error::TruncatedArc)
     }
 
-    /// The element that begins at `from` and whose head was read; `cut` = the error where it is not whole.
+    /// The element that begins at `from` and whose head was read; `cut` = the error where it is not
+    /// whole.
     pub(super) fn content(&mut self, from: Reader<'a>, head: Head, cut: Error) -> Read<Element<'a>> {
         let (body, after) = self.0.split_at_checked(head.length).ok_or(cut)?;
         let raw = from.0.get(..from.0.len() - after.len()).ok_or(cut)?;
@@ -354,7 +356,8 @@ mod tests {
         let bytes = |head: &[u8], length: usize| [head, &vec![0; length]].concat();
         assert!(Reader(&bytes(&[4, 0x81, 0x80], 128)).any().is_some());
         for (head, length) in [
-            // Too short, cut, indefinite, with a zero in front, of more than 31 bits, longer than the rest.
+            // Too short, cut, indefinite, with a zero in front, of more than 31 bits, longer than
+            // the rest.
             (&[4, 0x81, 0x7f][..], 127),
             (&[4, 0x82, 1], 0),
             (&[4, 0x80], 0),

@@ -1,4 +1,5 @@
-//! What is wrong with a certificate or a request, in the words of Go's `crypto/x509` and `encoding/asn1`.
+//! What is wrong with a certificate or a request, in the words of Go's `crypto/x509` and
+//! `encoding/asn1`.
 
 use super::der;
 use ephor_value::quote::quote;

@@ -45,7 +45,8 @@ pub(super) fn signature_algorithm(oid: &[u64], parameters: Reader<'_>) -> i64 {
     }
 }
 
-/// RSA-PSS is identified by its hash, which must also be that of the mask and set the salt's length.
+/// RSA-PSS is identified by its hash, which must also be that of the mask and set the salt's
+/// length.
 fn pss(mut parameters: Reader<'_>) -> Option<i64> {
     let mut r = parameters.tagged(der::SEQUENCE)?.inside();
     let hash_of = |e: Element<'_>| algorithm(e.inside().any()?).map(|(oid, _)| oid);

@@ -1,8 +1,9 @@
 //! X.509: certificates and certificate requests, DER and PEM.
 //!
-//! In: text with PEM blocks, or DER. Out: an object with the field names and shapes of Go's `crypto/x509`
-//! structures, as Kyverno 1.19.1 shows them: bytes as base64, object identifiers as lists of numbers,
-//! the serial number as a double ([`decode`], RSA keys only); elements of DER ([`der`]); contents of PEM blocks.
+//! In: text with PEM blocks, or DER. Out: an object with the field names and shapes of Go's
+//! `crypto/x509` structures, as Kyverno 1.19.1 shows them: bytes as base64, object identifiers as
+//! lists of numbers, the serial number as a double ([`decode`], RSA keys only); elements of DER
+//! ([`der`]); contents of PEM blocks.
 #![forbid(unsafe_code)]
 
 mod asn1;
@@ -99,7 +100,8 @@ pub fn pem_blocks(text: &str, kind: &str) -> Vec<Vec<u8>> {
     found
 }
 
-/// The contents of the blocks that a text consists of, whatever their kind; `None` where something else follows one.
+/// The contents of the blocks that a text consists of, whatever their kind; `None` where something
+/// else follows one.
 pub fn pem_all(text: &str) -> Option<Vec<Vec<u8>>> {
     let (mut found, mut rest) = (Vec::new(), text.trim());
     while !rest.is_empty() {

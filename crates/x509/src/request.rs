@@ -131,8 +131,8 @@ fn attribute_parts<'a>(attribute: &Element<'a>) -> Option<(Vec<u64>, Vec<Element
     (!values.is_empty()).then_some((kind, values))
 }
 
-/// An attribute whose values are lists of typed values; others, such as a challenge password, are not
-/// shown.
+/// An attribute whose values are lists of typed values; others, such as a challenge password, are
+/// not shown.
 fn attribute_value(attribute: &Element<'_>) -> Option<Value> {
     let mut outer = Fields::of(attribute.raw);
     let mut r = Fields::of(outer.field(structure("")).ok()?.body);

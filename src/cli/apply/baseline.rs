@@ -1,7 +1,8 @@
 //! Known violations: a file that a run writes, and that later runs read.
 //!
-//! In: the identities of violations: kind of the policy, rule, resource. Out: JSON, sorted, so that it can be under version control.
-//! A violation of the file does not fail a run; places and messages may change.
+//! In: the identities of violations: kind of the policy, rule, resource. Out: JSON, sorted, so that
+//! it can be under version control. A violation of the file does not fail a run; places and
+//! messages may change.
 
 use crate::cli::Error;
 use std::collections::BTreeSet;

@@ -1,7 +1,8 @@
 //! `--cluster`: objects of a cluster instead of files.
 //!
-//! In: flags, environment and home folder, and the policies. Out: the objects of the kinds that the policies are
-//! about, or, where there is no cluster, the diagnostics of Kyverno, which then continues without resources.
+//! In: flags, environment and home folder, and the policies. Out: the objects of the kinds that the
+//! policies are about, or, where there is no cluster, the diagnostics of Kyverno, which then
+//! continues without resources.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpStream};
@@ -75,7 +76,8 @@ pub(super) struct Found {
     pub namespaces: HashMap<String, Value>,
 }
 
-/// The objects of the kinds that policies match; only those with the names in `-r`, if there are any.
+/// The objects of the kinds that policies match; only those with the names in `-r`, if there are
+/// any.
 ///
 /// # Errors
 /// The cluster does not answer, or no object has a name.

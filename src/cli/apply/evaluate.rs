@@ -215,7 +215,8 @@ impl Run<'_> {
         self.requests.of(self.resource(i).clone(), None, engine)
     }
 
-    /// The policies that the check refused, in Kyverno's two groups; our own formats have them among the results.
+    /// The policies that the check refused, in Kyverno's two groups; our own formats have them
+    /// among the results.
     fn refused(&self) -> String {
         if self.options.is_own() {
             return String::new();
@@ -244,8 +245,8 @@ impl Run<'_> {
         }
     }
 
-    /// A progress bar for long runs on a terminal: resources, violations, time left. Results that are printed on the way have
-    /// no bar between them.
+    /// A progress bar for long runs on a terminal: resources, violations, time left. Results that
+    /// are printed on the way have no bar between them.
     fn progress(&self) -> Option<indicatif::ProgressBar> {
         const LONG: usize = 2_000;
         let is_free = self.options.is_own() || !std::io::stdout().is_terminal();

@@ -1,7 +1,8 @@
 //! Results with their places: what report formats show of a run.
 //!
-//! In: the results of one resource. Out: [`Finding`]s with the field that decided in the resource and what decided in the policy. Both are
-//! looked for only where a rule is violated: the policy is evaluated once more while its decisions are recorded.
+//! In: the results of one resource. Out: [`Finding`]s with the field that decided in the resource
+//! and what decided in the policy. Both are looked for only where a rule is violated: the policy is
+//! evaluated once more while its decisions are recorded.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

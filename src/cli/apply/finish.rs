@@ -87,8 +87,8 @@ impl Run<'_> {
         sink.held = held;
     }
 
-    /// Takes what a resource adds. Entries of a namespaced policy are `merged` into one report, or are
-    /// one of their own.
+    /// Takes what a resource adds. Entries of a namespaced policy are `merged` into one report, or
+    /// are one of their own.
     pub(super) fn take(&self, sink: &mut Sink, rendered: Rendered, out: &mut impl Write, merged: bool) {
         sink.counts.merge(&rendered.counts);
         sink.twice.merge(&rendered.twice);
@@ -218,7 +218,8 @@ impl Run<'_> {
         document.text
     }
 
-    /// What a file holds of Kyverno's documents: objects and nothing else, also when there are none.
+    /// What a file holds of Kyverno's documents: objects and nothing else, also when there are
+    /// none.
     fn document(&self, output: Output, sink: &Sink) -> String {
         let objects = match output {
             Output::ReportYaml => vec![sink.entries.clone() + &yaml_reports(sink)],

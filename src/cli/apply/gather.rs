@@ -2,7 +2,8 @@
 //! error.
 //!
 //! In: arguments and flags. Out: loaded policies, resource documents and exceptions. Which failures
-//! end the run is Kyverno's choice (`docs/cli.md`); the others are printed as warnings and change nothing.
+//! end the run is Kyverno's choice (`docs/cli.md`); the others are printed as warnings and change
+//! nothing.
 
 use ephor_document::Document;
 use ephor_engine::Profile;
@@ -107,8 +108,8 @@ pub(super) fn access(repository: Option<&Repository>) -> Access {
 /// The most that is said of what is wrong with one file.
 const HELPS: usize = 3;
 
-/// What `lint` says is wrong with files of which a policy cannot be used: places and what was probably meant, which Kyverno's
-/// texts do not have.
+/// What `lint` says is wrong with files of which a policy cannot be used: places and what was
+/// probably meant, which Kyverno's texts do not have.
 pub fn helps(sources: &[SourceText], loaded: &Policies) -> Vec<String> {
     let is_bad = |file: &str| {
         loaded.problems.iter().any(|p| !p.foreign && *p.source == *file)
@@ -141,7 +142,8 @@ pub fn helps(sources: &[SourceText], loaded: &Policies) -> Vec<String> {
     out
 }
 
-/// Prints deprecation warnings; `migrated` policies of them have a successor that is loaded as well.
+/// Prints deprecation warnings; `migrated` policies of them have a successor that is loaded as
+/// well.
 ///
 /// # Errors
 /// Such warnings count as errors.

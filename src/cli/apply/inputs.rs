@@ -1,7 +1,9 @@
-//! Everything that `apply` evaluates, loaded: the same for `apply` and for `explain`, so that both decide alike.
+//! Everything that `apply` evaluates, loaded: the same for `apply` and for `explain`, so that both
+//! decide alike.
 //!
-//! In: arguments ([`Arguments`]). Out: policies, resources, exceptions, what rules look up, and the engine over them ([`Inputs`]). The order of
-//! what is loaded, and which failures end the run, are Kyverno's (`docs/cli.md`).
+//! In: arguments ([`Arguments`]). Out: policies, resources, exceptions, what rules look up, and the
+//! engine over them ([`Inputs`]). The order of what is loaded, and which failures end the run, are
+//! Kyverno's (`docs/cli.md`).
 
 use std::sync::Arc;
 
@@ -152,10 +154,12 @@ impl Inputs {
         Ok(Inputs { policies, resources, exceptions, requests, sources, live, context_file })
     }
 
-    /// The engine over all policies that can be evaluated; what rules look up goes into it. `first` is the first payload.
+    /// The engine over all policies that can be evaluated; what rules look up goes into it. `first`
+    /// is the first payload.
     ///
     /// # Errors
-    /// The data for policies in CEL cannot be read, or a policy does not compile, and there is something to evaluate.
+    /// The data for policies in CEL cannot be read, or a policy does not compile, and there is
+    /// something to evaluate.
     pub(in crate::cli) fn engine(&mut self, first: Option<&Value>) -> Result<Engine, Error> {
         let first = self.resources.first().map(|d| &d.value).or(first);
         let uncompiled = self.policies.uncompiled(Purpose::Request).map(Error::Policy);

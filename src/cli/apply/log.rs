@@ -1,8 +1,9 @@
-//! What `apply` says in addition to its results: warnings and notices, and what they are summed up to.
+//! What `apply` says in addition to its results: warnings and notices, and what they are summed up
+//! to.
 //!
-//! In: lines in the order in which they come up. Out: standard error, where files without policies or resources, and deprecations, are one
-//! line each; everything that a report shows of the run's inputs. Notices that Kyverno prints to standard output go
-//! there for Kyverno's outputs only.
+//! In: lines in the order in which they come up. Out: standard error, where files without policies
+//! or resources, and deprecations, are one line each; everything that a report shows of the run's
+//! inputs. Notices that Kyverno prints to standard output go there for Kyverno's outputs only.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +12,8 @@ use ephor_report::run::Note;
 use super::output_options::OutputOptions;
 use crate::cli::{print, warn};
 
-/// How many files without policies or resources are named before they are only counted, with Kyverno's outputs.
+/// How many files without policies or resources are named before they are only counted, with
+/// Kyverno's outputs.
 const NAMED: usize = 3;
 
 /// The messages of a run.
@@ -44,7 +46,8 @@ impl Log {
         }
     }
 
-    /// A warning about a policy or a resource that is not used, which `--strict` takes for an error.
+    /// A warning about a policy or a resource that is not used, which `--strict` takes for an
+    /// error.
     pub(super) fn unused(&self, text: &str) {
         self.warn(text);
         self.note(text);
@@ -58,7 +61,8 @@ impl Log {
             .push(Note { text: text.to_string(), is_error: true });
     }
 
-    /// Warnings in their order; those about files that hold nothing of what is looked for are counted when there are many.
+    /// Warnings in their order; those about files that hold nothing of what is looked for are
+    /// counted when there are many.
     pub(super) fn left_out(&self, lines: &[(String, Use)], what: &str) {
         let others = lines.iter().filter(|(_, usage)| *usage == Use::Foreign).count();
         let is_counted = !self.verbose && others > if self.is_own { 0 } else { NAMED };
@@ -87,8 +91,8 @@ impl Log {
         }
     }
 
-    /// Deprecation warnings: Kyverno's lines, or one line in place of all. That line does not count policies that are
-    /// `migrated`: there is nothing to do about them.
+    /// Deprecation warnings: Kyverno's lines, or one line in place of all. That line does not count
+    /// policies that are `migrated`: there is nothing to do about them.
     pub(super) fn deprecations(&self, lines: &[&String], migrated: usize) {
         if !self.is_own || self.verbose {
             return lines.iter().for_each(|line| self.notice(&format!("{line}\n")));

@@ -1,8 +1,8 @@
 //! `ephor apply`: policies against resource files.
 //!
 //! Flags, order of work, texts and exit codes are Kyverno's (`docs/cli.md`); what Kyverno
-//! is silent about goes to standard error, one line each. Here is the order of work until everything
-//! is loaded: `options` checks flags, `gather` loads, `evaluate` and `cleanup` evaluate,
+//! is silent about goes to standard error, one line each. Here is the order of work until
+//! everything is loaded: `options` checks flags, `gather` loads, `evaluate` and `cleanup` evaluate,
 //! `results` and `finish` print.
 
 mod baseline;

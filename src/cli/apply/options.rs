@@ -1,7 +1,7 @@
 //! The flags of `apply` and what they may be together.
 //!
-//! In: arguments. Out: typed flags, or Kyverno's text for flags that exclude each other (`docs/cli.md`, "apply"). Those about output
-//! are read by `output_options`.
+//! In: arguments. Out: typed flags, or Kyverno's text for flags that exclude each other
+//! (`docs/cli.md`, "apply"). Those about output are read by `output_options`.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};
@@ -178,7 +178,8 @@ pub(super) struct OutputFlags {
     /// format of the results; yaml is one of --policy-report
     #[arg(long, value_name = "FORMAT", default_value = "yaml", value_parser = formats())]
     pub output_format: Selected,
-    /// file for the results in --output-format, else in the format of its extension; with --policy-report or --generate-exceptions for these
+    /// file for the results in --output-format, else in the format of its extension; with
+    /// --policy-report or --generate-exceptions for these
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report_file: Option<String>,
     /// no results but failures, warnings and errors
@@ -205,7 +206,8 @@ pub(super) struct OutputFlags {
     /// list of what cleanup policies and labels would delete, and when
     #[arg(long)]
     pub deletions: bool,
-    /// what decided about each rule and resource, behind the results; on standard error when they are a document
+    /// what decided about each rule and resource, behind the results; on standard error when they
+    /// are a document
     #[arg(long)]
     pub explain: bool,
     /// output without colours

@@ -1,8 +1,9 @@
 //! What `apply` prints, where, and what of it counts: all flags about output, read in one place.
 //!
-//! In: parsed flags, and where the program runs. Out: [`OutputOptions`], or an error with a hint for flags that exclude each
-//! other. Kyverno's flags select Kyverno's outputs, byte for byte; our own formats are selected by name, and on a terminal
-//! the text format is the default (`docs/formats.md`).
+//! In: parsed flags, and where the program runs. Out: [`OutputOptions`], or an error with a hint
+//! for flags that exclude each other. Kyverno's flags select Kyverno's outputs, byte for byte; our
+//! own formats are selected by name, and on a terminal the text format is the default
+//! (`docs/formats.md`).
 
 use std::io::IsTerminal;
 
@@ -20,7 +21,8 @@ pub(super) struct Surroundings {
     pub is_terminal: bool,
     /// The program was called by Kyverno's name.
     pub is_kyverno: bool,
-    /// Whether the environment switches colours on or off (`NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE`, `TERM`).
+    /// Whether the environment switches colours on or off (`NO_COLOR`, `FORCE_COLOR`,
+    /// `CLICOLOR_FORCE`, `TERM`).
     pub colour: Option<bool>,
 }
 
@@ -97,7 +99,8 @@ impl OutputOptions {
         };
         options.check(flags)?;
         let is_in_file = matches!(&options.report_file, Some((output, _)) if output.is_document_of_kyverno());
-        // What is in the file is not printed as well: with files of our formats, too, the run is shown as text.
+        // What is in the file is not printed as well: with files of our formats, too, the run is
+        // shown as text.
         Ok(if is_in_file { OutputOptions { output: Output::Own(Format::Text), ..options } } else { options })
     }
 
@@ -143,7 +146,8 @@ impl OutputOptions {
         matches!(self.output, Output::Own(_))
     }
 
-    /// What is rendered of each resource: what the file of the report holds where that is a document of Kyverno, else what is printed.
+    /// What is rendered of each resource: what the file of the report holds where that is a
+    /// document of Kyverno, else what is printed.
     pub(super) fn rendered(&self) -> Output {
         match &self.report_file {
             Some((output, _)) if output.is_document_of_kyverno() => *output,
@@ -182,7 +186,8 @@ fn output(flags: &OutputFlags, at: Surroundings) -> Output {
     }
 }
 
-/// The file of the report, and what it holds. Reports and exceptions of Kyverno are YAML, unless JSON is selected or the file is named so.
+/// The file of the report, and what it holds. Reports and exceptions of Kyverno are YAML, unless
+/// JSON is selected or the file is named so.
 ///
 /// # Errors
 /// Neither a flag nor the name of the file names a format.
@@ -206,7 +211,8 @@ fn file_of(flags: &OutputFlags) -> Result<Option<(Output, String)>, Conflict> {
     Ok(Some((output, file.into())))
 }
 
-/// The file of the report with its format: the one that is named, else that of the file's extension.
+/// The file of the report with its format: the one that is named, else that of the file's
+/// extension.
 ///
 /// # Errors
 /// Neither names a format.

@@ -1,7 +1,7 @@
 //! Results of `apply` as text, table rows and counts.
 //!
-//! In: the results of one resource. Out: a [`Rendered`] piece that any thread can render and that is printed
-//! in input order. Semantics: `docs/cli.md`, "Results" to "Reports".
+//! In: the results of one resource. Out: a [`Rendered`] piece that any thread can render and that
+//! is printed in input order. Semantics: `docs/cli.md`, "Results" to "Reports".
 
 use std::collections::HashMap;
 
@@ -68,7 +68,8 @@ pub struct Style<'s> {
     pub seconds: u64,
     /// What results with places are built by.
     pub collector: &'s Collector<'s>,
-    /// Whether they are built of all results; else only of errors, and those that are shown get their places at the end.
+    /// Whether they are built of all results; else only of errors, and those that are shown get
+    /// their places at the end.
     pub all_findings: bool,
     /// Whether tables leave out what is no violation.
     pub only_failures: bool,

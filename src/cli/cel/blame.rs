@@ -1,8 +1,8 @@
 //! Where an evaluation failed, and what was probably meant.
 //!
-//! In: an expression, its variables and the error. Out: the place of the part that failed: the innermost
-//! part of the trace with this error. For a key that is not there, the place of the key, and a key of the object
-//! that looks like it.
+//! In: an expression, its variables and the error. Out: the place of the part that failed: the
+//! innermost part of the trace with this error. For a key that is not there, the place of the key,
+//! and a key of the object that looks like it.
 
 use std::collections::BTreeSet;
 

@@ -7,8 +7,8 @@ use super::Input;
 
 /// Parses and checks CEL expressions
 ///
-/// Prints the type and the estimated cost of each, or what is wrong with it, with the line and a caret under the
-/// place.
+/// Prints the type and the estimated cost of each, or what is wrong with it, with the line and a
+/// caret under the place.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # what type does it have, what will it cost?

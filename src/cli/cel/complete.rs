@@ -1,8 +1,8 @@
 //! Completion of CEL expressions at the cursor.
 //!
-//! After a dot these are the keys of the expression before it, evaluated on the document; of a variable of a
-//! comprehension, the keys of any object. Elsewhere they are variables. Functions follow where a word has begun,
-//! behind a dot only those that no key begins like.
+//! After a dot these are the keys of the expression before it, evaluated on the document; of a
+//! variable of a comprehension, the keys of any object. Elsewhere they are variables. Functions
+//! follow where a word has begun, behind a dot only those that no key begins like.
 
 use std::collections::BTreeSet;
 

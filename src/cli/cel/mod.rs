@@ -1,7 +1,8 @@
 //! `ephor cel`: CEL on the command line.
 //!
-//! `eval` evaluates an expression on a document, `check` reports what is wrong with it, `repl` is a prompt.
-//! Values and types go to standard output, what is wrong to standard error with exit code 1.
+//! `eval` evaluates an expression on a document, `check` reports what is wrong with it, `repl` is a
+//! prompt. Values and types go to standard output, what is wrong to standard error with exit code
+//! 1.
 
 mod blame;
 mod check;
@@ -40,8 +41,8 @@ struct Input {
     /// environment of variables and functions
     #[arg(long, value_name = "NAME", default_value = "kubernetes")]
     env: Known,
-    /// JSON or YAML file with the document: an object, or a map of object, oldObject, params, request and
-    /// namespaceObject; `-` is standard input
+    /// JSON or YAML file with the document: an object, or a map of object, oldObject, params,
+    /// request and namespaceObject; `-` is standard input
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     input: Option<String>,
     /// value of a variable; may be repeated

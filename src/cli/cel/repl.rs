@@ -20,7 +20,8 @@ use super::complete::candidates;
   # evaluate expressions on a manifest
   ephor cel repl pod.yaml")]
 pub struct Args {
-    /// JSON or YAML file with the document; `-`, standard input, only at a terminal, as lines follow it
+    /// JSON or YAML file with the document; `-`, standard input, only at a terminal, as lines
+    /// follow it
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     document: Vec<String>,
     #[command(flatten)]
@@ -44,7 +45,8 @@ Tab completes keys of the document and functions.
 /// Runs the command.
 ///
 /// # Errors
-/// A document that cannot be read, one for which all of standard input was read, a terminal that cannot be used.
+/// A document that cannot be read, one for which all of standard input was read, a terminal that
+/// cannot be used.
 pub fn run(args: &Args) -> Result<i32, Error> {
     let path = match (given(&args.input.input), &args.document[..]) {
         (None, [path]) => Some(path.as_str()),

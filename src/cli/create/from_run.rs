@@ -1,7 +1,8 @@
-//! `ephor create test --from-run`: the results that policies give today, as expected results of a test.
+//! `ephor create test --from-run`: the results that policies give today, as expected results of a
+//! test.
 //!
-//! In: the text of a test without results. Out: expected results, of which each passes when the test runs, and files with
-//! the objects that mutate and generate rules leave.
+//! In: the text of a test without results. Out: expected results, of which each passes when the
+//! test runs, and files with the objects that mutate and generate rules leave.
 
 use ephor_document::write as yaml;
 use ephor_engine::{Effect, RuleOutcome, Status};
@@ -40,7 +41,8 @@ struct Recorded {
     is_generated: bool,
 }
 
-/// The expected results; `path` is where the test will be, whose folder paths are relative to. No file of objects has a name that is taken.
+/// The expected results; `path` is where the test will be, whose folder paths are relative to. No
+/// file of objects has a name that is taken.
 ///
 /// # Errors
 /// The policies or resources cannot be read or evaluated, or there is no room for temporary files.

@@ -1,9 +1,10 @@
 //! `ephor create policy`: a policy that runs as it is written, to begin with.
 //!
-//! In: a kind and language of policies, and an example object. Out: a policy about objects of the kind of the
-//! example. One that validates requires the labels that the example has, so the example passes it, or else a name; one that
-//! changes objects adds the labels, one that deletes picks the objects without them. What a policy cannot know from an
-//! example (what is generated, who signs images) is a value to begin with.
+//! In: a kind and language of policies, and an example object. Out: a policy about objects of the
+//! kind of the example. One that validates requires the labels that the example has, so the example
+//! passes it, or else a name; one that changes objects adds the labels, one that deletes picks the
+//! objects without them. What a policy cannot know from an example (what is generated, who signs
+//! images) is a value to begin with.
 
 use clap::{ValueEnum, ValueHint};
 
@@ -17,8 +18,9 @@ use super::Output;
 
 /// Creates a policy, from an example object
 ///
-/// It is about objects of the kind of the example. Policies that validate require the labels that the example has,
-/// policies that mutate add them, policies that delete pick the objects without them.
+/// It is about objects of the kind of the example. Policies that validate require the labels that
+/// the example has, policies that mutate add them, policies that delete pick the objects without
+/// them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # a policy in Kyverno's patterns
@@ -36,7 +38,8 @@ pub(super) struct Args {
     /// language of the rule of a ClusterPolicy or Policy
     #[arg(long, short, value_name = "LANGUAGE", default_value = "pattern")]
     language: Language,
-    /// file with an example of the objects that the policy is about (default a Pod with the label `team`)
+    /// file with an example of the objects that the policy is about (default a Pod with the label
+    /// `team`)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     from: Option<String>,
     /// namespace of a policy that has one

@@ -1,7 +1,8 @@
 //! Answers with all that output shows of them.
 //!
-//! In: sides with the policies that were read, and a comparison. Out: [`Answered`]: each difference with the places that decided in the
-//! old policy, in the new one and in the object, and what was accepted by `ephor-diff.yaml`.
+//! In: sides with the policies that were read, and a comparison. Out: [`Answered`]: each difference
+//! with the places that decided in the old policy, in the new one and in the object, and what was
+//! accepted by `ephor-diff.yaml`.
 
 use ephor_compare::{
     Answer, Claim, Class, Comparison, Difference, Entry, Ignored, Judgement, OtherMessages, PairedBy, Side,
@@ -41,7 +42,8 @@ pub enum Found {
 pub struct Compared {
     /// The answer about every request, without differences that are ignored.
     pub answer: Answer,
-    /// The answer of the claim, which `migrate` makes, too: of requests that `but_for` does not name.
+    /// The answer of the claim, which `migrate` makes, too: of requests that `but_for` does not
+    /// name.
     pub claimed: Answer,
     /// What the claim is not about.
     pub but_for: Vec<&'static str>,
@@ -82,7 +84,8 @@ pub struct Shown {
     pub user_file: Option<String>,
     /// The file with the operation and the labels of the namespace, where these count.
     pub values_file: Option<String>,
-    /// The folder with a test for each side, where only tests show it: commands that evaluate objects load no ConfigMaps.
+    /// The folder with a test for each side, where only tests show it: commands that evaluate
+    /// objects load no ConfigMaps.
     pub tests: Option<String>,
 }
 
@@ -112,7 +115,8 @@ impl Shown {
         }
     }
 
-    /// Whether commands that evaluate objects can show it: they know no requests to subresources and no other former objects.
+    /// Whether commands that evaluate objects can show it: they know no requests to subresources
+    /// and no other former objects.
     pub fn is_replayable(&self) -> bool {
         self.difference.environment.subresource.is_empty() && self.difference.old_object.is_none()
     }
@@ -173,7 +177,8 @@ impl Compared {
         }
         let mut reasons = reasons.to_vec();
         if classes.iter().any(|class| !matches!(class, Class::Operation(_))) {
-            // Other operations are compared whatever differs on one; other kinds of differences may be behind these.
+            // Other operations are compared whatever differs on one; other kinds of differences may
+            // be behind these.
             reasons.push("the search ended at differences that are ignored".into());
         }
         self.answer = Answer::without_difference(reasons, relative_to.to_vec());

@@ -120,8 +120,8 @@ fn of_difference(shown: &Shown) -> Json {
     })
 }
 
-/// The answers as results of a run: a pair that is equal passes, each difference is a violation at the place of the new policy with that
-/// of the old one, differences in files only are skipped.
+/// The answers as results of a run: a pair that is equal passes, each difference is a violation at
+/// the place of the new policy with that of the old one, differences in files only are skipped.
 pub fn run_of(found: &[Answered], question: Question) -> Run {
     let mut findings = Vec::new();
     for answered in found {

@@ -39,12 +39,14 @@ const MOST_IN_CERTIFICATE: usize = 500_000;
 
 /// Says whether policies mean the same, or shows the smallest objects on which they differ
 ///
-/// Each policy of OLD is compared with the one that takes its place in NEW, whatever the kinds of both: that of --map, that whose annotation
-/// `ephor.dev/replaces` names it, that of its name, or the only one with a similar name; with one policy on each side, these two. Both are evaluated
-/// on an object for every combination of what they can distinguish. When they agree on all of these they are equal, proved
-/// for every object. Where something cannot be enumerated the answer is "tested", with the reason. Violations are compared
-/// and what follows from them; deletions, and objects that exist in files only, are differences of their own.
-/// `ephor-diff.yaml` in the working folder names differences that are accepted, with reasons.
+/// Each policy of OLD is compared with the one that takes its place in NEW, whatever the kinds of
+/// both: that of --map, that whose annotation `ephor.dev/replaces` names it, that of its name, or
+/// the only one with a similar name; with one policy on each side, these two. Both are evaluated on
+/// an object for every combination of what they can distinguish. When they agree on all of these
+/// they are equal, proved for every object. Where something cannot be enumerated the answer is
+/// "tested", with the reason. Violations are compared and what follows from them; deletions, and
+/// objects that exist in files only, are differences of their own. `ephor-diff.yaml` in the working
+/// folder names differences that are accepted, with reasons.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # a ClusterPolicy and what was written in its place
@@ -257,7 +259,8 @@ fn answer(
     Ok(if found.iter().any(is_incomparable) { 2 } else { 0 })
 }
 
-/// The comparison of a pair, or which side has no policy of the name; and its certificate, if it is wanted. `says`: also messages.
+/// The comparison of a pair, or which side has no policy of the name; and its certificate, if it is
+/// wanted. `says`: also messages.
 fn of_pair(
     pair: &Pair,
     question: Question,

@@ -1,8 +1,9 @@
 //! `--out`: a folder for each difference, with the object and a test for each side.
 //!
-//! In: the answers, and the documents of both sides. Out: `NAME-1/object.yaml`, `NAME-1/old/policy.yaml`,
-//! `NAME-1/old/kyverno-test.yaml`, and the same for `new`. The tests expect what the policies of their side say today, so that `ephor test` and
-//! `kyverno test` pass on them. Two differences of one folder are an error before anything is written.
+//! In: the answers, and the documents of both sides. Out: `NAME-1/object.yaml`,
+//! `NAME-1/old/policy.yaml`, `NAME-1/old/kyverno-test.yaml`, and the same for `new`. The tests
+//! expect what the policies of their side say today, so that `ephor test` and `kyverno test` pass
+//! on them. Two differences of one folder are an error before anything is written.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -27,7 +28,8 @@ const VALUES_FILE: &str = "values.yaml";
 /// The file with the objects of a cluster.
 const CLUSTER_FILE: &str = "cluster.yaml";
 
-/// Fields of a policy that loads a ConfigMap, which only tests with the objects of a cluster do: there it is missing, as in a cluster.
+/// Fields of a policy that loads a ConfigMap, which only tests with the objects of a cluster do:
+/// there it is missing, as in a cluster.
 const CONFIG_MAPS: [&str; 2] = ["context:", "configMap:"];
 
 /// Fields that a policy has when who makes a request counts.
@@ -69,7 +71,8 @@ pub fn write(folder: &str, loaded: [&Loaded; 2], found: &mut [Answered]) -> Resu
     outputs.write()
 }
 
-/// Whether who sends the request, the operation, the namespace or the objects of a cluster count, which commands read from files.
+/// Whether who sends the request, the operation, the namespace or the objects of a cluster count,
+/// which commands read from files.
 pub(super) fn needs_files(compared: &Compared, difference: &Difference) -> bool {
     reads_user(compared, difference)
         || values(difference, reads(compared, &NAMESPACES)).is_some()

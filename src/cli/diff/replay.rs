@@ -1,7 +1,8 @@
 //! Commands that show a difference once more.
 //!
-//! In: a difference, the files that `--out` wrote of it, and the arguments of the command. Out: a command for each side, for Kyverno's program or this
-//! one called so, that shows what the side decides; where one command cannot hold all that counts, the command that writes it into files.
+//! In: a difference, the files that `--out` wrote of it, and the arguments of the command. Out: a
+//! command for each side, for Kyverno's program or this one called so, that shows what the side
+//! decides; where one command cannot hold all that counts, the command that writes it into files.
 
 use ephor_report::invocation::argument;
 use ephor_value::print::json;

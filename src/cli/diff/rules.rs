@@ -1,10 +1,13 @@
-//! What the results of comparisons mean, in the words of code scanning: a rule for each way in which two sides differ.
+//! What the results of comparisons mean, in the words of code scanning: a rule for each way in
+//! which two sides differ.
 //!
-//! In: the word of a difference, and the question. Out: a title, and help that says what a result with this word is.
+//! In: the word of a difference, and the question. Out: a title, and help that says what a result
+//! with this word is.
 
 use super::Question;
 
-/// The texts of a rule: its word, then title and help where a policy replaces another, then both where sets `A` and `B` are compared.
+/// The texts of a rule: its word, then title and help where a policy replaces another, then both
+/// where sets `A` and `B` are compared.
 type Row = (&'static str, [&'static str; 2], [&'static str; 2]);
 
 const ROWS: [Row; 10] = [

@@ -1,7 +1,8 @@
 //! The policies of a side, and the documents that belong to them.
 //!
-//! In: a file or folder. Out: [`Loaded`]: the policies that admit requests, and those that delete objects, which are compared apart. An answer about a side
-//! is one about all of it: a document that is or may be a policy and cannot be read is an error.
+//! In: a file or folder. Out: [`Loaded`]: the policies that admit requests, and those that delete
+//! objects, which are compared apart. An answer about a side is one about all of it: a document
+//! that is or may be a policy and cannot be read is an error.
 
 use std::path::Path;
 

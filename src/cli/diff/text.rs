@@ -346,7 +346,8 @@ fn places(decided: &Decided) -> String {
     }
 }
 
-/// `12 proved (5 but for what is named)`: how many answers there are of a word, and of how many the word has an exception.
+/// `12 proved (5 but for what is named)`: how many answers there are of a word, and of how many the
+/// word has an exception.
 pub fn counted(count: usize, word: &str, apart: usize) -> String {
     match apart {
         0 => format!("{count} {word}"),

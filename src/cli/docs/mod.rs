@@ -1,4 +1,5 @@
-//! `ephor docs`: the pages of the commands as Markdown files and as manual pages; those of the book are in `reference`.
+//! `ephor docs`: the pages of the commands as Markdown files and as manual pages; those of the book
+//! are in `reference`.
 
 mod page;
 pub mod reference;

@@ -1,6 +1,7 @@
 //! The page of a command in Markdown: usage, what it does, flags by heading, examples, exit codes.
 //!
-//! In: a command as `clap` describes it. Out: parts of a page, which `ephor docs` and the book put together.
+//! In: a command as `clap` describes it. Out: parts of a page, which `ephor docs` and the book put
+//! together.
 
 use clap::{Arg, Command};
 

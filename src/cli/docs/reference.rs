@@ -1,7 +1,7 @@
 //! The pages of the book about the commands.
 //!
-//! In: the commands. Out: an overview and a page for each group of commands; `tests/reference.rs` writes them below
-//! `docs/reference` and compares them.
+//! In: the commands. Out: an overview and a page for each group of commands; `tests/reference.rs`
+//! writes them below `docs/reference` and compares them.
 
 use clap::Command;
 

@@ -1,8 +1,8 @@
 //! Completion of expressions at the cursor.
 //!
-//! After a dot these are the keys of the expression before it, evaluated on the document; of a list, the keys
-//! of its items. Elsewhere they are functions and the keys of the document; where none of these begins as
-//! the word does, the keys of any object in it.
+//! After a dot these are the keys of the expression before it, evaluated on the document; of a
+//! list, the keys of its items. Elsewhere they are functions and the keys of the document; where
+//! none of these begins as the word does, the keys of any object in it.
 
 use std::collections::BTreeSet;
 

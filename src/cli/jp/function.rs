@@ -1,7 +1,7 @@
 //! `ephor jp function`: the functions that expressions can call.
 //!
-//! Without names the list holds Kyverno's own functions, as in `kyverno jp function`. An unknown function is
-//! reported on standard error; the exit code stays 0.
+//! Without names the list holds Kyverno's own functions, as in `kyverno jp function`. An unknown
+//! function is reported on standard error; the exit code stays 0.
 
 use ephor_functions::{Function, page};
 use ephor_value::suggest::did_you_mean;
@@ -11,8 +11,8 @@ use super::super::{Error, given};
 
 /// Shows functions: all, found by a word, or named ones
 ///
-/// Shows name, signature and note of functions; of those that are named also examples. Without a name lists
-/// Kyverno's functions.
+/// Shows name, signature and note of functions; of those that are named also examples. Without a
+/// name lists Kyverno's functions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # list functions

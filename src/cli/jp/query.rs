@@ -1,8 +1,8 @@
 //! `ephor jp query`: expressions on a document.
 //!
-//! Expressions come from arguments, then from files, else from standard input; the document from a file
-//! or standard input. Results go to standard output, each after a line with its expression; the first
-//! failure ends the run.
+//! Expressions come from arguments, then from files, else from standard input; the document from a
+//! file or standard input. Results go to standard output, each after a line with its expression;
+//! the first failure ends the run.
 
 use ephor_search::Expression;
 use ephor_value::Value;

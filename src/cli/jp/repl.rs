@@ -1,7 +1,7 @@
 //! `ephor jp repl`: a prompt on a document.
 //!
-//! The prompt is [`crate::cli::prompt`]'s; what a line means is [`super::session`]'s, what Tab offers
-//! [`super::complete`]'s.
+//! The prompt is [`crate::cli::prompt`]'s; what a line means is [`super::session`]'s, what Tab
+//! offers [`super::complete`]'s.
 
 use ephor_value::Value;
 

@@ -1,7 +1,8 @@
 //! Tests (`kyverno-test.yaml`) for migrated policies that no test names.
 //!
-//! In: the objects at the boundary between what a policy refuses and what it allows, which its comparison found. Out: below the folder of
-//! `--out` a folder for each file, `.kyverno-test/NAME`, with the objects and a test that expects what the new policies say of them, so that `ephor test`
+//! In: the objects at the boundary between what a policy refuses and what it allows, which its
+//! comparison found. Out: below the folder of `--out` a folder for each file, `.kyverno-test/NAME`,
+//! with the objects and a test that expects what the new policies say of them, so that `ephor test`
 //! and `kyverno test` pass.
 
 use std::collections::BTreeSet;

@@ -1,8 +1,9 @@
 //! Tests (`kyverno-test.yaml`) of migrated policies.
 //!
-//! In: the test files below the arguments, hidden folders included. Out: the same tests for the new policies, below the folder of `--out`: what is
-//! before `results` stays, the results are those that the new policies give, and files that the test names are copied. A result of the old test that
-//! the new policies do not give is reported.
+//! In: the test files below the arguments, hidden folders included. Out: the same tests for the new
+//! policies, below the folder of `--out`: what is before `results` stays, the results are those
+//! that the new policies give, and files that the test names are copied. A result of the old test
+//! that the new policies do not give is reported.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,8 @@
 //! `--cluster`: policies and exceptions that are stored in a cluster.
 //!
-//! In: a cluster. Out: a source for each policy of `kyverno.io`, as a file of its kind, namespace and name, without what an API server and
-//! `kubectl apply` add; and the definitions of custom resources, which say what kinds there are.
+//! In: a cluster. Out: a source for each policy of `kyverno.io`, as a file of its kind, namespace
+//! and name, without what an API server and `kubectl apply` add; and the definitions of custom
+//! resources, which say what kinds there are.
 
 use ephor_cluster::{Choice, Cluster, connect};
 use ephor_document::write::{Style, to_string};

@@ -1,7 +1,8 @@
 //! `ephor migrate`: ClusterPolicies as policies in CEL, each compared with its origin.
 //!
-//! The conversion and the proofs are `ephor_migrate`'s; here are files, reports and the exit code. Without `--out` the migrated policies are
-//! printed, and what came of them goes to standard error; with it, or with another format, the report is printed.
+//! The conversion and the proofs are `ephor_migrate`'s; here are files, reports and the exit code.
+//! Without `--out` the migrated policies are printed, and what came of them goes to standard error;
+//! with it, or with another format, the report is printed.
 
 mod boundary;
 mod carried;
@@ -34,12 +35,16 @@ pub(super) use stored::with_flags_of_kyverno;
 
 /// Writes policies in CEL for ClusterPolicies, and proves that they mean the same
 ///
-/// Each rule becomes a policy of `policies.kyverno.io` that validates, mutates or generates, or part of one where rules match the same objects; cleanup policies and exceptions become those of CEL. Match and exclude
-/// become matchConstraints and matchConditions, patterns and conditions become CEL, expressions that are CEL already stay as they are, like metadata and comments.
-/// The result is compared with its origin as `ephor diff` does: it is proved to mean the same for every object, tested, or shown with the object on which
-/// both differ. What cannot be said in CEL is refused with its place and the nearest rewrite, and the policy stays as it is.
-/// Other documents stay as they are, so a second run changes nothing. Tests (`kyverno-test.yaml`) are carried over; a policy without one gets a test with
-/// objects that the comparison found. Called as `kyverno` the command is Kyverno's, which writes objects of custom resources in their stored version.
+/// Each rule becomes a policy of `policies.kyverno.io` that validates, mutates or generates, or
+/// part of one where rules match the same objects; cleanup policies and exceptions become those of
+/// CEL. Match and exclude become matchConstraints and matchConditions, patterns and conditions
+/// become CEL, expressions that are CEL already stay as they are, like metadata and comments. The
+/// result is compared with its origin as `ephor diff` does: it is proved to mean the same for every
+/// object, tested, or shown with the object on which both differ. What cannot be said in CEL is
+/// refused with its place and the nearest rewrite, and the policy stays as it is. Other documents
+/// stay as they are, so a second run changes nothing. Tests (`kyverno-test.yaml`) are carried over;
+/// a policy without one gets a test with objects that the comparison found. Called as `kyverno` the
+/// command is Kyverno's, which writes objects of custom resources in their stored version.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # print the policy in CEL, and what its proof says
@@ -77,7 +82,8 @@ pub struct Args {
     /// policies for ReplicationControllers, too, for which policies in CEL generate no rules
     #[arg(long)]
     replication_controllers: bool,
-    /// policies in audit mode next to the old ones, whose decisions `ephor serve` compares with theirs
+    /// policies in audit mode next to the old ones, whose decisions `ephor serve` compares with
+    /// theirs
     #[arg(long)]
     shadow: bool,
     /// folder for the migrated files, laid out as the old ones

@@ -1,6 +1,7 @@
 //! `--out`: where the migrated files stand in the folder, laid out as the old ones.
 //!
-//! In: the arguments. Out: a path below the folder for each file below an argument, another one for each ([`Layout`]). Nothing is read or written here.
+//! In: the arguments. Out: a path below the folder for each file below an argument, another one for
+//! each ([`Layout`]). Nothing is read or written here.
 
 use std::path::{Path, PathBuf};
 
@@ -21,8 +22,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout for arguments: of one folder what is below it, of several arguments the own name of each, and when two of them have
-    /// one name, the paths below the folder that all have in common.
+    /// The layout for arguments: of one folder what is below it, of several arguments the own name
+    /// of each, and when two of them have one name, the paths below the folder that all have in
+    /// common.
     pub fn of(folder: &str, arguments: &[String]) -> Self {
         let whole: Vec<PathBuf> =
             arguments.iter().filter(|a| *a != STANDARD_INPUT).map(|a| absolute(Path::new(a))).collect();

@@ -1,6 +1,8 @@
-//! Policies of our own groups: they move as Kyverno's do, and what takes their place is in our own groups again.
+//! Policies of our own groups: they move as Kyverno's do, and what takes their place is in our own
+//! groups again.
 //!
-//! In: sources, then what came of them. Out: the same under the other names. Semantics: `docs/guides/own-group.md`.
+//! In: sources, then what came of them. Out: the same under the other names. Semantics:
+//! `docs/guides/own-group.md`.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +13,8 @@ use ephor_sources::files::SourceText;
 use crate::cli::convert::renamed;
 use crate::cli::{Error, warn};
 
-/// Reads sources of our own groups as Kyverno's; their names. One that has policies of both groups stays as it is, which a warning says.
+/// Reads sources of our own groups as Kyverno's; their names. One that has policies of both groups
+/// stays as it is, which a warning says.
 pub fn as_kyverno(sources: &mut [SourceText]) -> BTreeSet<String> {
     let mut own = BTreeSet::new();
     for source in sources {

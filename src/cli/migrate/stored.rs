@@ -1,7 +1,8 @@
 //! `kyverno migrate`: objects of custom resources in the version in which they are stored.
 //!
-//! In: names of CustomResourceDefinitions. Out: each object read and written, so that the API server stores it in the version of today, and the
-//! status of the definition, which names that version alone then. Lines and errors are those of Kyverno 1.19.1.
+//! In: names of CustomResourceDefinitions. Out: each object read and written, so that the API
+//! server stores it in the version of today, and the status of the definition, which names that
+//! version alone then. Lines and errors are those of Kyverno 1.19.1.
 
 use ephor_cluster::{Cluster, Failure, connect, path_of};
 use ephor_kubernetes::Resource;

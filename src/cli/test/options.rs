@@ -96,7 +96,8 @@ pub(super) struct Exit {
     /// deprecation warnings as errors
     #[arg(long)]
     pub(super) warnings_as_errors: bool,
-    /// as failures: vacuous expected results (no assertion evaluated), folders without tests, no result
+    /// as failures: vacuous expected results (no assertion evaluated), folders without tests, no
+    /// result
     #[arg(long)]
     pub(super) strict: bool,
 }

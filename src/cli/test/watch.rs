@@ -1,6 +1,7 @@
 //! `ephor test --watch`: a new run whenever a file changes that tests name.
 //!
-//! What the program writes itself starts no run: files that flags name, and those that its output goes to.
+//! What the program writes itself starts no run: files that flags name, and those that its output
+//! goes to.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Answers to reviews.
 //!
-//! In: what was decided. Out: the AdmissionReview that goes back, as JSON text. A refusal has a message and no
-//! code, as Kyverno's; the API server makes HTTP status 400 of it.
+//! In: what was decided. Out: the AdmissionReview that goes back, as JSON text. A refusal has a
+//! message and no code, as Kyverno's; the API server makes HTTP status 400 of it.
 
 use base64::Engine;
 
@@ -88,7 +88,8 @@ impl Answer {
             response.insert("warnings", Value::list(warnings.into_iter().map(Value::from).collect()));
         }
         if !self.annotations.is_empty() {
-            // An API server puts the name of the webhook and a slash in front, and takes one slash only.
+            // An API server puts the name of the webhook and a slash in front, and takes one slash
+            // only.
             let keyed = self.annotations.iter().map(|(k, v)| (Str::from(k.replace('/', ".")), v.clone()));
             response.insert("auditAnnotations", Value::Map(keyed.collect()));
         }

@@ -1,7 +1,7 @@
 //! How a gate answers AdmissionReviews.
 //!
-//! In: a gate, the path and the review. Out: the [`Decision`], by the webhook of the path: `verdict` allows or denies,
-//! `changing` mutates.
+//! In: a gate, the path and the review. Out: the [`Decision`], by the webhook of the path:
+//! `verdict` allows or denies, `changing` mutates.
 
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::PreparedRequest;
@@ -14,8 +14,8 @@ use super::route::{Phase, Route};
 use super::{changing, verdict};
 
 impl Gate {
-    /// Answers a review that a client sent to a path: JSON in, JSON out. Results of rules that only audit are not among what
-    /// is answered ([`Gate::audit`]).
+    /// Answers a review that a client sent to a path: JSON in, JSON out. Results of rules that only
+    /// audit are not among what is answered ([`Gate::audit`]).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -50,7 +50,8 @@ impl Gate {
     /// ```
     ///
     /// # Errors
-    /// The text is no review, or there is no such path: the HTTP status and the text of the response.
+    /// The text is no review, or there is no such path: the HTTP status and the text of the
+    /// response.
     pub fn review(&self, path: &str, review: &str, deadline: &Deadline) -> Result<String, Undecodable> {
         let route = Route::parse(path).ok_or_else(|| Undecodable::new(404, "404 page not found"))?;
         let incoming = decode("application/json", review.as_bytes())?;

@@ -1,7 +1,7 @@
 //! Mutation of the object of an AdmissionReview.
 //!
-//! Each policy sees what those before it left. A policy that fails denies the request when it fails closed;
-//! else its mutations are dropped. The patch is that of all policies, one after another.
+//! Each policy sees what those before it left. A policy that fails denies the request when it fails
+//! closed; else its mutations are dropped. The patch is that of all policies, one after another.
 
 use crate::policy_set::PolicyOutcome;
 use crate::policy_set::verdicts::{Limits, PreparedRequest};

@@ -1,7 +1,8 @@
 //! The gate: policies that are ready to answer AdmissionReviews.
 //!
-//! In: loaded policies and a cluster. Out: which of them count for a path and a request, and why none may be answered;
-//! `answering` answers with them. A gate never changes; for new policies a new one is built.
+//! In: loaded policies and a cluster. Out: which of them count for a path and a request, and why
+//! none may be answered; `answering` answers with them. A gate never changes; for new policies a
+//! new one is built.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -39,7 +40,8 @@ pub struct Gate {
     broken: Vec<Finding>,
     /// The names of policies that can be evaluated, by the short name of their API.
     known: HashMap<Str, HashSet<Str>>,
-    /// Kinds and names of policies that cannot be evaluated and say that their errors are ignored, and of those that are gone.
+    /// Kinds and names of policies that cannot be evaluated and say that their errors are ignored,
+    /// and of those that are gone.
     ignored: HashSet<(String, String)>,
     /// Policies with rules that select the labels of namespaces.
     selecting: Vec<Arc<Policy>>,
@@ -135,7 +137,8 @@ impl Gate {
         self
     }
 
-    /// The same gate, for paths that may name policies of these kinds and names which were deleted a moment ago.
+    /// The same gate, for paths that may name policies of these kinds and names which were deleted
+    /// a moment ago.
     pub fn without(mut self, gone: impl IntoIterator<Item = (String, String)>) -> Gate {
         self.ignored.extend(gone);
         self
@@ -244,7 +247,8 @@ impl Gate {
         self.background.iter().map(|((class, policy), (_, facts))| (*class, &**policy, &**facts))
     }
 
-    /// Whether policies that a path of the mutating webhook selects can have work because of deletions.
+    /// Whether policies that a path of the mutating webhook selects can have work because of
+    /// deletions.
     pub(super) fn works_on_deletions(&self, route: &Route) -> bool {
         let mut all = self.background.iter();
         all.any(|((class, _), (policy, _))| class.phase() == Phase::Mutate && route.selects(policy))
@@ -260,12 +264,14 @@ impl Gate {
         self.policy_of(Class::Rules, key).is_some_and(|policy| self.serves(policy) && route.selects(policy))
     }
 
-    /// A policy whose rules have work for controllers, by its kind and its key, `NAME` or `NAMESPACE/NAME`.
+    /// A policy whose rules have work for controllers, by its kind and its key, `NAME` or
+    /// `NAMESPACE/NAME`.
     pub fn policy_of(&self, class: Class, key: &str) -> Option<&Arc<Policy>> {
         self.background.get(&(class, key.to_string())).map(|(policy, _)| policy)
     }
 
-    /// The work that an allowed request causes for controllers. `is_own`: the request is one of the controllers themselves.
+    /// The work that an allowed request causes for controllers. `is_own`: the request is one of the
+    /// controllers themselves.
     pub fn work(
         &self,
         route: &Route,
@@ -334,7 +340,8 @@ impl Gate {
         };
         let is_deletion = incoming.text(&["operation"]) == "DELETE" && !facts.on_deletion;
         let deletes = is_deletion && facts.kind == WorkKind::CelGenerate && facts.synchronize;
-        // A trigger that goes takes along what it generated, whichever operations the policy is about.
+        // A trigger that goes takes along what it generated, whichever operations the policy is
+        // about.
         let concerns = match deletes {
             true => self.engine.concerned(policy, request),
             false => self.engine.concerns(policy, request),
@@ -346,7 +353,8 @@ impl Gate {
         vec![(facts.kind, RuleWork { rule, trigger: trigger_of(request), deletes, synchronize })]
     }
 
-    /// A request of the past on its trigger as it is now: what rules with work for controllers are evaluated on.
+    /// A request of the past on its trigger as it is now: what rules with work for controllers are
+    /// evaluated on.
     ///
     /// # Errors
     /// The data of rules cannot be built.
@@ -360,8 +368,8 @@ impl Gate {
         &*self.cluster
     }
 
-    /// The first policy with rules that awaits the labels of a namespace which are not known: it selects by them, and a rule
-    /// that counts is for the kind of the target.
+    /// The first policy with rules that awaits the labels of a namespace which are not known: it
+    /// selects by them, and a rule that counts is for the kind of the target.
     pub(super) fn awaiting_namespace(
         &self,
         route: &Route,
@@ -388,7 +396,8 @@ impl Gate {
         self.serves(policy) && route.selects(policy) && needs::is_found_for(policy, target)
     }
 
-    /// Whether a policy is evaluated at admission at all; those of Kubernetes are evaluated separately.
+    /// Whether a policy is evaluated at admission at all; those of Kubernetes are evaluated
+    /// separately.
     pub(super) fn serves(&self, policy: &Policy) -> bool {
         policy.admission && !matches!(policy.stage, Stage::ApiServer | Stage::Payloads)
     }

@@ -1,7 +1,8 @@
 //! Changes of generate rules that a policy must not have.
 //!
-//! In: a policy as it was and as it is to be. Out: why it is refused, or a warning. What a rule generates is found by where it was
-//! written to be, so that may not change together with the rest of the rule. Semantics: `docs/generate.md`, "Changes of rules".
+//! In: a policy as it was and as it is to be. Out: why it is refused, or a warning. What a rule
+//! generates is found by where it was written to be, so that may not change together with the rest
+//! of the rule. Semantics: `docs/generate.md`, "Changes of rules".
 
 use ephor_api::read::items;
 use ephor_value::Value;

@@ -1,14 +1,15 @@
 //! Reading AdmissionReviews.
 //!
-//! In: the body of a request and its content type. Out: the `request` of the review, or the status and text
-//! of a refusal. Versions `v1` and `v1beta1` of a review have the same form.
+//! In: the body of a request and its content type. Out: the `request` of the review, or the status
+//! and text of a refusal. Versions `v1` and `v1beta1` of a review have the same form.
 
 use ephor_document::json;
 use ephor_kubernetes::groups::Names;
 use ephor_value::{Map, Str, Value};
 
-/// How deeply a review may nest. An API server takes objects of 10,000 levels, and a review has them below others.
-/// A thread that decodes and evaluates reviews needs a stack that is large enough for that.
+/// How deeply a review may nest. An API server takes objects of 10,000 levels, and a review has
+/// them below others. A thread that decodes and evaluates reviews needs a stack that is large
+/// enough for that.
 pub const DEPTH: usize = 10_100;
 
 /// A review as it came.
@@ -94,7 +95,8 @@ pub fn decode(content_type: &str, body: &[u8]) -> Result<Incoming, Undecodable> 
     Ok(Incoming { api_version: of_review("apiVersion"), kind: of_review("kind"), uid, request })
 }
 
-/// A request about a policy of our own groups as one about Kyverno's: policies in both are the same to all that reads them.
+/// A request about a policy of our own groups as one about Kyverno's: policies in both are the same
+/// to all that reads them.
 fn in_kyvernos_group(request: Map) -> Map {
     let is_own = ["kind", "requestKind"].into_iter().any(|key| {
         let group = request.get(key).and_then(|kind| kind.get("group")).and_then(Value::as_str);

@@ -1,9 +1,9 @@
 //! What policies need to know of the cluster besides the request.
 //!
-//! In: lowered policies and what the server [`Offers`]. Out: for each need that it cannot meet a line for the
-//! operator ([`unmet`]), and for one request whether the labels of its namespace are needed. What is needed and
-//! not known is an error of the rule, judged by the failure policy, never "does not match" (`docs/serve.md`,
-//! "External data").
+//! In: lowered policies and what the server [`Offers`]. Out: for each need that it cannot meet a
+//! line for the operator ([`unmet`]), and for one request whether the labels of its namespace are
+//! needed. What is needed and not known is an error of the rule, judged by the failure policy,
+//! never "does not match" (`docs/serve.md`, "External data").
 
 use std::borrow::Cow;
 
@@ -88,8 +88,8 @@ fn by_roles(policy: &Policy) -> bool {
     rules(policy).any(|rule| any_filter(rule, |f| !f.roles.is_empty() || !f.cluster_roles.is_empty()))
 }
 
-/// Whether a rule is for the kind of the target, whatever else it requires. Selectors of namespaces never select
-/// namespaces themselves.
+/// Whether a rule is for the kind of the target, whatever else it requires. Selectors of namespaces
+/// never select namespaces themselves.
 pub(super) fn is_for_kind(rule: &Rule, target: &Target) -> bool {
     let is_namespace = target.group.is_empty() && &*target.kind == "Namespace";
     !is_namespace
@@ -103,8 +103,9 @@ pub(super) fn is_for_kind(rule: &Rule, target: &Target) -> bool {
 /// What requests on the ephemeral containers of a Pod are sent to.
 const EPHEMERAL: &str = "ephemeralcontainers";
 
-/// Whether Kyverno looks a policy up for the resource and subresource of the target. Once found, its rules match
-/// more: those on Pods the ephemeral containers of Pods whatever subresource they name, those on `Kind/*` the kind itself.
+/// Whether Kyverno looks a policy up for the resource and subresource of the target. Once found,
+/// its rules match more: those on Pods the ephemeral containers of Pods whatever subresource they
+/// name, those on `Kind/*` the kind itself.
 pub(super) fn is_found_for(policy: &Policy, target: &Target) -> bool {
     let found: fn(&KindPattern) -> bool = match &*target.subresource {
         "" => is_for_resources,
@@ -121,15 +122,16 @@ pub(super) fn is_found_for(policy: &Policy, target: &Target) -> bool {
     policy.rules_for(&target.kind).iter().any(|rule| is_for(&rule.when))
 }
 
-/// Whether a kind selector names resources, and not subresources alone: `Pod` and `*/*` do, `Pod/*` does not.
+/// Whether a kind selector names resources, and not subresources alone: `Pod` and `*/*` do, `Pod/*`
+/// does not.
 fn is_for_resources(k: &KindPattern) -> bool {
     let names_none = k.subresource.pattern().is_empty();
     let any_kind = k.kind.matches("*") && k.kind.matches("");
     names_none || (any_kind && k.subresource.matches(""))
 }
 
-/// Identifies, with the path, which policies and rules are evaluated at a moment, and how; a part of the cache key of
-/// results.
+/// Identifies, with the path, which policies and rules are evaluated at a moment, and how; a part
+/// of the cache key of results.
 pub(super) fn moment(target: &Target, when: &'static str) -> Cow<'static, str> {
     let differences = [
         (&*target.subresource == EPHEMERAL, ", ephemeral containers"),

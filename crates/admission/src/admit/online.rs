@@ -1,8 +1,9 @@
 //! Checks of policies that need a cluster.
 //!
-//! In: a policy whose text has passed the policy check, and the kinds that the cluster serves. Out: why it is refused all the same, and
-//! warnings of kinds that the cluster does not serve: their definitions may come later, so the policy is taken.
-//! Semantics: sections 5.2, 5.6 and 5.7 of the policy object specification ("online").
+//! In: a policy whose text has passed the policy check, and the kinds that the cluster serves. Out:
+//! why it is refused all the same, and warnings of kinds that the cluster does not serve: their
+//! definitions may come later, so the policy is taken. Semantics: sections 5.2, 5.6 and 5.7 of the
+//! policy object specification ("online").
 
 use ephor_api::autogen::{Selection, computed_rules};
 use ephor_api::read::{Body, filters, has_body, kinds_of, listed, member};

@@ -1,8 +1,9 @@
 //! Reviews of policies themselves, and of what belongs to them.
 //!
-//! In: an AdmissionReview of a policy, an exception, a global context entry, or an object with a label that says how long it
-//! lives; the path it came on. Out: the answer. A policy passes when it passes the checks with which it is loaded, so what is
-//! stored can be used. Paths and texts are Kyverno's (`docs/cluster.md`, "Admission of policies").
+//! In: an AdmissionReview of a policy, an exception, a global context entry, or an object with a
+//! label that says how long it lives; the path it came on. Out: the answer. A policy passes when it
+//! passes the checks with which it is loaded, so what is stored can be used. Paths and texts are
+//! Kyverno's (`docs/cluster.md`, "Admission of policies").
 
 use std::collections::BTreeSet;
 
@@ -74,8 +75,8 @@ pub struct Served<'c> {
     pub definitions: &'c dyn Fn() -> Vec<Value>,
 }
 
-/// Answers a review. `exceptions`: the namespace whose exceptions count, `*` for all; `None` = none do. `served`: what the
-/// cluster serves, if there is one.
+/// Answers a review. `exceptions`: the namespace whose exceptions count, `*` for all; `None` = none
+/// do. `served`: what the cluster serves, if there is one.
 pub fn review(
     about: About,
     incoming: &Incoming,
@@ -166,7 +167,8 @@ fn of_policy(object: &Value, served: Option<Served<'_>>) -> Answer {
     }
 }
 
-/// What the policy check warns of in a ClusterPolicy or Policy: deprecated operators, subresources that are not selected.
+/// What the policy check warns of in a ClusterPolicy or Policy: deprecated operators, subresources
+/// that are not selected.
 fn checked_warnings(policy: &LoadedPolicy) -> Vec<String> {
     match policy.document.text_at(&["kind"]) {
         "ClusterPolicy" | "Policy" => {

@@ -1,7 +1,7 @@
 //! Which policies a path selects.
 //!
-//! `/validate` and `/mutate` select all policies of all kinds. The other paths are those of Kyverno's
-//! webhooks: by kind of policy, failure policy and name.
+//! `/validate` and `/mutate` select all policies of all kinds. The other paths are those of
+//! Kyverno's webhooks: by kind of policy, failure policy and name.
 
 use std::borrow::Cow;
 

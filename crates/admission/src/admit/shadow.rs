@@ -1,8 +1,9 @@
 //! Policies in audit mode that may replace others, compared with these on each request.
 //!
-//! In: policies with the annotation `ephor.dev/shadow-of`, which names a ClusterPolicy or Policy as `NAME` or `NAMESPACE/NAME`; a request that the path of that
-//! policy gets. Out: for each pair that applies to the request a [`Compared`]: whether both are violated, or which one is. Exceptions count on both sides,
-//! failure actions do not.
+//! In: policies with the annotation `ephor.dev/shadow-of`, which names a ClusterPolicy or Policy as
+//! `NAME` or `NAMESPACE/NAME`; a request that the path of that policy gets. Out: for each pair that
+//! applies to the request a [`Compared`]: whether both are violated, or which one is. Exceptions
+//! count on both sides, failure actions do not.
 
 use std::sync::Arc;
 

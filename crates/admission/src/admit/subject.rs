@@ -1,7 +1,8 @@
 //! From an AdmissionReview to the request that rules are evaluated on.
 //!
-//! Objects are taken as they came, with the group, version and kind of the request and its namespace. Rules
-//! match the kind of the resource, also where what was sent to a subresource is of another kind.
+//! Objects are taken as they came, with the group, version and kind of the request and its
+//! namespace. Rules match the kind of the resource, also where what was sent to a subresource is of
+//! another kind.
 
 use crate::settings::Subject;
 use ephor_engine::request::{NoObjects, Parts, UserParts};
@@ -14,7 +15,8 @@ use ephor_value::{Map, Str, Value};
 
 use super::incoming::Incoming;
 
-/// A review as filters look at it: the kind of the resource, also where a subresource has one of its own.
+/// A review as filters look at it: the kind of the resource, also where a subresource has one of
+/// its own.
 pub fn filtered<'r>(incoming: &'r Incoming, kinds: &'r Kinds) -> Subject<'r> {
     let of = |key: &str| incoming.text(&["resource", key]);
     let known = kinds.resource(of("group"), of("version"), of("resource"));
@@ -46,7 +48,8 @@ pub fn request(
     of_objects(incoming, object, old, operation, cluster, profile, functions)
 }
 
-/// The request of a review whose object is another one: as it is now, or as it was when it was deleted.
+/// The request of a review whose object is another one: as it is now, or as it was when it was
+/// deleted.
 ///
 /// # Errors
 /// The data of rules cannot be built.

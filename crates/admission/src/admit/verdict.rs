@@ -1,7 +1,8 @@
 //! Validation of the object of an AdmissionReview.
 //!
-//! Rules that enforce, or that warn, are evaluated before the answer; all others after it ([`later`]). A failed rule
-//! that enforces refuses the request, and so does one that ends in an error when its policy fails closed.
+//! Rules that enforce, or that warn, are evaluated before the answer; all others after it
+//! ([`later`]). A failed rule that enforces refuses the request, and so does one that ends in an
+//! error when its policy fails closed.
 
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::{Limits, PreparedRequest};
@@ -56,8 +57,8 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let blocked = |(policy, rules): &(&Policy, &[RuleOutcome])| {
         policy.actions.is_per_rule() && rules.iter().any(|r| action::denies(policy, r, target))
     };
-    // Kyverno evaluates policies that fail closed and the others in webhooks of their own: an error of one that fails open is part of a refusal
-    // only when another one of these refuses.
+    // Kyverno evaluates policies that fail closed and the others in webhooks of their own: an error
+    // of one that fails open is part of a refusal only when another one of these refuses.
     let refuses =
         |is_fail: bool| results().filter(|(p, _)| p.failure_policy.is_fail() == is_fail).any(|r| blocked(&r));
     let (closed, open) = (refuses(true), refuses(false));

@@ -1,9 +1,10 @@
 //! Kyverno's policies → Kubernetes' own: what Kyverno hands over to the API server.
 //!
-//! In: a ClusterPolicy with one `validate.cel` rule, a ValidatingPolicy or a MutatingPolicy, with its defaults,
-//! and the exceptions from it. Out: a policy of `admissionregistration.k8s.io` and its binding, or why there
-//! is none, in the reference's words. Objects own nothing and have no status; an owner is named when
-//! the policy has a `uid`. Semantics: `docs/admission.md`, "Handing policies over".
+//! In: a ClusterPolicy with one `validate.cel` rule, a ValidatingPolicy or a MutatingPolicy, with
+//! its defaults, and the exceptions from it. Out: a policy of `admissionregistration.k8s.io` and
+//! its binding, or why there is none, in the reference's words. Objects own nothing and have no
+//! status; an owner is named when the policy has a `uid`. Semantics: `docs/admission.md`, "Handing
+//! policies over".
 
 mod cluster_policy;
 mod refusals;
@@ -28,8 +29,8 @@ pub struct Known<'k> {
     pub kinds: &'k Kinds,
     /// Exceptions that end before this are none.
     pub now: Time,
-    /// Whether variants for pod controllers stand in the way also where no controllers are named. Kyverno's controllers do not
-    /// count those: what they create the API server sees as pods.
+    /// Whether variants for pod controllers stand in the way also where no controllers are named.
+    /// Kyverno's controllers do not count those: what they create the API server sees as pods.
     pub keeps_variants: bool,
 }
 

@@ -1,4 +1,5 @@
-//! What ClusterPolicies and Policies need: two webhooks for all, and one for each with conditions of its own.
+//! What ClusterPolicies and Policies need: two webhooks for all, and one for each with conditions
+//! of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,10 @@
-//! The webhook configurations that do not depend on which policies there are: for policies themselves, exceptions, global
-//! context entries, and labels that say how long objects live.
+//! The webhook configurations that do not depend on which policies there are: for policies
+//! themselves, exceptions, global context entries, and labels that say how long objects live.
 //!
-//! In: the options, and which kinds are served. Out: the configurations. Names, rules and failure policies are Kyverno's
-//! (`docs/cluster.md`, "Webhook configurations"); its mutating webhooks, which change nothing, are there under Kyverno's names
-//! alone: tools that look for all that a Kyverno installation has find them.
+//! In: the options, and which kinds are served. Out: the configurations. Names, rules and failure
+//! policies are Kyverno's (`docs/cluster.md`, "Webhook configurations"); its mutating webhooks,
+//! which change nothing, are there under Kyverno's names alone: tools that look for all that a
+//! Kyverno installation has find them.
 
 use ephor_value::{Map, Value};
 
@@ -22,7 +23,8 @@ const CEL: [(&str, &str); 9] = [
     ("NamespacedMutatingPolicy", "namespacedmutatingpolicies"),
     ("DeletingPolicy", "deletingpolicies"),
 ];
-/// Kyverno registers no webhook for these; they have a configuration of their own, so that its own ones are as Kyverno writes them.
+/// Kyverno registers no webhook for these; they have a configuration of their own, so that its own
+/// ones are as Kyverno writes them.
 const UNREGISTERED: [(&str, &str); 1] = [("NamespacedDeletingPolicy", "namespaceddeletingpolicies")];
 const CLEANUP: [(&str, &str); 2] =
     [("CleanupPolicy", "cleanuppolicies/*"), ("ClusterCleanupPolicy", "clustercleanuppolicies/*")];

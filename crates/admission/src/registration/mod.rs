@@ -1,8 +1,9 @@
 //! Registration: the webhook configurations that policies need.
 //!
-//! In: policy documents with their defaults, the kinds of the cluster, and where the server is. Out: one
-//! `MutatingWebhookConfiguration` and one `ValidatingWebhookConfiguration` that send the server what some
-//! rule may be about, and no more than the reference's do. Semantics: `docs/webhooks.md`, "What policies need".
+//! In: policy documents with their defaults, the kinds of the cluster, and where the server is.
+//! Out: one `MutatingWebhookConfiguration` and one `ValidatingWebhookConfiguration` that send the
+//! server what some rule may be about, and no more than the reference's do. Semantics:
+//! `docs/webhooks.md`, "What policies need".
 
 mod classic;
 mod fixed;
@@ -184,7 +185,8 @@ pub fn needs<'p>(policies: impl IntoIterator<Item = &'p Value>, kinds: &Kinds, o
     needs
 }
 
-/// Kyverno gives the webhooks of image policies of namespaces the names of cluster-wide ones: they have them where these are free.
+/// Kyverno gives the webhooks of image policies of namespaces the names of cluster-wide ones: they
+/// have them where these are free.
 fn share_names(drafts: &mut [Draft]) {
     let taken: BTreeSet<String> = drafts.iter().map(|draft| draft.name.clone()).collect();
     for draft in drafts.iter_mut().filter(|draft| draft.name.starts_with("nivpol.")) {

@@ -1,7 +1,8 @@
 //! Kinds and operations → the rules of a webhook.
 //!
-//! Rules are built from a set of entries, one operation on one resource each. What a wider entry covers is
-//! dropped; entries of one group, version and scope become rules whose resources have the same operations.
+//! Rules are built from a set of entries, one operation on one resource each. What a wider entry
+//! covers is dropped; entries of one group, version and scope become rules whose resources have the
+//! same operations.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! What policies of the group `policies.kyverno.io` need: one webhook for each with conditions, an exact match
-//! or a timeout of its own, and one for all others with the same selectors.
+//! What policies of the group `policies.kyverno.io` need: one webhook for each with conditions, an
+//! exact match or a timeout of its own, and one for all others with the same selectors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -259,7 +259,8 @@ fn requirement(r: &Value) -> String {
     format!("{{{}}}", parts.join(","))
 }
 
-/// The rules of policies with their variants, each as it is written, once. Generating policies see every operation.
+/// The rules of policies with their variants, each as it is written, once. Generating policies see
+/// every operation.
 fn rules_of(policies: &[&Value]) -> Vec<Value> {
     let mut all = BTreeSet::new();
     for policy in policies {

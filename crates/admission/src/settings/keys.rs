@@ -1,4 +1,5 @@
-//! The keys of the ConfigMaps of settings: the tables that they are read by, and `docs/reference/settings.md` lists.
+//! The keys of the ConfigMaps of settings: the tables that they are read by, and
+//! `docs/reference/settings.md` lists.
 
 /// A key of a ConfigMap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! The settings of metrics: the ConfigMap `kyverno-metrics` of Kyverno.
 //!
-//! In: a ConfigMap. Out: which metrics are exposed, with which labels and buckets, about which namespaces. An invalid
-//! value leaves the default of its key. Semantics: `docs/reference/settings.md`.
+//! In: a ConfigMap. Out: which metrics are exposed, with which labels and buckets, about which
+//! namespaces. An invalid value leaves the default of its key. Semantics:
+//! `docs/reference/settings.md`.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -35,7 +35,8 @@ pub enum Why {
     Condition(Vec<Str>),
     /// Its conditions fail, and its `failurePolicy` is `Ignore`.
     ConditionFailed(ConditionsError),
-    /// Mutating webhooks were called again, but this one does not want that, or nothing changed after it.
+    /// Mutating webhooks were called again, but this one does not want that, or nothing changed
+    /// after it.
     NotAgain,
     /// The request was denied before.
     Denied,

@@ -2,9 +2,9 @@
 //!
 //! In: webhooks (`lower::admission::webhooks`), policies of the API server, the `request` of an
 //! AdmissionReview, the [`ClusterView`] around it, and [`Answers`] in the webhooks' place. Out: the
-//! object as it was changed, whether the request passes, and a [`Log`]: which webhooks were called in which
-//! order with what, why others were not, and what the client and the audit log receive. Semantics:
-//! `docs/webhooks.md`.
+//! object as it was changed, whether the request passes, and a [`Log`]: which webhooks were called
+//! in which order with what, why others were not, and what the client and the audit log receive.
+//! Semantics: `docs/webhooks.md`.
 
 pub mod answer;
 mod failure;
@@ -177,14 +177,16 @@ pub struct Server<'s> {
     pub own: fn(Value) -> Value,
 }
 
-/// The webhooks in the order in which they are called: configurations by name, then the order of the list.
+/// The webhooks in the order in which they are called: configurations by name, then the order of
+/// the list.
 pub fn in_order(mut webhooks: Vec<Webhook>) -> Vec<Webhook> {
     webhooks.sort_by(|a, b| a.configuration.cmp(&b.configuration));
     webhooks
 }
 
 impl Server<'_> {
-    /// The mutating phase: policies, then webhooks; both again when something changed. What the request settles is not changed.
+    /// The mutating phase: policies, then webhooks; both again when something changed. What the
+    /// request settles is not changed.
     ///
     /// # Errors
     /// The request does not pass.

@@ -35,7 +35,8 @@ pub(super) struct Hooks<'s> {
     marked: Vec<usize>,
     /// The object as the last round left it.
     last: Option<Value>,
-    /// Whether the object's times still have parts of seconds, which the first patch takes from them.
+    /// Whether the object's times still have parts of seconds, which the first patch takes from
+    /// them.
     fresh: bool,
 }
 

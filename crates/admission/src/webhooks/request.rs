@@ -70,8 +70,8 @@ pub fn request(document: &Value, kinds: &Kinds) -> Result<Review, RequestError> 
     Ok(Review::new(Value::Map(m)))
 }
 
-/// The object with the name that a server generates for it before the validating phase: the first 58 characters of
-/// `generateName`, and five in the place of the random ones.
+/// The object with the name that a server generates for it before the validating phase: the first
+/// 58 characters of `generateName`, and five in the place of the random ones.
 pub fn generated(object: Value) -> Value {
     let prefix: String = object.text_at(&["metadata", "generateName"]).chars().take(58).collect();
     if prefix.is_empty() || !object.text_at(&["metadata", "name"]).is_empty() {

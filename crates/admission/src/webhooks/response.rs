@@ -1,7 +1,8 @@
-//! The response in an answer: its fields with their types, as an API server's decoder refuses others.
+//! The response in an answer: its fields with their types, as an API server's decoder refuses
+//! others.
 //!
-//! In: a review that came back. Out: the decoder's text on the first value of a wrong type. Source: answers of kube-apiserver
-//! 1.36.3, recorded in `conformance/admission/webhook-answers`.
+//! In: a review that came back. Out: the decoder's text on the first value of a wrong type. Source:
+//! answers of kube-apiserver 1.36.3, recorded in `conformance/admission/webhook-answers`.
 
 use ephor_value::Value;
 use ephor_value::bytes::decode_base64;
@@ -25,7 +26,8 @@ enum Shape {
     Structs(&'static Struct),
 }
 
-/// A type with fields: its name, and its fields with the names of their types in the decoder's language.
+/// A type with fields: its name, and its fields with the names of their types in the decoder's
+/// language.
 struct Struct {
     name: &'static str,
     fields: &'static [(&'static str, &'static str, Shape)],
@@ -89,7 +91,8 @@ static CAUSE: Struct = Struct {
     ],
 };
 
-/// The first value of a wrong type in a review. `written` is the review with numbers as they are written.
+/// The first value of a wrong type in a review. `written` is the review with numbers as they are
+/// written.
 pub(super) fn wrong_type(review: &Value, written: &Value) -> Option<String> {
     let response = review.get("response").filter(|r| !r.is_null())?;
     let written = written.get("response").unwrap_or(&Value::Null);

@@ -1,12 +1,15 @@
-//! What an API server settles between its phases: the namespace of the object, and the name of the request.
+//! What an API server settles between its phases: the namespace of the object, and the name of the
+//! request.
 //!
-//! In: the object as policies and webhooks left it, or the request for the validating phase. Out: both as the server stores or
-//! sends them. Source: answers of kube-apiserver 1.36.3, recorded in `conformance/admission/identity` and `names`.
+//! In: the object as policies and webhooks left it, or the request for the validating phase. Out:
+//! both as the server stores or sends them. Source: answers of kube-apiserver 1.36.3, recorded in
+//! `conformance/admission/identity` and `names`.
 
 use ephor_engine::admission::{ClusterView, Denial, Review};
 use ephor_value::Value;
 
-/// The object in the namespace of the request: filled in where it is empty; objects without namespaces lose theirs.
+/// The object in the namespace of the request: filled in where it is empty; objects without
+/// namespaces lose theirs.
 ///
 /// # Errors
 /// The object was moved to another namespace.
@@ -44,7 +47,8 @@ pub(super) fn namespace(
     Ok(Value::Map(m))
 }
 
-/// The request under the name that its object has by now; `None` when it had one from the beginning.
+/// The request under the name that its object has by now; `None` when it had one from the
+/// beginning.
 pub(super) fn named(review: &Review) -> Option<Review> {
     let name = review.object().text_at(&["metadata", "name"]);
     if !review.attributes.name.is_empty() || name.is_empty() {

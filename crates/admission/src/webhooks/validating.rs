@@ -1,4 +1,5 @@
-//! Validating webhooks: all that are called are called at once; the first no in their order is the answer.
+//! Validating webhooks: all that are called are called at once; the first no in their order is the
+//! answer.
 
 use ephor_engine::admission::{Denial, Review};
 

@@ -1,7 +1,7 @@
 //! Expressions: `node[parameters](operands)`, or the operands under the node when that is too long.
 //!
-//! Keys are read with the separator that says what reading from anything but an object gives: `.` null,
-//! `!.` a fault. A key that an object does not have is a fault.
+//! Keys are read with the separator that says what reading from anything but an object gives: `.`
+//! null, `!.` a fault. A key that an object does not have is a fault.
 
 use super::{Node, Part, Tree, constant, inline, key, words};
 
@@ -119,7 +119,8 @@ impl<'e> Form<'e> {
                 self.parts(inner, &[]);
             }
             Tree::List(pair) if node.kind == "Make" && matches!(pair.last(), Some(Tree::Scalar(_))) => {
-                // Entries and fields of literals, the last part of which says whether they are optional.
+                // Entries and fields of literals, the last part of which says whether they are
+                // optional.
                 let is_optional = pair.last().is_some_and(|last| *last == Tree::Scalar("true".into()));
                 for part in pair {
                     match part {

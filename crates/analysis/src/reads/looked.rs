@@ -1,9 +1,11 @@
 //! Which types rules look for in values.
 //!
-//! In: uses of abstract values. Out: [`LookedFor`] at each place: whether a rule takes what is there for a list, an object or a scalar.
-//! Where no schema says what a field is, it is what rules look for. A use that takes another type, too, without looking for it, says
-//! nothing: a loop of `foreach` takes what is no list for a list of one, and lists are taken apart whose items are lists or not. A use of which
-//! it is not known what it looks for is one that may look for any type.
+//! In: uses of abstract values. Out: [`LookedFor`] at each place: whether a rule takes what is
+//! there for a list, an object or a scalar. Where no schema says what a field is, it is what rules
+//! look for. A use that takes another type, too, without looking for it, says nothing: a loop of
+//! `foreach` takes what is no list for a list of one, and lists are taken apart whose items are
+//! lists or not. A use of which it is not known what it looks for is one that may look for any
+//! type.
 
 use std::borrow::Cow;
 
@@ -143,7 +145,8 @@ impl LookedFor {
         LookedFor { constants: [false; 3], ..self }
     }
 
-    /// What is looked for in the items of a list that is put together, where this is looked for in the list.
+    /// What is looked for in the items of a list that is put together, where this is looked for in
+    /// the list.
     pub fn of_items(self) -> LookedFor {
         LookedFor {
             scalar: self.scalar || self.scalars,
@@ -170,7 +173,8 @@ fn of_text(text: &str) -> [bool; 3] {
     [true, is_number(text) || is_range, matches!(text, "true" | "false")]
 }
 
-/// The last step to a value that is taken for an item of a list of one, or for one of a list of lists, because it is none.
+/// The last step to a value that is taken for an item of a list of one, or for one of a list of
+/// lists, because it is none.
 const ITSELF: &str = "\u{e001}";
 
 fn is_itself(step: &Step) -> bool {

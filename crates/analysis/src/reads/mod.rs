@@ -1,13 +1,14 @@
 //! What rules read of a request, known before there is one.
 //!
-//! In: a lowered policy. Out: [`Reads`], the parts of a request that results can depend on, and whether they may
-//! depend on more: on the clock, on chance, on external data, which is noted at run time (`functions::untracked`);
-//! or [`Untracked`] for a dependency that static analysis cannot see. Two requests that agree in these parts get the same
-//! results, so results can be cached (`policy_set::result_cache`).
+//! In: a lowered policy. Out: [`Reads`], the parts of a request that results can depend on, and
+//! whether they may depend on more: on the clock, on chance, on external data, which is noted at
+//! run time (`functions::untracked`); or [`Untracked`] for a dependency that static analysis cannot
+//! see. Two requests that agree in these parts get the same results, so results can be cached
+//! (`policy_set::result_cache`).
 //!
-//! The analysis evaluates a rule on abstract values (`seen`): the places that a value comes from. A part
-//! counts as read when something depends on it: on all of it, or on its shape, which is its kind, how
-//! many items a list has, whether an object is empty, and the scalar itself.
+//! The analysis evaluates a rule on abstract values (`seen`): the places that a value comes from. A
+//! part counts as read when something depends on it: on all of it, or on its shape, which is its
+//! kind, how many items a list has, whether an object is empty, and the scalar itself.
 
 mod expr;
 mod filter;
@@ -25,7 +26,8 @@ pub use seen::{GIVEN, NAME_OF_NAMESPACE};
 
 use ephor_value::{Str, footprint};
 
-/// Results of these rules have dependencies that static analysis cannot see: they are not cacheable.
+/// Results of these rules have dependencies that static analysis cannot see: they are not
+/// cacheable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Untracked;
 
@@ -47,13 +49,15 @@ pub struct Tree {
     pub whole: bool,
     /// The keys that are read of what is read as a whole.
     pub named: Vec<Str>,
-    /// All of it is compared with the value at another place, for equality, and nothing else is read of it.
+    /// All of it is compared with the value at another place, for equality, and nothing else is
+    /// read of it.
     pub compared: bool,
     /// The keys are read; all of what is no object.
     pub names: bool,
     /// What is read under keys of an object.
     pub keys: Vec<(Str, Tree)>,
-    /// What is read of the items of a list, or of the values of an object, whose keys are read then.
+    /// What is read of the items of a list, or of the values of an object, whose keys are read
+    /// then.
     pub items: Option<Box<Tree>>,
     /// What is read of the items of a list.
     pub nested: Option<Box<Tree>>,
@@ -74,7 +78,8 @@ impl Tree {
         }
     }
 
-    /// Something is read of a value of which all is compared: its shape, all of it, or what is below.
+    /// Something is read of a value of which all is compared: its shape, all of it, or what is
+    /// below.
     fn read_of_whole(&mut self, steps: &[Step], whole: bool) {
         if self.whole {
             self.compared &= steps.is_empty() && !whole;
@@ -220,8 +225,9 @@ impl UserReads {
     }
 }
 
-/// What is read of a request. These always count as read and are not listed: the operation, the kind and resource
-/// with what the request says of them, the namespace with its labels, the options.
+/// What is read of a request. These always count as read and are not listed: the operation, the
+/// kind and resource with what the request says of them, the namespace with its labels, the
+/// options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reads {
     /// Of the new object, which is null in deletions.
@@ -238,9 +244,11 @@ pub struct Reads {
     pub user: bool,
     /// The same, by an expression: its constants may be names of users, groups and roles.
     pub by_expression: UserReads,
-    /// Whether of the user more than the name and the groups is read, or whether the request is a dry run and how it is sent.
+    /// Whether of the user more than the name and the groups is read, or whether the request is a
+    /// dry run and how it is sent.
     pub more_of_request: bool,
-    /// External data, the clock or chance may be read, which is noted when it happens (`functions::untracked`).
+    /// External data, the clock or chance may be read, which is noted when it happens
+    /// (`functions::untracked`).
     pub external: bool,
 }
 
@@ -264,13 +272,14 @@ impl Reads {
         trees.into_iter().for_each(Tree::fit);
     }
 
-    /// The bytes on the heap that it leads to, besides its own; of texts, those that nothing else holds.
+    /// The bytes on the heap that it leads to, besides its own; of texts, those that nothing else
+    /// holds.
     pub fn footprint(&self) -> usize {
         [&self.object, &self.old, &self.shown, &self.namespace].into_iter().map(Tree::footprint).sum()
     }
 
-    /// Whether something is read that differs from object to object: its name, what a server writes into its
-    /// metadata, or all of it.
+    /// Whether something is read that differs from object to object: its name, what a server writes
+    /// into its metadata, or all of it.
     pub fn distinguishes_objects(&self) -> bool {
         const OWN: [&str; 7] = [
             "name",

@@ -1,7 +1,8 @@
 //! What Pod Security controls read and test.
 //!
-//! In: a check, the kind of the objects. Out: the fields that the rows of its controls name (`ir::pod_security`), and what these
-//! may hold. Objects are of their type: whether one decodes depends on all of it, which is not counted here.
+//! In: a check, the kind of the objects. Out: the fields that the rows of its controls name
+//! (`ir::pod_security`), and what these may hold. Objects are of their type: whether one decodes
+//! depends on all of it, which is not counted here.
 
 use ephor_ir::check::{PodSecurity, Whose};
 use ephor_ir::pod_security::{Condition, Field, LISTS, Of, Requirement, annotations_path, pod_spec_path};

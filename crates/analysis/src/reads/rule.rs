@@ -30,8 +30,8 @@ pub fn of_policy(
     Ok(read(policy, kind, exceptions, cel_exceptions, &Reader::new(late))?.reads)
 }
 
-/// The same for requests that delete objects, or for those that do not, with what the values are compared with. The name and
-/// namespace of a request count as those of its object.
+/// The same for requests that delete objects, or for those that do not, with what the values are
+/// compared with. The name and namespace of a request count as those of its object.
 ///
 /// # Errors
 /// As there.
@@ -104,7 +104,8 @@ fn read(
     Ok(reader)
 }
 
-/// Whether the verdicts of expressions can depend on the namespace of the object. What is unknown counts as read.
+/// Whether the verdicts of expressions can depend on the namespace of the object. What is unknown
+/// counts as read.
 pub fn reads_namespace(
     expressions: &Expressions,
     validations: &[Validation],
@@ -211,7 +212,8 @@ impl Reader {
     }
 
     fn each(&mut self, l: &ForEach, message: &Message, subject: &ValueSet, depth: usize) -> Done {
-        // Bindings are loaded when something mentions them, be it in an inner loop with an element of its own.
+        // Bindings are loaded when something mentions them, be it in an inner loop with an element
+        // of its own.
         let shadowed = l.bindings.iter().any(|b| self.bound.contains(&b.name));
         if shadowed || (depth > 0 && self.bound.len() > self.of_rule) {
             return Err(Untracked);

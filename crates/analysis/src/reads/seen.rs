@@ -1,6 +1,7 @@
 //! Abstract values: the places that a value comes from.
 //!
-//! What is computed of parts that already count as read is nothing new: its value follows from them.
+//! What is computed of parts that already count as read is nothing new: its value follows from
+//! them.
 
 use foldhash::{HashMap, HashMapExt};
 
@@ -386,7 +387,8 @@ impl Reader {
         Ok(out)
     }
 
-    /// An item of lists by its position. Lists have each item that they may have as their first one.
+    /// An item of lists by its position. Lists have each item that they may have as their first
+    /// one.
     pub fn item_at(&mut self, values: &ValueSet, at: i64) -> Result<ValueSet, Untracked> {
         let mut out = ValueSet::new();
         let (parts, others): (ValueSet, ValueSet) =
@@ -576,7 +578,8 @@ impl Reader {
         Ok(out)
     }
 
-    /// Any of the items of a list, lists among them taken apart. `are_lists`: each is what is found in an item of another list.
+    /// Any of the items of a list, lists among them taken apart. `are_lists`: each is what is found
+    /// in an item of another list.
     pub fn flat(&mut self, values: &ValueSet, are_lists: bool) -> Result<ValueSet, Untracked> {
         self.look_for(values, LookedFor::LIST);
         self.look_for_in_items(values, LookedFor::LIST);
@@ -649,8 +652,8 @@ impl Reader {
         }
     }
 
-    /// The field of the object that is the name of its namespace, when a value of the namespace is this name, or may be:
-    /// an API server puts it into a label.
+    /// The field of the object that is the name of its namespace, when a value of the namespace is
+    /// this name, or may be: an API server puts it into a label.
     fn name_of_namespace(&self, value: &AbstractValue) -> Option<AbstractValue> {
         let AbstractValue::At(Part::Namespace, steps) = value else { return None };
         let is = |step: &Step, key: &str| matches!(step, Step::Key(own) if **own == *key);

@@ -98,7 +98,8 @@ impl Reader {
         Ok(())
     }
 
-    /// A key that is read with its anchor: all of its value counts, so that each pattern is looked at once.
+    /// A key that is read with its anchor: all of its value counts, so that each pattern is looked
+    /// at once.
     fn raw_key(&mut self, subject: &ValueSet, raw: &Str) -> Done {
         if has_wildcard(raw) {
             self.consume(subject)?;

@@ -31,7 +31,8 @@ fn is_in_text(before: &str) -> bool {
 /// What names start with that stand for variables in an expression.
 const NAME: char = '\u{e000}';
 
-/// The place of the quote that is open at the end of an expression; `None`: there is none, or it is of another kind.
+/// The place of the quote that is open at the end of an expression; `None`: there is none, or it is
+/// of another kind.
 fn quote(before: &str) -> Option<usize> {
     let start = before.rfind("{{")?;
     let mut open: Option<(usize, char)> = None;
@@ -149,8 +150,8 @@ impl Reader {
         }
     }
 
-    /// A text that is resolved in rounds, as long as results only become parts of texts in it. What breaks out of
-    /// these is noticed when it does.
+    /// A text that is resolved in rounds, as long as results only become parts of texts in it. What
+    /// breaks out of these is noticed when it does.
     fn rounds(&mut self, rounds: &Rounds) -> Result<ValueSet, Untracked> {
         let mut text = rounds.source.to_string();
         for _ in 0..MAX_ROUNDS {
@@ -208,8 +209,9 @@ impl Reader {
         }
     }
 
-    /// An expression around a variable that is a part of a text in quotes: what comes before the value and behind it, with how much of
-    /// the rest that is. A text with more than the variable is joined.
+    /// An expression around a variable that is a part of a text in quotes: what comes before the
+    /// value and behind it, with how much of the rest that is. A text with more than the variable
+    /// is joined.
     fn in_quotes(&self, before: &str, rest: &str) -> Option<(String, (String, usize))> {
         if self.tests.is_none() || before.contains(NAME) || rest.contains(NAME) {
             return None;
@@ -228,7 +230,8 @@ impl Reader {
         Some((format!("{head}join('', ['{inside}', "), (format!(", '{behind}'])"), close + 1)))
     }
 
-    /// Values become parts of an expression under a name, which is returned: their texts are taken to end no quotes, or to be keys without any.
+    /// Values become parts of an expression under a name, which is returned: their texts are taken
+    /// to end no quotes, or to be keys without any.
     fn part(&mut self, values: ValueSet, is_quoted: bool) -> String {
         let name = format!("{NAME}{}", self.names.len());
         self.taken_for_parts(&values, is_quoted);

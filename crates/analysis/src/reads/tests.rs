@@ -1,9 +1,10 @@
 //! What values of a request are compared with.
 //!
-//! In: comparisons that the analysis meets, with the abstract values of both sides. Out: [`Tests`]: for each place the constants
-//! that its values are compared with, and by which operator or function; which places are compared with each other; the constants
-//! whose way is not followed, which may be compared with any value. Texts, numbers and lists that no test
-//! distinguishes get the same results.
+//! In: comparisons that the analysis meets, with the abstract values of both sides. Out: [`Tests`]:
+//! for each place the constants that its values are compared with, and by which operator or
+//! function; which places are compared with each other; the constants whose way is not followed,
+//! which may be compared with any value. Texts, numbers and lists that no test distinguishes get
+//! the same results.
 
 use ephor_value::print::json;
 use ephor_value::{Str, Value};
@@ -48,14 +49,16 @@ pub struct Test {
     pub with: Value,
 }
 
-/// What the values of a request are compared with. Places of the new and of the former object are not distinguished.
+/// What the values of a request are compared with. Places of the new and of the former object are
+/// not distinguished.
 #[derive(Clone, Debug, Default)]
 pub struct Tests {
     /// The comparisons with constants.
     pub tests: Vec<Test>,
     /// Places whose values are compared with each other.
     pub related: Vec<Vec<Vec<Step>>>,
-    /// Places whose values operators of conditions compare with each other, as numbers where they are; whether they have an order.
+    /// Places whose values operators of conditions compare with each other, as numbers where they
+    /// are; whether they have an order.
     pub measured: Vec<([Vec<Step>; 2], bool)>,
     /// Constants that may be compared with any value.
     pub anywhere: Vec<Value>,
@@ -132,7 +135,8 @@ impl<'v> Parts<'v> {
 }
 
 impl<'v> Parts<'v> {
-    /// The length of values. How many items a list has that is put together follows from what is put in.
+    /// The length of values. How many items a list has that is put together follows from what is
+    /// put in.
     fn length(&mut self, of: &'v ValueSet) {
         for one in of {
             match one {
@@ -206,7 +210,8 @@ impl Tests {
         self.is_partial |= self.related.len() > MOST || self.anywhere.len() > MOST;
     }
 
-    /// The number of parts of a text is compared with a constant: whether there is one at the positions around it says all.
+    /// The number of parts of a text is compared with a constant: whether there is one at the
+    /// positions around it says all.
     fn counted(&mut self, (place, way, by): (&[Step], &[TextStep], &Str), with: By, constant: &Value) {
         let number = match constant {
             Value::Int(n) => usize::try_from(*n).ok(),
@@ -271,7 +276,8 @@ impl Tests {
         }
     }
 
-    /// An operator compares two values that are no constants; `has_order`: it says which one is more.
+    /// An operator compares two values that are no constants; `has_order`: it says which one is
+    /// more.
     pub fn measured(&mut self, one: &ValueSet, other: &ValueSet, has_order: bool) {
         let (one, other) = (Parts::of(one), Parts::of(other));
         for (place, _) in &one.places {
@@ -308,7 +314,8 @@ impl Tests {
     }
 }
 
-/// Whether languages of texts and cuts of numbers say how a value, or the text that is built of it, compares with a constant.
+/// Whether languages of texts and cuts of numbers say how a value, or the text that is built of it,
+/// compares with a constant.
 fn is_described(by: By, way: &[TextStep], constant: &Value) -> bool {
     match by {
         // Texts have an order that is none of numbers.

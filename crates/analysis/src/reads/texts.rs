@@ -1,8 +1,10 @@
 //! Texts that are built of the text of one field.
 //!
-//! In: calls of functions, and `+`. Out: [`Way`]: what is done to the text, step by step. Each step reads the text from left to right
-//! once, with as many states as its constants have characters; so the texts for which what it makes is in a regular language are one,
-//! too, and classes of texts describe them (`ephor_compare::words`). Other functions make texts in ways that are not described.
+//! In: calls of functions, and `+`. Out: [`Way`]: what is done to the text, step by step. Each step
+//! reads the text from left to right once, with as many states as its constants have characters; so
+//! the texts for which what it makes is in a regular language are one, too, and classes of texts
+//! describe them (`ephor_compare::words`). Other functions make texts in ways that are not
+//! described.
 
 use ephor_functions::{lower, upper};
 use ephor_value::Str;
@@ -14,7 +16,8 @@ pub enum TextStep {
     Before(Str),
     /// A text stands behind it.
     Behind(Str),
-    /// One of the parts between the occurrences of a text that is not empty, by its position; none where there are fewer.
+    /// One of the parts between the occurrences of a text that is not empty, by its position; none
+    /// where there are fewer.
     Part {
         /// What stands between the parts.
         by: Str,

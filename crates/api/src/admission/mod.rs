@@ -1,9 +1,9 @@
-//! Admission policies, bindings and webhook configurations as the Kubernetes API takes them: defaults and
-//! validation.
+//! Admission policies, bindings and webhook configurations as the Kubernetes API takes them:
+//! defaults and validation.
 //!
 //! In: objects of the group `admissionregistration.k8s.io` as written. Out: the objects with
-//! their defaults, or why the API refuses them, in its words. [`Expressions`] finds what is wrong with an expression.
-//! Semantics: `docs/admission.md`, "What the API refuses".
+//! their defaults, or why the API refuses them, in its words. [`Expressions`] finds what is wrong
+//! with an expression. Semantics: `docs/admission.md`, "What the API refuses".
 
 mod binding;
 mod defaults;
@@ -70,8 +70,8 @@ pub struct Unreadable {
     pub text: Box<str>,
 }
 
-/// Checks whether a policy or binding has the form of its kind: known fields, values of their types, a
-/// name, no name of an entry twice. The reference's command line checks no more.
+/// Checks whether a policy or binding has the form of its kind: known fields, values of their
+/// types, a name, no name of an entry twice. The reference's command line checks no more.
 ///
 /// # Errors
 /// What is wrong, and with what.
@@ -106,7 +106,8 @@ pub fn readable(document: &Value) -> Result<(), Unreadable> {
     }
 }
 
-/// Checks a policy, binding or webhook configuration with its defaults; gives the warnings about fields that are not known.
+/// Checks a policy, binding or webhook configuration with its defaults; gives the warnings about
+/// fields that are not known.
 ///
 /// # Errors
 /// The API refuses it.
@@ -114,8 +115,8 @@ pub fn check(document: &Value, expressions: &mut dyn Expressions) -> Result<Vec<
     checked(document, None, expressions)
 }
 
-/// As [`check`] for an object that takes the place of a stored one: match conditions that stay as they are,
-/// with the kind of the parameters, are not checked again.
+/// As [`check`] for an object that takes the place of a stored one: match conditions that stay as
+/// they are, with the kind of the parameters, are not checked again.
 ///
 /// # Errors
 /// The API refuses the change.

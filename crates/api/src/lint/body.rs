@@ -1,6 +1,7 @@
 //! The bodies of rules: which parts go together, anchors, CEL fields.
 //!
-//! Semantics: section 5.8 of the policy object specification, 1.1 of the specification of validate rules.
+//! Semantics: section 5.8 of the policy object specification, 1.1 of the specification of validate
+//! rules.
 
 use super::generate::is_loop;
 use super::{Finding, Outcome, Rule};

@@ -1,5 +1,5 @@
-//! Checks of a CleanupPolicy or ClusterCleanupPolicy as a user writes it. Semantics: section 10 of the policy object
-//! specification; what depends on the permissions of accounts is left out.
+//! Checks of a CleanupPolicy or ClusterCleanupPolicy as a user writes it. Semantics: section 10 of
+//! the policy object specification; what depends on the permissions of accounts is left out.
 
 use super::structure::{Fields, match_block, no_users};
 use super::{Finding, Findings};
@@ -54,7 +54,8 @@ fn is_schedule(text: &str) -> bool {
     (text.starts_with('@') || text.split_whitespace().count() == 5) && Cron::parse(text).is_some()
 }
 
-/// Whether an exclusion leaves nothing: the same filter on both sides, or sides of which not both list alternatives.
+/// Whether an exclusion leaves nothing: the same filter on both sides, or sides of which not both
+/// list alternatives.
 fn is_empty_set(matched: Option<&Value>, excluded: Option<&Value>) -> bool {
     let Some(excluded) = excluded.filter(|block| !block.is_empty()) else { return false };
     let matched = matched.cloned().unwrap_or_default();

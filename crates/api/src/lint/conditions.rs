@@ -1,7 +1,7 @@
 //! Conditions: complete, with an operator that exists, and with operations that exist.
 //!
-//! Semantics: section 5.7, step 4 of the policy object specification; 2.4 of the specification of conditions
-//! and variables.
+//! Semantics: section 5.7, step 4 of the policy object specification; 2.4 of the specification of
+//! conditions and variables.
 
 use super::{Finding, Outcome, Rule};
 use crate::read::{listed, member};

@@ -1,8 +1,8 @@
 //! Rules whose exclude block leaves nothing of what match selects.
 //!
-//! Semantics: section 5.4 of the policy object specification. The comparison is the reference's: exact
-//! equality of filters where both blocks use `any`, otherwise only the legacy parts are looked at, so
-//! mixing the two forms may be refused although something would be left.
+//! Semantics: section 5.4 of the policy object specification. The comparison is the reference's:
+//! exact equality of filters where both blocks use `any`, otherwise only the legacy parts are
+//! looked at, so mixing the two forms may be refused although something would be left.
 
 use crate::read::{entries, is_unwritten, listed, member, texts};
 use ephor_value::{Map, Value, wildcard};
@@ -46,7 +46,8 @@ fn members(value: &Value, is_nothing: fn(&Value) -> bool) -> Map {
         .collect()
 }
 
-/// Whether the legacy part of `excluded` takes everything that the legacy part of `matched` selects.
+/// Whether the legacy part of `excluded` takes everything that the legacy part of `matched`
+/// selects.
 fn covers(excluded: &Value, matched: &Value) -> bool {
     let contains_all = |path: &[&str]| {
         let (mut ours, theirs) = (texts(matched, path), texts(excluded, path));

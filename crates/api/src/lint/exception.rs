@@ -1,5 +1,5 @@
-//! Checks of a PolicyException as a user writes it. Semantics: section 9.5 of the policy object specification;
-//! what depends on the configuration of a cluster is left out.
+//! Checks of a PolicyException as a user writes it. Semantics: section 9.5 of the policy object
+//! specification; what depends on the configuration of a cluster is left out.
 
 use super::structure::{Fields, match_block, no_users, pod_security};
 use super::{Finding, Findings};

@@ -1,7 +1,7 @@
 //! Generate bodies: what is generated, from where, and into which scope.
 //!
-//! Semantics: section 5.5 of the policy object specification. For commands every kind counts as namespaced. The
-//! places are those of Kyverno 1.19.1, below the rule and not below its `generate`.
+//! Semantics: section 5.5 of the policy object specification. For commands every kind counts as
+//! namespaced. The places are those of Kyverno 1.19.1, below the rule and not below its `generate`.
 
 use super::structure::Fields;
 use super::{Finding, Scope, Subject};

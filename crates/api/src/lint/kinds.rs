@@ -1,6 +1,7 @@
 //! Kinds of match and exclude blocks: where the wildcard `*` is allowed.
 //!
-//! Semantics: section 5.6, step 10 of the policy object specification. Only the literal entry `*` counts.
+//! Semantics: section 5.6, step 10 of the policy object specification. Only the literal entry `*`
+//! counts.
 
 use super::patches::patch_operations;
 use super::{Finding, Outcome, Rule, Subject};

@@ -1,8 +1,8 @@
 //! Policy checks: what is wrong with a ClusterPolicy or Policy that fits its schema.
 //!
 //! In: a policy with its defaults filled in. Out: warnings and at most one error, with the texts of
-//! Kyverno 1.19.1. Semantics: section 5 of the policy object specification, offline: no cluster is read,
-//! permissions count as granted, no kind is known to be cluster-scoped, CEL is not compiled.
+//! Kyverno 1.19.1. Semantics: section 5 of the policy object specification, offline: no cluster is
+//! read, permissions count as granted, no kind is known to be cluster-scoped, CEL is not compiled.
 //!
 //! The steps run in this order and stop at the first error; each has a file:
 //! the policy as a whole (`whole`), variables (`variables`), the structure (`structure`, which
@@ -94,8 +94,8 @@ pub fn lint(policy: &Value, checks: &Checks) -> Findings {
     Findings { warnings, error }
 }
 
-/// Checks a policy like [`lint`] and gives every step's errors, also those behind the first one. Steps that find more than one
-/// thing report the first of each rule.
+/// Checks a policy like [`lint`] and gives every step's errors, also those behind the first one.
+/// Steps that find more than one thing report the first of each rule.
 pub fn all(policy: &Value, checks: &Checks) -> (Vec<Finding>, Vec<Finding>) {
     let mut warnings = Vec::new();
     if is_deeper(policy, MAX_DEPTH) {

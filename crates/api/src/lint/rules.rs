@@ -1,4 +1,5 @@
-//! The checks of each computed rule, in their order. Semantics: section 5.7 of the policy object specification.
+//! The checks of each computed rule, in their order. Semantics: section 5.7 of the policy object
+//! specification.
 
 use super::kinds::{METADATA_ONLY, has_resources, lacks_kinds, touches_more_than_metadata};
 use super::{Finding, Outcome, Rule, Subject};
@@ -144,8 +145,8 @@ fn warn_of_partial_autogen(subject: &Subject<'_>, rule: &Rule<'_>, warnings: &mu
     }
 }
 
-/// Scale and status are subresources: a rule about them that does not select them sees less than its
-/// author thinks. Deny conditions are left out of the search.
+/// Scale and status are subresources: a rule about them that does not select them sees less than
+/// its author thinks. Deny conditions are left out of the search.
 fn warn_of_subresources(rule: &Rule<'_>, warnings: &mut Vec<Finding>) {
     let is_telling = |text: &str| text.contains("replicas") || text.contains("status");
     if !rule.value.any_text(&is_telling) {

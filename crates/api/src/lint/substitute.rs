@@ -1,8 +1,8 @@
 //! A dry substitution: every reference and variable of a document is resolved against nothing.
 //!
 //! In: a document and what variables it may use. Out: the first that cannot be. A variable that is
-//! allowed counts as null. Semantics: section 5.3 of the policy object specification; 4.1, 4.2 and 4.4 of
-//! the specification of conditions and variables.
+//! allowed counts as null. Semantics: section 5.3 of the policy object specification; 4.1, 4.2 and
+//! 4.4 of the specification of conditions and variables.
 
 use ephor_value::place::{Path, PathPart};
 use ephor_value::variables::{expression, find_references, find_variables};
@@ -12,8 +12,8 @@ use super::Cause;
 
 /// What a document may use.
 pub struct Allowed<'a> {
-    /// The alternatives of the regular expression that an expression must match somewhere; the last,
-    /// a function call, is understood apart.
+    /// The alternatives of the regular expression that an expression must match somewhere; the
+    /// last, a function call, is understood apart.
     pub words: &'static [&'static str],
     /// Wildcard patterns for whole expressions, contributed by context entries.
     pub patterns: &'a [String],
@@ -47,7 +47,8 @@ impl Allowed<'_> {
     }
 }
 
-/// Whether a word character, an opening bracket and a character other than braces follow each other.
+/// Whether a word character, an opening bracket and a character other than braces follow each
+/// other.
 fn has_call(query: &str) -> bool {
     query.match_indices('(').any(|(at, _)| {
         let before = query.get(..at).and_then(|head| head.chars().next_back());

@@ -1,5 +1,5 @@
-//! Labels and annotations in patterns and patches are texts. Semantics: section 5.7, step 12 of the policy
-//! object specification.
+//! Labels and annotations in patterns and patches are texts. Semantics: section 5.7, step 12 of the
+//! policy object specification.
 
 use super::{Finding, Outcome, Rule};
 use crate::read::{listed, member};

@@ -1,7 +1,7 @@
 //! The walk over a document along its schema table: unknown fields, types, defaults.
 //!
-//! In: a value and the table of its kind. Out: the value with defaults, and the problems found, each
-//! with its place. Null members count as absent everywhere.
+//! In: a value and the table of its kind. Out: the value with defaults, and the problems found,
+//! each with its place. Null members count as absent everywhere.
 
 use regex::Regex;
 
@@ -127,7 +127,8 @@ impl Walk {
         if !fits {
             self.wrong_type(value, expected_type(kind));
             if let (Kind::Object(table), false) = (kind, value.is_null()) {
-                // What is no object meets every requirement for members, so rules that forbid them break.
+                // What is no object meets every requirement for members, so rules that forbid them
+                // break.
                 self.rule(table, &|_| true);
             }
             return value.clone();

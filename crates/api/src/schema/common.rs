@@ -1,5 +1,6 @@
 //! Schema tables of the parts that several rule bodies share: match blocks, selectors, conditions,
-//! context entries, signature attestors. Semantics: sections 2.6 to 2.9 of the policy object specification.
+//! context entries, signature attestors. Semantics: sections 2.6 to 2.9 of the policy object
+//! specification.
 
 use super::shape::Kind::{self, *};
 use super::shape::{Field, Object, Rule, Shape, atomic, atomic_texts, field, object, ruled, text, texts};

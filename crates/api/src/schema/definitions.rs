@@ -1,7 +1,8 @@
 //! CustomResourceDefinitions of the kinds that ephor reads and writes, from the schema tables.
 //!
-//! Out: objects for an API server. Names, versions, columns and schemas are those of Kyverno 1.19.1, so that the
-//! definitions of a cluster with Kyverno and these are the same; `conformance/kube/crds.py` compares them.
+//! Out: objects for an API server. Names, versions, columns and schemas are those of Kyverno
+//! 1.19.1, so that the definitions of a cluster with Kyverno and these are the same;
+//! `conformance/kube/crds.py` compares them.
 
 use super::others::SERVED;
 use super::records;
@@ -271,8 +272,8 @@ pub fn definitions() -> Vec<Value> {
     DEFINITIONS.iter().map(object).collect()
 }
 
-/// The definitions of our own groups: the same kinds and schemas. Short names begin with `e`, since those of Kyverno may be
-/// in the cluster too, and nothing is deprecated.
+/// The definitions of our own groups: the same kinds and schemas. Short names begin with `e`, since
+/// those of Kyverno may be in the cluster too, and nothing is deprecated.
 pub fn own_definitions() -> Vec<Value> {
     let own = DEFINITIONS.iter().filter_map(|d| Some((d, Names::Own.of_group(d.group)?)));
     own.map(|(definition, group)| {

@@ -1,9 +1,10 @@
 //! JSON schemas for editors and validators, from the definitions of the kinds.
 //!
-//! Out: a schema (draft 7) for each version of each kind, and one that selects among them by `apiVersion` and `kind`. A structural schema of a
-//! CustomResourceDefinition is open, since an API server drops unknown fields; these are closed where it drops them, so that a
-//! misspelt field is an error. Names of files are those that kubeconform's templates and the catalogues of other kinds use:
-//! `GROUP/KIND_VERSION.json`, in lower case.
+//! Out: a schema (draft 7) for each version of each kind, and one that selects among them by
+//! `apiVersion` and `kind`. A structural schema of a CustomResourceDefinition is open, since an API
+//! server drops unknown fields; these are closed where it drops them, so that a misspelt field is
+//! an error. Names of files are those that kubeconform's templates and the catalogues of other
+//! kinds use: `GROUP/KIND_VERSION.json`, in lower case.
 
 use super::meta::META;
 use super::openapi;
@@ -81,7 +82,8 @@ fn closed(schema: &Value) -> Value {
             }
             "items" | "additionalProperties" => closed(value),
             "type" if is_set("nullable") => Value::list(vec![value.clone(), "null".into()]),
-            // Durations are written as Go writes them, which the format of this name does not know; sizes of numbers are no formats.
+            // Durations are written as Go writes them, which the format of this name does not know;
+            // sizes of numbers are no formats.
             "format" if value.as_str() != Some("date-time") => continue,
             "nullable" => continue,
             key if key.starts_with("x-kubernetes-") => continue,
@@ -104,7 +106,8 @@ mod tests {
     use super::super::definitions::definitions;
     use super::*;
 
-    /// Each object of a schema, with whether it is closed and whether the definition keeps unknown fields there.
+    /// Each object of a schema, with whether it is closed and whether the definition keeps unknown
+    /// fields there.
     fn objects<'v>(closed: &'v Value, open: &'v Value, path: &str, out: &mut Vec<(String, bool, bool)>) {
         let is =
             |schema: &Value, key: &str, value: bool| schema.get(key).and_then(Value::as_bool) == Some(value);

@@ -1,7 +1,7 @@
 //! `metadata`: the fields of every Kubernetes object.
 //!
-//! Unlike the rest of a document it is decoded into a typed object before the schema is checked, so a
-//! wrong type here is a parse failure, with the texts of that decoder.
+//! Unlike the rest of a document it is decoded into a typed object before the schema is checked, so
+//! a wrong type here is a parse failure, with the texts of that decoder.
 
 use super::Problem;
 use super::check::Walk;

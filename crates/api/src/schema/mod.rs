@@ -1,9 +1,11 @@
-//! Schemas of the policy objects of groups `kyverno.io` and `policies.kyverno.io`: unknown fields, types, defaults.
+//! Schemas of the policy objects of groups `kyverno.io` and `policies.kyverno.io`: unknown fields,
+//! types, defaults.
 //!
-//! In: one parsed document. Out: the same with the defaults filled in at the end of their objects, or
-//! why it is refused. Semantics: sections 1, 2 and 4 of the policy object specification. The tables are in
-//! [`policy`], [`others`], [`reviews`] and [`common`], in the words of [`shape`]; [`mod@print`] writes typed objects
-//! the way messages quote them, [`definitions`] the CustomResourceDefinitions of clusters.
+//! In: one parsed document. Out: the same with the defaults filled in at the end of their objects,
+//! or why it is refused. Semantics: sections 1, 2 and 4 of the policy object specification. The
+//! tables are in [`policy`], [`others`], [`reviews`] and [`common`], in the words of [`shape`];
+//! [`mod@print`] writes typed objects the way messages quote them, [`definitions`] the
+//! CustomResourceDefinitions of clusters.
 //!
 //! The steps, in order, each ending the check when it finds something:
 //! 1. kind and version have a table, and the document is not absurdly deep;
@@ -192,7 +194,8 @@ pub fn with_defaults(document: &Value) -> Value {
     Value::Map(out)
 }
 
-/// The fields that the object at `path` of a document may have; none where any field may be there or nothing is known.
+/// The fields that the object at `path` of a document may have; none where any field may be there
+/// or nothing is known.
 pub fn fields_at(api_version: &str, kind: &str, path: &[PathPart]) -> Vec<&'static str> {
     let Some(root) = table(api_version, kind) else { return Vec::new() };
     let names = |object: &shape::Object| object.fields.iter().map(|f| f.name).collect::<Vec<_>>();

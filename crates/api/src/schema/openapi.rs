@@ -1,7 +1,8 @@
 //! A schema table as the structural schema of a CustomResourceDefinition.
 //!
-//! In: a table. Out: its `openAPIV3Schema`. Semantics: "Specifying a structural schema" in the Kubernetes
-//! documentation of CustomResourceDefinitions. Descriptions are left out: they would be nine tenths of the text.
+//! In: a table. Out: its `openAPIV3Schema`. Semantics: "Specifying a structural schema" in the
+//! Kubernetes documentation of CustomResourceDefinitions. Descriptions are left out: they would be
+//! nine tenths of the text.
 
 use super::shape::{Field, Kind, Object, Rule};
 use ephor_value::{Map, Str, Value};

@@ -1,4 +1,5 @@
-//! Schema tables of ClusterPolicy and Policy. Semantics: section 2 of the policy object specification.
+//! Schema tables of ClusterPolicy and Policy. Semantics: section 2 of the policy object
+//! specification.
 
 use super::common::*;
 use super::shape::Kind::{self, *};

@@ -1,8 +1,8 @@
 //! Typed objects as JSON, the way messages quote them.
 //!
-//! Fields come in the order of their table. Empty texts, lists and maps and flags that are false are
-//! left out; objects that are present print even when empty, and some fields always print. Free JSON
-//! prints with sorted keys.
+//! Fields come in the order of their table. Empty texts, lists and maps and flags that are false
+//! are left out; objects that are present print even when empty, and some fields always print. Free
+//! JSON prints with sorted keys.
 
 use super::shape::{Kind, Object};
 use ephor_value::{Map, Value, print};

@@ -1,5 +1,6 @@
-//! Schema tables of what a cluster holds besides policies: work for the background and data that policies share.
-//! Semantics: the cluster specification, "Update requests" and "Global context entries".
+//! Schema tables of what a cluster holds besides policies: work for the background and data that
+//! policies share. Semantics: the cluster specification, "Update requests" and "Global context
+//! entries".
 
 use super::common::{API_DATA, SERVICE_CALL, STATUS_CONDITION};
 use super::shape::Kind::{self, *};

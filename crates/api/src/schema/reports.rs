@@ -1,4 +1,5 @@
-//! Schema tables of reports: those of the policy working group, and their successors of `openreports.io`.
+//! Schema tables of reports: those of the policy working group, and their successors of
+//! `openreports.io`.
 
 use super::common::SELECTOR;
 use super::shape::Kind::{self, *};

@@ -59,8 +59,8 @@ fn a_side_that_may_not_run_costs_nothing_at_least() {
 
 #[test]
 fn a_loop_costs_its_round_times_the_size_of_what_is_walked() {
-    // The range, the accumulator's start and the result cost 1 + 0 + 1; a round of `all` 2 + 1 for the
-    // accumulator and what the body costs.
+    // The range, the accumulator's start and the result cost 1 + 0 + 1; a round of `all` 2 + 1 for
+    // the accumulator and what the body costs.
     let round = |n: u64| (2, 2 + n * 4);
     assert_eq!(cost("l.all(x, b)", &[("l", 5)]), round(5));
     assert_eq!(cost("l.all(x, b)", &[("l", 50)]), round(50));

@@ -112,7 +112,8 @@ pub fn admission(choice: Admission) -> Env {
     }
 }
 
-/// The language with the libraries of Kubernetes and the extensions that it does not have; without variables.
+/// The language with the libraries of Kubernetes and the extensions that it does not have; without
+/// variables.
 pub fn general(container: &str) -> Env {
     let choice = Admission { backticks: true, level: CelLevel::V30, ..Admission::default() };
     let mut env = admission(choice);

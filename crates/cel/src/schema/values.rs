@@ -56,8 +56,8 @@ const NO_LIST: &str = "invalid data, expected an array for the provided schema w
 const NO_MAP: &str = "invalid data, expected a map for the provided schema with type=object";
 
 impl Reader for Declared {
-    /// The reference reads what is added to a list as if it were data. Lists that an expression makes are none, nor are moments and
-    /// spans, although the same would be in the list already.
+    /// The reference reads what is added to a list as if it were data. Lists that an expression
+    /// makes are none, nor are moments and spans, although the same would be in the list already.
     fn read(&self, item: &Value) -> Value {
         match (&self.kind, item) {
             (_, Value::Object(o)) if matches!(**o, Object::Invalid(_)) => item.clone(),

@@ -1,4 +1,5 @@
-//! What both parsers build nodes with: the one of the grammar, and the one that finds the issues of texts with errors.
+//! What both parsers build nodes with: the one of the grammar, and the one that finds the issues of
+//! texts with errors.
 //!
 //! In: parts of nodes. Out: the nodes, and the issues that they have under the [`Options`].
 

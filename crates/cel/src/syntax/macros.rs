@@ -372,7 +372,8 @@ fn named(at: Place, var: Str, value: Node, body: Node) -> Node {
 }
 
 impl Node {
-    /// Sets the result of a [`Shape::Bind`], and the name of its value (stored as the second variable).
+    /// Sets the result of a [`Shape::Bind`], and the name of its value (stored as the second
+    /// variable).
     fn with_result(mut self, var: Str, body: Node) -> Node {
         if let Kind::Fold(fold) = &mut self.kind {
             fold.var2 = Some(var);

@@ -1,7 +1,8 @@
 //! A rule that is taken apart: each part as a rule of its own.
 //!
-//! In: a rule of a policy. Out: policies with one part each: an attribute of a filter, a requirement of a selector, a condition, a leaf of a pattern with what is
-//! on the way to it, and what boolean operators join. What the rule says follows from what they say.
+//! In: a rule of a policy. Out: policies with one part each: an attribute of a filter, a
+//! requirement of a selector, a condition, a leaf of a pattern with what is on the way to it, and
+//! what boolean operators join. What the rule says follows from what they say.
 
 use std::sync::Arc;
 
@@ -172,7 +173,8 @@ impl Cutter<'_> {
         }
     }
 
-    /// The leaves of a pattern, and what is on the way to them: whatever anchors make of it, that is all that it looks at.
+    /// The leaves of a pattern, and what is on the way to them: whatever anchors make of it, that
+    /// is all that it looks at.
     fn pattern(&mut self, pattern: Pattern, origin: &Origin) {
         let parts = match has_deciding_anchor(&pattern.source) {
             true => members(&pattern.source).unwrap_or_default(),
@@ -200,7 +202,8 @@ fn requirements(selector: &Option<Selector>) -> impl Iterator<Item = Selector> {
     selector.iter().flat_map(of).collect::<Vec<_>>().into_iter()
 }
 
-/// For each member of a pattern: whether it is there, whether it is an object, and whether it is as it should be. `None`: the keys are not known.
+/// For each member of a pattern: whether it is there, whether it is an object, and whether it is as
+/// it should be. `None`: the keys are not known.
 fn members(pattern: &Value) -> Option<Vec<Value>> {
     let Value::Map(map) = pattern else { return Some(vec![pattern.clone()]) };
     let mut all = Vec::new();

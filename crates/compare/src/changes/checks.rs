@@ -1,7 +1,8 @@
 //! Rules that change objects, as rules that check what decides about the changes.
 //!
-//! In: a rule that changes or generates objects. Out: what it writes, and a rule with the same filters and conditions that reads and tests the same
-//! and changes nothing, so that what is known of rules that check objects (`units`) is known of it.
+//! In: a rule that changes or generates objects. Out: what it writes, and a rule with the same
+//! filters and conditions that reads and tests the same and changes nothing, so that what is known
+//! of rules that check objects (`units`) is known of it.
 
 use std::sync::Arc;
 
@@ -55,8 +56,8 @@ pub(super) fn of_samples(why: &str) -> String {
     format!("objects that rules change or generate are compared on samples: {why}")
 }
 
-/// A rule that checks what decides about the changes of another one: it reads and tests the same; `all`: also what decides about an item by
-/// itself.
+/// A rule that checks what decides about the changes of another one: it reads and tests the same;
+/// `all`: also what decides about an item by itself.
 pub(super) fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -> Arc<Rule> {
     if !matches!(rule.body, Body::Mutate(_) | Body::Generate(_)) {
         return Arc::clone(rule);
@@ -116,7 +117,8 @@ pub(crate) fn validation(check: Source) -> Validation {
     Validation { check, message: "".into(), message_program: None, reason: "".into() }
 }
 
-/// The leaves of a pattern at their places, as one document; `None` where two of them do not go together.
+/// The leaves of a pattern at their places, as one document; `None` where two of them do not go
+/// together.
 fn pattern(leaves: &[(Vec<Step>, Value)]) -> Option<Value> {
     fn with(document: Value, place: &[Step], leaf: &Value) -> Option<Value> {
         let Some((step, rest)) = place.split_first() else {

@@ -1,7 +1,8 @@
 //! What the rules of both sides that change objects read, test and write together.
 //!
-//! In: both sides, an environment. Out: [`Found`]: what the objects must have that stand for all others. Or why these are not known: what one rule writes
-//! another one reads in a way that is not followed, or writes in another way.
+//! In: both sides, an environment. Out: [`Found`]: what the objects must have that stand for all
+//! others. Or why these are not known: what one rule writes another one reads in a way that is not
+//! followed, or writes in another way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +31,8 @@ use super::super::writes::{
 use super::checks::{applies, as_check, of_rule, of_samples};
 use super::positions::Positions;
 
-/// What loops over several lists take for granted: they look for the item of one of them by its name.
+/// What loops over several lists take for granted: they look for the item of one of them by its
+/// name.
 const APART: &str = "no two containers of a pod have one name";
 
 /// What they take for granted where the name is a pattern.
@@ -61,7 +63,8 @@ pub(super) struct Found {
     pub lists: BTreeSet<Vec<Step>>,
     /// Places at which is written what a function makes of another one.
     pub made: Vec<Computed>,
-    /// Places whose values are copied, and those to which they are; then those that are copied with all that is there.
+    /// Places whose values are copied, and those to which they are; then those that are copied with
+    /// all that is there.
     pub copied: [BTreeSet<Vec<Step>>; 2],
     /// Objects that exist, of which copies are generated.
     pub cloned: BTreeSet<Copied>,
@@ -112,7 +115,8 @@ impl Found {
 
     /// What rules read and test.
     fn tested(sides: [&Side; 2], environment: &Environment, all: &Writes) -> Found {
-        // An item that is not changed alike shows by itself; what is done to the first one alone, or what ends a loop, shows next to another one.
+        // An item that is not changed alike shows by itself; what is done to the first one alone,
+        // or what ends a loop, shows next to another one.
         let items = usize::from(!all.lists.is_empty())
             + usize::from(all.may_fail)
             + 2 * usize::from(all.is_first || !all.joins.is_empty());
@@ -133,7 +137,8 @@ impl Found {
                 found.tested.merge(&unit.predicates);
                 found.fields.merge(&unit.tested);
                 let own = &unit.items;
-                // Each item of a list that is changed by itself has as many items as these statements need, each of which holds or does not.
+                // Each item of a list that is changed by itself has as many items as these
+                // statements need, each of which holds or does not.
                 if all.nests {
                     let lists = own.violated.names().filter(|name| changed.contains(*name));
                     let of_item = own.violated.clone().or(&own.satisfied).without(&changed);
@@ -176,7 +181,8 @@ impl Found {
         found
     }
 
-    /// The places that are written are read, with the constants and copies that are written there; `tree`: what was read before.
+    /// The places that are written are read, with the constants and copies that are written there;
+    /// `tree`: what was read before.
     fn copies(&mut self, environment: &Environment, all: &Writes, tree: &Tree) -> Result<(), String> {
         let targets = all.places.iter().filter(|(_, written)| *written == Written::Copied);
         let targets: BTreeSet<Vec<Step>> = targets.map(|(place, _)| place.clone()).collect();
@@ -225,7 +231,8 @@ impl Found {
         Ok(())
     }
 
-    /// The keys of items that are changed one by one: no two of a list have the same, though they may be of one class.
+    /// The keys of items that are changed one by one: no two of a list have the same, though they
+    /// may be of one class.
     fn keys(&self, environment: &Environment, all: &Writes) -> Vec<Vec<Step>> {
         let of_list = |list: &Vec<Step>| {
             let keys = keys_of(Types::built_in(), environment, list).unwrap_or_default();
@@ -299,7 +306,8 @@ fn written(sides: [&Side; 2], environment: &Environment) -> Result<(Writes, Vec<
     Ok((all, made))
 }
 
-/// Whether all that a side generates is known to be different objects, and is generated whatever becomes of the rest.
+/// Whether all that a side generates is known to be different objects, and is generated whatever
+/// becomes of the rest.
 fn are_apart(generated: &[Option<[Option<Str>; 3]>], cloned: &BTreeSet<Copied>) -> Result<(), String> {
     let copies = !cloned.is_empty();
     let lists = generated.iter().filter(|one| one.is_none()).count();
@@ -322,7 +330,8 @@ fn are_apart(generated: &[Option<[Option<Str>; 3]>], cloned: &BTreeSet<Copied>) 
     }
 }
 
-/// Whether rules look at the former object in the same way as at the new one: those of ClusterPolicies that generate objects.
+/// Whether rules look at the former object in the same way as at the new one: those of
+/// ClusterPolicies that generate objects.
 fn looks_back(sides: [&Side; 2], environment: &Environment) -> bool {
     let mut rules = sides.into_iter().flat_map(|side| side.policies()).flat_map(|policy| policy.all_rules());
     environment.operation == "UPDATE"

@@ -1,12 +1,14 @@
 //! Objects for loops that write into the items of one list by the positions of elements of several.
 //!
-//! In: what both sides write, objects with the items and elements that rules distinguish. Out: objects in which each element stands for each item, and
-//! behind the last one.
+//! In: what both sides write, objects with the items and elements that rules distinguish. Out:
+//! objects in which each element stands for each item, and behind the last one.
 //!
-//! Why these stand for all: of an item the result depends on it and on the element at its position, and on nothing else, if no change alters
-//! what decides about an element. The list is the last of those that are walked, so an element has the position of an item when others stand in front
-//! of it. One behind the last item makes a new item without a name wherever its condition holds, and an API server refuses such a result; so each object
-//! whose result is admitted ends with items that no condition holds for, and one of these is enough to end any other one.
+//! Why these stand for all: of an item the result depends on it and on the element at its position,
+//! and on nothing else, if no change alters what decides about an element. The list is the last of
+//! those that are walked, so an element has the position of an item when others stand in front of
+//! it. One behind the last item makes a new item without a name wherever its condition holds, and
+//! an API server refuses such a result; so each object whose result is admitted ends with items
+//! that no condition holds for, and one of these is enough to end any other one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -51,7 +53,8 @@ pub(super) struct Positions {
 }
 
 impl Positions {
-    /// Those of all rules; `elsewhere`: what they read where it is not an item alone that decides about it.
+    /// Those of all rules; `elsewhere`: what they read where it is not an item alone that decides
+    /// about it.
     ///
     /// # Errors
     /// Something else is done in these lists, or read of them.
@@ -113,7 +116,8 @@ impl Positions {
         })
     }
 
-    /// One of the cases that differ in nothing but the order and number of the items of lists in which something is looked for.
+    /// One of the cases that differ in nothing but the order and number of the items of lists in
+    /// which something is looked for.
     pub fn distinct(&self, cases: Vec<Case>) -> Vec<Case> {
         let mut known = BTreeSet::new();
         let mut is_new = |case: &Case| {
@@ -130,7 +134,8 @@ impl Positions {
         cases.into_iter().filter(|case| is_new(case)).collect()
     }
 
-    /// What is read of all but these lists, with each of them by itself: how their items go together says [`Run::arranged`].
+    /// What is read of all but these lists, with each of them by itself: how their items go
+    /// together says [`Run::arranged`].
     pub fn one_by_one(&self, reads: &Reads) -> Vec<Reads> {
         let all: Vec<&Place> = self.others.iter().chain([&self.list]).collect();
         let without = |own: &&Place| {
@@ -222,7 +227,8 @@ impl Classes {
         }
     }
 
-    /// Each element at the position of each item, and behind the last one; `ends`: an item for which no condition holds, if there is one.
+    /// Each element at the position of each item, and behind the last one; `ends`: an item for
+    /// which no condition holds, if there is one.
     fn arranged<'v>(&'v self, ends: Option<&'v Value>) -> impl Iterator<Item = Arranged<'v>> {
         let lists =
             self.others.iter().enumerate().filter_map(|(at, all)| Some((Some(at), all, all.first()?)));
@@ -260,7 +266,8 @@ impl Run<'_> {
     /// The objects in which each element stands for each item, as far as the results differ.
     ///
     /// # Errors
-    /// Both sides fail on one of them, or one alters what decides about an element; or they are too many.
+    /// Both sides fail on one of them, or one alters what decides about an element; or they are too
+    /// many.
     pub(super) fn arranged(
         &self,
         environment: &Environment,

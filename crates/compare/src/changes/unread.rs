@@ -1,7 +1,7 @@
 //! Entries of the context that nothing reads.
 //!
-//! In: a rule that checks what decides about the changes of another one. Out: the rule without the entries that it does not read: they are loaded when
-//! something does.
+//! In: a rule that checks what decides about the changes of another one. Out: the rule without the
+//! entries that it does not read: they are loaded when something does.
 
 use std::sync::Arc;
 

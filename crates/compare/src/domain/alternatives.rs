@@ -1,8 +1,9 @@
 //! What objects have in place of fields that are read.
 //!
-//! In: objects with the fields that are read, and their type. Out: the same; one that lacks all that is read of those fields of which an API
-//! server wants one has another one that is not read. What is not read is one to the rules, so any other will do. Without this, an object without
-//! the field would be one that no server admits, and nothing would be said of those that have another.
+//! In: objects with the fields that are read, and their type. Out: the same; one that lacks all
+//! that is read of those fields of which an API server wants one has another one that is not read.
+//! What is not read is one to the rules, so any other will do. Without this, an object without the
+//! field would be one that no server admits, and nothing would be said of those that have another.
 
 use super::{Choice, Domain};
 use ephor_analysis::reads::Tree;
@@ -30,7 +31,8 @@ impl Instead {
 }
 
 impl Domain<'_> {
-    /// What an object has to have some of, as far as it is read. `smallest`: of what it has to have some in any case.
+    /// What an object has to have some of, as far as it is read. `smallest`: of what it has to have
+    /// some in any case.
     pub(super) fn in_place(&self, tree: &Tree, def: &TypeDef, smallest: Option<&Value>) -> Instead {
         let listed = alternatives(&self.kind[2], &def.name);
         let further: Vec<&str> = further(&def.name).collect();
@@ -121,7 +123,8 @@ impl Domain<'_> {
     }
 }
 
-/// Whether an object may have some fields: it has them, with one of the same values where a server takes only some, or they are not read.
+/// Whether an object may have some fields: it has them, with one of the same values where a server
+/// takes only some, or they are not read.
 fn fits(map: &Map, fields: &Map, tree: &Tree, def: &TypeDef) -> bool {
     fields.iter().all(|(key, value)| match map.get(key) {
         Some(own) => listed(&def.name, key).is_empty() || own.json_eq(value),

@@ -1,6 +1,7 @@
 //! Objects with every combination of the values of their fields.
 //!
-//! In: the fields that are read, and the type. Out: objects with these fields and those that an API server needs.
+//! In: the fields that are read, and the type. Out: objects with these fields and those that an API
+//! server needs.
 
 use super::super::combine::pairs;
 use super::super::inputs::INPUTS;
@@ -16,7 +17,8 @@ use ephor_value::{Map, Str, Value};
 const FEW_SOURCES: usize = 4;
 
 impl Domain<'_> {
-    /// Objects with the fields that are read; those of the smallest object that an API server admits are always there.
+    /// Objects with the fields that are read; those of the smallest object that an API server
+    /// admits are always there.
     pub(crate) fn fields(
         &mut self,
         tree: &Tree,
@@ -126,7 +128,8 @@ impl Domain<'_> {
         all
     }
 
-    /// Leaves out texts with wildcards where an API server refuses all of them, if these are not wanted.
+    /// Leaves out texts with wildcards where an API server refuses all of them, if these are not
+    /// wanted.
     fn without_refused(&mut self, of: &str, field: &str, choices: &mut Vec<Choice>) {
         let is_refused =
             |choice: &Choice| choice.value.as_ref().is_some_and(|value| refuses_wildcards(of, field, value));
@@ -161,7 +164,8 @@ impl Domain<'_> {
         map
     }
 
-    /// Objects with one more field than they need, for each: some of those that policies may distinguish.
+    /// Objects with one more field than they need, for each: some of those that policies may
+    /// distinguish.
     pub(super) fn with_one_field(&self, def: &TypeDef, depth: usize) -> Vec<Choice> {
         let required = def.fields.iter().filter(|field| field.required);
         let entries = required.map(|f| (f.name.clone(), self.minimal(&f.name, &f.ty, depth + 1)));
@@ -183,8 +187,8 @@ impl Domain<'_> {
         Some(plain(Value::map([(&*other.name, self.minimal(&other.name, &other.ty, depth + 1))])))
     }
 
-    /// Choices with one more field; `group`: fields of which two are enough, each with the value that stands for all of its values
-    /// where there is another one.
+    /// Choices with one more field; `group`: fields of which two are enough, each with the value
+    /// that stands for all of its values where there is another one.
     pub(crate) fn product(
         &mut self,
         all: Vec<Choice>,
@@ -257,7 +261,8 @@ impl Domain<'_> {
     }
 }
 
-/// A text that an API server takes for a field, of those that nothing tests: other texts are refused.
+/// A text that an API server takes for a field, of those that nothing tests: other texts are
+/// refused.
 fn unlisted(of: &str, field: &str, texts: &[Str]) -> Option<Choice> {
     let other = listed(of, field).iter().find(|text| !texts.iter().any(|own| **own == ***text))?;
     Some(plain(Value::from(*other)))

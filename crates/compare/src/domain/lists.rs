@@ -88,7 +88,8 @@ impl Domain<'_> {
         if most < wanted {
             self.not_all("too many combinations of items");
         }
-        // The order of two items may decide which of them is reported; that of more says nothing else.
+        // The order of two items may decide which of them is reported; that of more says nothing
+        // else.
         let mut longest: Vec<(Vec<Value>, usize, usize)> = vec![(Vec::new(), 0, 0)];
         for length in 1..=most {
             let mut longer = Vec::new();
@@ -173,7 +174,8 @@ impl Domain<'_> {
         all
     }
 
-    /// More names of entries of a map, so that there are of each class as many as there may have to be entries.
+    /// More names of entries of a map, so that there are of each class as many as there may have to
+    /// be entries.
     fn more_names(&mut self, values: &Values) -> Vec<Str> {
         let field = match self.at.last() {
             Some(Step::Key(key)) => key.to_string(),
@@ -196,8 +198,8 @@ impl Domain<'_> {
         }
     }
 
-    /// Maps with the entries of keys that are read, each with those of each of other maps: what is said of the entries of both follows
-    /// from what is said of either.
+    /// Maps with the entries of keys that are read, each with those of each of other maps: what is
+    /// said of the entries of both follows from what is said of either.
     fn with_each(&mut self, all: Vec<Choice>, others: &[Value]) -> Vec<Choice> {
         let (pairs, is_all) = pairs(others.len(), all.len(), self.limit, |_, _| true);
         if !is_all {
@@ -213,7 +215,8 @@ impl Domain<'_> {
         pairs.into_iter().map(both).collect()
     }
 
-    /// The maps that stand for all others where their entries are looked at one after the other, without those of some keys.
+    /// The maps that stand for all others where their entries are looked at one after the other,
+    /// without those of some keys.
     fn maps_of_classes(
         &mut self,
         tree: &Tree,
@@ -252,7 +255,8 @@ impl Domain<'_> {
         }
     }
 
-    /// Objects, with the number of their entries that are counted, and each of them with one more entry.
+    /// Objects, with the number of their entries that are counted, and each of them with one more
+    /// entry.
     fn with_entry(
         &mut self,
         all: Vec<(Choice, usize)>,

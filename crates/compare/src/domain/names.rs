@@ -1,6 +1,7 @@
 //! The fields of objects of which rules read the names.
 //!
-//! In: what is read of an object, and the constants and patterns that its names are compared with. Out: the fields that it has.
+//! In: what is read of an object, and the constants and patterns that its names are compared with.
+//! Out: the fields that it has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,8 @@ impl Domain<'_> {
         }
     }
 
-    /// What is read of an object whose keys are read: the fields that are tested by name, and one that is not.
+    /// What is read of an object whose keys are read: the fields that are tested by name, and one
+    /// that is not.
     pub(super) fn with_names(&mut self, tree: &Tree, def: &TypeDef) -> Tree {
         // Loops over an object have its keys as items.
         let mut languages = (*self.tested.at(&self.at)).clone();
@@ -38,7 +40,8 @@ impl Domain<'_> {
         let add = |found: &mut Tree, name: &Str| found.add(&[Step::Key(name.clone())], false);
         let tested = def.fields.iter().filter(|field| is_tested(&field.name));
         let mut some: BTreeSet<Str> = tested.map(|field| field.name.clone()).collect();
-        // The other fields that the same patterns match are alike: whether there is one counts, or how many there are.
+        // The other fields that the same patterns match are alike: whether there is one counts, or
+        // how many there are.
         let is_counted = ["length", "size"].iter().any(|name| self.predicates.functions.contains(*name));
         if is_counted {
             self.count();

@@ -1,12 +1,16 @@
 //! Fields of which no schema says the type.
 //!
-//! In: what is read of a field, and which types rules look for in it (`analysis::reads::looked`). Out: values of these types.
+//! In: what is read of a field, and which types rules look for in it (`analysis::reads::looked`).
+//! Out: values of these types.
 //!
-//! A proof about such fields is relative to their types: they have those that rules look for. A type that any unit of either side looks for is
-//! tried: that one unit takes a field for a list says nothing about another that takes it for an object. Where all that look at it take it for a list
-//! (a loop of `foreach`, a filter, `[]`, a pattern of a list, `orValue([])`), an object or a text in its place is none of these types. A loop of
-//! CEL takes lists and objects: it looks for what others look for, and for both where these say neither. As soon as one use is not known to look for
-//! a type (an argument of a function, two fields that are compared), or the tests of one unit are not known, all that the reads allow are tried.
+//! A proof about such fields is relative to their types: they have those that rules look for. A
+//! type that any unit of either side looks for is tried: that one unit takes a field for a list
+//! says nothing about another that takes it for an object. Where all that look at it take it for a
+//! list (a loop of `foreach`, a filter, `[]`, a pattern of a list, `orValue([])`), an object or a
+//! text in its place is none of these types. A loop of CEL takes lists and objects: it looks for
+//! what others look for, and for both where these say neither. As soon as one use is not known to
+//! look for a type (an argument of a function, two fields that are compared), or the tests of one
+//! unit are not known, all that the reads allow are tried.
 
 use super::super::answers::of_image;
 use super::super::computed::{Computed, computed};
@@ -31,7 +35,8 @@ impl Tried {
     fn of(looked: Option<LookedFor>) -> Tried {
         let Some(looked) = looked else { return Tried { list: true, map: true, scalar: true, number: true } };
         let is_either = looked.members && !looked.list && !looked.map;
-        // Membership takes a list and a scalar; a list as the default, or a loop, says that it is the first.
+        // Membership takes a list and a scalar; a list as the default, or a loop, says that it is
+        // the first.
         let scalar = looked.scalar || (looked.scalars && !looked.list);
         let text = looked.text || (looked.texts && !looked.list);
         Tried {
@@ -44,7 +49,8 @@ impl Tried {
 }
 
 impl Domain<'_> {
-    /// The types that rules look for in the field that is built; `None`: any. Answers from outside have those that others give them.
+    /// The types that rules look for in the field that is built; `None`: any. Answers from outside
+    /// have those that others give them.
     fn looked_for(&self) -> Option<LookedFor> {
         let is_answer = self.at.iter().any(|step| matches!(step, Step::Key(key) if **key == *INPUTS));
         if self.is_json || is_answer { None } else { self.tested.looked_for(&self.at) }
@@ -90,7 +96,8 @@ impl Domain<'_> {
             all.extend(self.untyped_scalars(tried.number));
         }
         if tree.whole {
-            // Or an object of scalars where no constant says what it is, or a list where something is looked for in it, or it goes with another field.
+            // Or an object of scalars where no constant says what it is, or a list where something
+            // is looked for in it, or it goes with another field.
             let keys = tree.named.iter().map(|key| (key.clone(), Tree::default()));
             let of_scalars = Tree { items: Some(Box::default()), keys: keys.collect(), ..Tree::default() };
             let tested = self.tested.at(&self.at);
@@ -112,7 +119,8 @@ impl Domain<'_> {
         all
     }
 
-    /// Of which types the constants are that the field is compared with. Where what a unit looks for is not known, that proves nothing.
+    /// Of which types the constants are that the field is compared with. Where what a unit looks
+    /// for is not known, that proves nothing.
     fn constants(&self) -> Option<[bool; 3]> {
         let is_known = !self.is_json && (self.is_sampled || self.looked_for().is_some());
         is_known.then(|| self.tested.constants_of(&self.at)).flatten()

@@ -1,7 +1,8 @@
 //! Objects that are compared as a whole.
 //!
-//! In: an object of which nothing is read but whether it equals those at other places. Out: objects that stand for all: different ones, which
-//! are the same at all of these places. What is equal to what says all that such a comparison can depend on.
+//! In: an object of which nothing is read but whether it equals those at other places. Out: objects
+//! that stand for all: different ones, which are the same at all of these places. What is equal to
+//! what says all that such a comparison can depend on.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,8 @@ const DEEPEST: usize = 16;
 const DIFFERENT: usize = 3;
 
 impl Domain<'_> {
-    /// Different objects for all that are compared with each other; `None` where more is read, or with what they are compared is not known.
+    /// Different objects for all that are compared with each other; `None` where more is read, or
+    /// with what they are compared is not known.
     pub(super) fn compared_objects(&self, tree: &Tree, def: &TypeDef, depth: usize) -> Option<Vec<Choice>> {
         (tree.whole && tree.compared && self.is_plain(def, 0)).then_some(())?;
         let related: BTreeSet<_> = self.tested.related_to(&self.at).collect();
@@ -65,7 +67,8 @@ impl Domain<'_> {
         }
     }
 
-    /// Whether all languages find objects of a type equal when they are the same: numbers with and without a fraction are not.
+    /// Whether all languages find objects of a type equal when they are the same: numbers with and
+    /// without a fraction are not.
     fn is_plain(&self, def: &TypeDef, depth: usize) -> bool {
         depth <= DEEPEST
             && match def.leaf {

@@ -1,7 +1,8 @@
 //! How many items the lists of a condition need.
 //!
-//! In: a condition with an operator. Out: the items for it to stay true, and to stay false. Operators such as `AnyIn` say of two lists that some item of
-//! one is in the other, or that each is: then each item that stays needs one of the other list, and no number is known.
+//! In: a condition with an operator. Out: the items for it to stay true, and to stay false.
+//! Operators such as `AnyIn` say of two lists that some item of one is in the other, or that each
+//! is: then each item that stays needs one of the other list, and no number is known.
 
 use super::super::predicates::list;
 use super::grown::{expression, makes_list};
@@ -104,7 +105,8 @@ impl Items {
         }
     }
 
-    /// Of the length of a list that is compared with a number: there are at least so many items, or there are not.
+    /// Of the length of a list that is compared with a number: there are at least so many items, or
+    /// there are not.
     fn length(&mut self, node: &Node) -> Option<Need> {
         let number = match node.get("value")?.as_node().filter(|value| value.variant == "const")?.get("")? {
             Tree::Scalar(text) => text.parse::<f64>().ok().filter(|n| (0.0..1e6).contains(n))?,

@@ -1,6 +1,7 @@
 //! How many items, and of which lists.
 //!
-//! A list has a name: that of the field which it is in. Lists of one name, wherever they are, have the same number.
+//! A list has a name: that of the field which it is in. Lists of one name, wherever they are, have
+//! the same number.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,8 @@
 //! Two counts of one list.
 //!
-//! In: a condition that compares the number of items that pass a test with the number of those that pass one more. Out: what it needs: the numbers differ
-//! where some item passes the first test alone.
+//! In: a condition that compares the number of items that pass a test with the number of those that
+//! pass one more. Out: what it needs: the numbers differ where some item passes the first test
+//! alone.
 
 use super::super::predicates::list;
 use super::conditions::called;

@@ -1,8 +1,9 @@
 //! Lists of which each item comes from one item of a list that the object has.
 //!
-//! In: an expression. Out: whether it gives such a list: the items of lists, one list after the other, each as it is, left out or replaced by what is
-//! computed of it alone. So an item of it needs one item of these, and without other items it has no items more. Expressions that have a name
-//! (variables, entries of a context) are looked into.
+//! In: an expression. Out: whether it gives such a list: the items of lists, one list after the
+//! other, each as it is, left out or replaced by what is computed of it alone. So an item of it
+//! needs one item of these, and without other items it has no items more. Expressions that have a
+//! name (variables, entries of a context) are looked into.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +53,8 @@ impl Items {
         }
     }
 
-    /// The fields of whose lists a variable, an entry or an operand computes such a list; nothing where it only reads one.
+    /// The fields of whose lists a variable, an entry or an operand computes such a list; nothing
+    /// where it only reads one.
     fn computes_items(&self, tree: &Tree) -> Option<BTreeSet<String>> {
         let expr = expression(tree).filter(|expr| makes_list(expr) && self.grows(expr))?;
         Some(self.names(Some(expr)))
@@ -344,7 +346,8 @@ fn is_empty(tree: &Tree) -> bool {
     matches!(constant.and_then(|node| node.get("")), Some(Tree::List(items)) if items.is_empty())
 }
 
-/// Whether an expression is a text without letters, which queries write for a list that is not there.
+/// Whether an expression is a text without letters, which queries write for a list that is not
+/// there.
 fn is_empty_text(tree: &Tree) -> bool {
     let constant = tree.as_node().filter(|node| (node.kind, node.variant) == ("Expr", "const"));
     constant.and_then(|node| node.get("")).and_then(Tree::as_text).is_some_and(|text| text.is_empty())

@@ -66,7 +66,8 @@ impl Items {
     }
 }
 
-/// Whether an entry, a variable or the value of a binder is computed of a length; `named`: the tree is a part of one.
+/// Whether an entry, a variable or the value of a binder is computed of a length; `named`: the tree
+/// is a part of one.
 pub(super) fn names_length(tree: &Tree, named: bool) -> bool {
     match tree {
         Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,

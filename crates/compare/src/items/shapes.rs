@@ -1,7 +1,7 @@
 //! Which values that are compared may be lists, or objects with any keys.
 //!
-//! In: what is read of an object, and its schema. Out: whether an expression gives one. Of two that are compared with each other each item that stays
-//! needs the same one in the other list.
+//! In: what is read of an object, and its schema. Out: whether an expression gives one. Of two that
+//! are compared with each other each item that stays needs the same one in the other list.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,8 @@ impl Shapes {
             }
     }
 
-    /// Whether an expression reads a field that is no list, whatever stands for it where it is missing.
+    /// Whether an expression reads a field that is no list, whatever stands for it where it is
+    /// missing.
     pub(super) fn is_scalar(&self, expr: &Tree) -> bool {
         keys(expr).is_some_and(|keys| !self.may_be_list_at(&keys))
     }
@@ -121,7 +122,8 @@ fn may_have(def: Option<&TypeDef>, key: &str) -> bool {
     def.is_none_or(|def| def.open || def.field(key).is_some())
 }
 
-/// The names of fields that may be lists and are read as a whole, or below which something is that may be one.
+/// The names of fields that may be lists and are read as a whole, or below which something is that
+/// may be one.
 fn names_of_lists(tree: &Reads, def: Option<&TypeDef>, types: &Types, out: &mut BTreeSet<Str>) {
     for (key, below) in tree.keys.iter().filter(|(key, _)| may_have(def, key)) {
         let ty = def.and_then(|def| def.field(key)).map(|field| &field.ty);

@@ -1,6 +1,7 @@
 //! Labels and annotations: texts, and so no lists.
 //!
-//! In: an expression. Out: whether it reads a label or an annotation of the metadata of an object or an item.
+//! In: an expression. Out: whether it reads a label or an annotation of the metadata of an object
+//! or an item.
 
 use super::Items;
 use ephor_analysis::tree::Tree;

@@ -1,7 +1,8 @@
 //! Lengths that are used in ways which say nothing of how many items matter.
 //!
-//! In: a rule as a tree. Out: whether each length of a list or text is compared with a number that is written there. How a length is used otherwise is
-//! not described: it is a part of a sum or a text, an index, an item of a list, or is compared with another length or a field.
+//! In: a rule as a tree. Out: whether each length of a list or text is compared with a number that
+//! is written there. How a length is used otherwise is not described: it is a part of a sum or a
+//! text, an index, an item of a list, or is compared with another length or a field.
 
 use super::super::predicates::list;
 use super::conditions::called;
@@ -140,7 +141,8 @@ fn bound(node: &Node) -> Option<(&Tree, &Tree)> {
     }
 }
 
-/// Whether a length stands somewhere where it is not compared with a number; `compared`: what stands here is.
+/// Whether a length stands somewhere where it is not compared with a number; `compared`: what
+/// stands here is.
 fn is_other(tree: &Tree, compared: bool, names: &Names) -> bool {
     let node = match tree {
         Tree::Node(node) => node,
@@ -189,8 +191,8 @@ fn is_other(tree: &Tree, compared: bool, names: &Names) -> bool {
     })
 }
 
-/// Whether an item of a constant list is read by a value: its positions are what the value is compared with. Of an object they are known
-/// (`analysis::reads`).
+/// Whether an item of a constant list is read by a value: its positions are what the value is
+/// compared with. Of an object they are known (`analysis::reads`).
 fn is_computed_index(node: &Node) -> bool {
     let is_known = |step: &Tree| step.as_node().is_some_and(|step| step.variant == "key");
     let is_constant = |tree: &Tree| {

@@ -1,6 +1,7 @@
 //! `all`, `exists`, `in` and `size` of CEL, taken out of expressions.
 //!
-//! In: an expression. Out: each of these as an expression of its own, and the expression without them.
+//! In: an expression. Out: each of these as an expression of its own, and the expression without
+//! them.
 
 use super::super::range::{Range, is_closed, is_local, is_of_entry, range};
 use super::{Cutter, LONGEST, Outer};
@@ -28,7 +29,8 @@ impl Cutter<'_> {
             }
             _ => expr,
         };
-        // A longer list has another value after false than after an error. With the opposite they are two classes.
+        // A longer list has another value after false than after an error. With the opposite they
+        // are two classes.
         let opposite = self.hides_errors.then(|| {
             let [no, yes] = [false, true].map(|is| Expr::Const(Value::Bool(is)));
             Expr::Cond(Box::new([expr.clone(), no, yes]))
@@ -152,7 +154,8 @@ impl Cutter<'_> {
     }
 }
 
-/// An expression with the values of variables that are the same for all objects: what is read of a loop's items is then plain.
+/// An expression with the values of variables that are the same for all objects: what is read of a
+/// loop's items is then plain.
 fn with_constants(expr: &Expr, variables: &[Variable]) -> Expr {
     let is_impure = |e: &Expr| matches!(e, Expr::Invoke(invoke) if !invoke.function.is_pure());
     match expr {

@@ -1,7 +1,7 @@
 //! What Pod Security controls look at in lists, taken out of a rule.
 //!
-//! In: a control, and a field of it. Out: this field as a check of its own, and the check without it. What a control reads is in the
-//! table of controls (`ir::pod_security`).
+//! In: a control, and a field of it. Out: this field as a check of its own, and the check without
+//! it. What a control reads is in the table of controls (`ir::pod_security`).
 
 use super::super::range::List;
 use super::{Cutter, Found};
@@ -11,10 +11,12 @@ use ephor_ir::pod_security::{Condition as Allowed, LISTS, Of, annotations_path, 
 use ephor_value::Value;
 
 impl Cutter<'_> {
-    /// Takes out a field of the items of a list, about which a Pod Security control says the same of each.
+    /// Takes out a field of the items of a list, about which a Pod Security control says the same
+    /// of each.
     pub(super) fn control(&mut self, own: &PodSecurity) -> Option<Check> {
         let excluded = own.exclude.as_list().unwrap_or_default();
-        // Whether a list in a container has what is wrong is the same for each image; which values it has is not.
+        // Whether a list in a container has what is wrong is the same for each image; which values
+        // it has is not.
         let is_of_whole =
             |entry: &Value| entry.text_at(&["restrictedField"]).is_empty() && entry.get("values").is_none();
         let is_local = |part: &FieldPart| excluded.iter().all(is_of_whole) && !part.after;
@@ -51,7 +53,8 @@ impl Cutter<'_> {
         Some(with(FieldPart { of: Whose::Around, ..part }))
     }
 
-    /// Takes out what the requirements of a control say of containers that must be met before one counts.
+    /// Takes out what the requirements of a control say of containers that must be met before one
+    /// counts.
     fn met(&mut self, own: &PodSecurity, part: FieldPart) -> Option<()> {
         let form = own.controls()?.next()?.form;
         for (requirement, row) in form.requirements.iter().enumerate().take(part.requirement) {

@@ -1,6 +1,7 @@
 //! Loops of `foreach`, taken out of a rule.
 //!
-//! In: a loop. Out: it as a check of its own, where it depends on its elements alone, or what is inside of it.
+//! In: a loop. Out: it as a check of its own, where it depends on its elements alone, or what is
+//! inside of it.
 
 use super::super::range::range;
 use super::conditions::query;
@@ -13,7 +14,8 @@ use ephor_ir::{Conditions, Expr, Template};
 use ephor_value::Str;
 
 impl Cutter<'_> {
-    /// Takes out a loop of `foreach`, all of which depends on its elements alone, or what is inside.
+    /// Takes out a loop of `foreach`, all of which depends on its elements alone, or what is
+    /// inside.
     pub(super) fn for_each(&mut self, l: &ForEach) -> Option<Check> {
         let list = query(&l.list, self.is_deletion)?;
         let range = range(list, self.around(&[]))?;
@@ -65,7 +67,8 @@ impl Cutter<'_> {
     }
 }
 
-/// What a loop may read besides its element: the names of its entries, whose data are parts of the element.
+/// What a loop may read besides its element: the names of its entries, whose data are parts of the
+/// element.
 #[derive(Clone, Copy)]
 struct Own<'l> {
     names: &'l [&'l Str],

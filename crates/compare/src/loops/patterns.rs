@@ -46,7 +46,8 @@ impl Cutter<'_> {
     }
 }
 
-/// A pattern without its lists, which are given with the fields that lead there, the key as written and the pattern.
+/// A pattern without its lists, which are given with the fields that lead there, the key as written
+/// and the pattern.
 fn without_lists(of: &Value, path: &mut List, lists: &mut Vec<(List, Str, Value)>) -> Value {
     let Value::Map(map) = of else { return of.clone() };
     let mut rest = Map::new();
@@ -80,7 +81,8 @@ fn item(pattern: &Value) -> Option<&Value> {
     }
 }
 
-/// The lists of a pattern that is one field, or one list, below the other, without conditions on the way; the innermost last.
+/// The lists of a pattern that is one field, or one list, below the other, without conditions on
+/// the way; the innermost last.
 fn chain(pattern: &Value) -> Option<Vec<List>> {
     let (mut at, mut path, mut lists) = (pattern, List::new(), Vec::new());
     loop {

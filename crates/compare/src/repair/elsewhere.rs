@@ -1,8 +1,10 @@
-//! Objects that an API server refuses for something elsewhere in them, with what it wants there: the volume of a mount, the privileges of
-//! a container whose mounts propagate, the type of a Service with ports of nodes.
+//! Objects that an API server refuses for something elsewhere in them, with what it wants there:
+//! the volume of a mount, the privileges of a container whose mounts propagate, the type of a
+//! Service with ports of nodes.
 //!
-//! In: an object, and the path of the field for which it is refused. Out: the object with what goes with the field. Source: the checks of
-//! `kubernetes::admitted`, which are recorded from an API server.
+//! In: an object, and the path of the field for which it is refused. Out: the object with what goes
+//! with the field. Source: the checks of `kubernetes::admitted`, which are recorded from an API
+//! server.
 
 use ephor_document::json::parse as parse_json;
 use ephor_value::Value;
@@ -10,7 +12,8 @@ use ephor_value::place::{Path, PathPart, follow, parse};
 
 use super::{put, with};
 
-/// The end of the path of a field, `[0]` for any item; what is set, from where this end begins; and its value.
+/// The end of the path of a field, `[0]` for any item; what is set, from where this end begins; and
+/// its value.
 const TOGETHER: [(&str, &str, &str); 11] = [
     ("volumeMounts[0].mountPropagation", "securityContext.privileged", "true"),
     ("containers[0].securityContext.procMount", "hostUsers", "false"),

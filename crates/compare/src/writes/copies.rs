@@ -1,8 +1,10 @@
 //! Values that are copied: of the object, or of the item of a loop.
 //!
-//! In: an expression that gives a value. Out: the places that the value may come from, and what decides between them. What is done with such a value does
-//! not depend on what it is, as long as nothing tests it: so sides that copy alike values that differ from all others copy alike whatever these are
-//! (`fresh`). A text that is put together has the values as its parts, and shows each of them.
+//! In: an expression that gives a value. Out: the places that the value may come from, and what
+//! decides between them. What is done with such a value does not depend on what it is, as long as
+//! nothing tests it: so sides that copy alike values that differ from all others copy alike
+//! whatever these are (`fresh`). A text that is put together has the values as its parts, and shows
+//! each of them.
 
 use super::loops::{in_item, is_about_item, keys_of, lists_in_turn, place_of};
 use super::templates::{in_element, in_object};
@@ -88,7 +90,8 @@ impl<'r> Writer<'r> {
         true
     }
 
-    /// The places that a value may come from; whether these are parts of the item of the innermost loop alone.
+    /// The places that a value may come from; whether these are parts of the item of the innermost
+    /// loop alone.
     pub(super) fn sources(&mut self, expr: &'r Expr, wanted: Wanted, depth: usize) -> Result<bool, Unknown> {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
@@ -184,7 +187,8 @@ impl<'r> Writer<'r> {
         leaf_of(self.types, type_at(self.types, self.kind, place)?)
     }
 
-    /// Whether what is at a place is the same in every language: an object or a list of texts, integers and booleans.
+    /// Whether what is at a place is the same in every language: an object or a list of texts,
+    /// integers and booleans.
     fn is_plain_whole(&self, place: &[Step]) -> bool {
         let of_parts = |ty: &Type| !matches!(resolved(self.types, ty), Resolved::Leaf);
         type_at(self.types, self.kind, place)

@@ -1,7 +1,8 @@
 //! What documents write: overlays, which are merged, and the constant operations of a JSON patch.
 //!
-//! In: the patch of a rule of a ClusterPolicy. Out: the places that it names. Of anchors those are followed that add what is not there, and
-//! conditions about scalars: of the object, and of the items of a list, which are then changed one by one. What such an item adds where it is not there
+//! In: the patch of a rule of a ClusterPolicy. Out: the places that it names. Of anchors those are
+//! followed that add what is not there, and conditions about scalars: of the object, and of the
+//! items of a list, which are then changed one by one. What such an item adds where it is not there
 //! is left out for the items behind it, so that is not followed.
 
 use super::{
@@ -74,7 +75,8 @@ impl<'r> Writer<'r> {
         }
     }
 
-    /// The same of a document with anchors, of which only those that add what is not there are followed.
+    /// The same of a document with anchors, of which only those that add what is not there are
+    /// followed.
     fn node(&mut self, node: &Node, schema: Schema, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");

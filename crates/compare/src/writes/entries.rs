@@ -1,7 +1,8 @@
 //! Entries of maps under keys that are put together, one for each container.
 //!
-//! In: a loop over the containers of a pod that gives an entry whose key has the name of the container as a part. Out: that entries are written into
-//! the map. All have the same value, so it does not matter whether the key of one is that of another.
+//! In: a loop over the containers of a pod that gives an entry whose key has the name of the
+//! container as a part. Out: that entries are written into the map. All have the same value, so it
+//! does not matter whether the key of one is that of another.
 
 use super::copies::Wanted;
 use super::loops::{has_plain_names, lists_in_turn};
@@ -74,7 +75,8 @@ impl<'r> Writer<'r> {
     }
 }
 
-/// Whether entries under keys that are put together are the only ones that are written into their maps, and all the same.
+/// Whether entries under keys that are put together are the only ones that are written into their
+/// maps, and all the same.
 pub(crate) fn are_alike(
     entries: &[(Vec<Step>, Value)],
     places: &[(Vec<Step>, Written)],

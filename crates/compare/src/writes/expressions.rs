@@ -1,7 +1,7 @@
 //! What expressions write: `Object` literals, which are merged, and lists of `JSONPatch` literals.
 //!
-//! In: the expression of a mutation. Out: the places that its literals name, where their values are constants. Conditional expressions
-//! and optional fields decide which of them are written.
+//! In: the expression of a mutation. Out: the places that its literals name, where their values are
+//! constants. Conditional expressions and optional fields decide which of them are written.
 
 use super::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Resolved, Writer, Written};
 use ephor_analysis::reads::Step;
@@ -203,7 +203,8 @@ impl<'r> Writer<'r> {
         }
     }
 
-    /// Whether a value is the same for all objects, but for conditions and for values that are copied into it.
+    /// Whether a value is the same for all objects, but for conditions and for values that are
+    /// copied into it.
     fn is_constant(&mut self, expr: &'r Expr, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");

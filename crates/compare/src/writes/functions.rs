@@ -1,7 +1,9 @@
-//! Values that a function makes of a value of the object: matches of a regular expression, or a part of a text, that become another text.
+//! Values that a function makes of a value of the object: matches of a regular expression, or a
+//! part of a text, that become another text.
 //!
-//! In: an expression of either language. Out: the function with its constants, and the place of the text. Sides that write what the same function makes
-//! of the text at the same place write the same, whatever it is; where they write is seen on texts of which the function makes another one.
+//! In: an expression of either language. Out: the function with its constants, and the place of the
+//! text. Sides that write what the same function makes of the text at the same place write the
+//! same, whatever it is; where they write is seen on texts of which the function makes another one.
 
 use super::images::{ImagePart, is_image};
 use super::loops::{in_item, lists_in_turn, place_of};
@@ -109,7 +111,8 @@ impl Made {
         matches!(self.function, Function::Parts(_))
     }
 
-    /// Whether it is seen in an object where the function has written: what it makes of a text is not there already.
+    /// Whether it is seen in an object where the function has written: what it makes of a text is
+    /// not there already.
     pub fn shows(&self, place: &[Step], object: &Value) -> bool {
         let mut known = Vec::new();
         texts_at(object, &self.of, &mut known);
@@ -136,7 +139,8 @@ fn texts_at<'v>(value: &'v Value, place: &[Step], out: &mut Vec<&'v str>) {
     }
 }
 
-/// Whether at each place the same function of the same text is written, by each side once, and nothing else: all of them.
+/// Whether at each place the same function of the same text is written, by each side once, and
+/// nothing else: all of them.
 pub(crate) fn makes_alike(
     sides: &[Vec<(Vec<Step>, Made)>],
     places: &[(Vec<Step>, Written)],
@@ -158,7 +162,8 @@ pub(crate) fn makes_alike(
     Ok(all.into_iter().cloned().collect())
 }
 
-/// The pieces of a replacement, in which `sign` comes before the number of a group; `None`: something else does.
+/// The pieces of a replacement, in which `sign` comes before the number of a group; `None`:
+/// something else does.
 fn pieces(replacement: &str, sign: char, groups: usize) -> Option<Vec<Piece>> {
     let mut all = Vec::new();
     let mut text = String::new();
@@ -222,7 +227,8 @@ fn function(expr: &Expr) -> Option<(Function, &Expr)> {
     }
 }
 
-/// An expression with variables in quotes, as one without: `f('{{ a.b }}')` is `f(a.b)`; and these variables.
+/// An expression with variables in quotes, as one without: `f('{{ a.b }}')` is `f(a.b)`; and these
+/// variables.
 fn unquoted(rounds: &Rounds) -> Option<(String, Vec<String>)> {
     let source = rounds.source.trim();
     let (mut text, mut from, mut variables) = (String::new(), 0, Vec::new());

@@ -1,7 +1,8 @@
 //! What rules generate.
 //!
-//! In: a rule that generates objects. Out: the places of the object of the request whose values are copied into these, alone or as parts of texts,
-//! and what decides between them. Nothing is written into the object itself.
+//! In: a rule that generates objects. Out: the places of the object of the request whose values are
+//! copied into these, alone or as parts of texts, and what decides between them. Nothing is written
+//! into the object itself.
 
 use super::clones::{constant, copied_by};
 use super::copies::Wanted;
@@ -59,7 +60,8 @@ impl<'r> Writer<'r> {
         }
     }
 
-    /// A description of one object: what identifies it, and its data or the object that it is a copy of.
+    /// A description of one object: what identifies it, and its data or the object that it is a
+    /// copy of.
     fn described(&mut self, described: &'r Described) -> Done {
         let text =
             |name: &str| constant(&described.template, name).and_then(|value| value.as_str().map(Str::from));

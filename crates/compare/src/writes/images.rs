@@ -1,8 +1,9 @@
 //! Texts with parts of the name of a container's image.
 //!
-//! In: an expression of either language: `images.containers."{{ element.name }}".path` and `parseImageReference(element.image).repository()`. Out: the
-//! parts that stand in the text, and the place of the name. ClusterPolicies know a path without the folder that
-//! registries give Docker's own images; CEL has to take it away. Semantics: `value::image`, `external::reference`.
+//! In: an expression of either language: `images.containers."{{ element.name }}".path` and
+//! `parseImageReference(element.image).repository()`. Out: the parts that stand in the text, and
+//! the place of the name. ClusterPolicies know a path without the folder that registries give
+//! Docker's own images; CEL has to take it away. Semantics: `value::image`, `external::reference`.
 
 use super::functions::{Function, TextPart};
 use super::loops::{has_plain_names, keys_of};
@@ -112,7 +113,8 @@ impl<'r> Writer<'r> {
         Some(())
     }
 
-    /// A part of a name. Where a path has the folder in front it is written so, or Docker's registry puts it there.
+    /// A part of a name. Where a path has the folder in front it is written so, or Docker's
+    /// registry puts it there.
     fn image_part(&self, expr: &'r Expr) -> Option<(ImagePart, &'r Expr)> {
         match expr {
             Expr::Cond(parts) => {
@@ -192,7 +194,8 @@ fn is_same(one: &Expr, other: &Expr) -> bool {
     matches!((keys_of(one), keys_of(other)), (Some((one, keys)), Some((other, same))) if one == other && keys == same)
 }
 
-/// The parts of a text with variables like `images.containers."{{ element.name }}".path` for the elements of a list.
+/// The parts of a text with variables like `images.containers."{{ element.name }}".path` for the
+/// elements of a list.
 fn parts_in(source: &str, list: &[Step], kind: &str) -> Option<Vec<TextPart>> {
     let mut parts = Vec::new();
     let mut rest = source;

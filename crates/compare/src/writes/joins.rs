@@ -1,8 +1,9 @@
 //! Texts that join a value of each item of a list, or of those that are chosen.
 //!
-//! In: an expression of either language. Out: that the values are copied, and what decides about an item. Such a text has a part for each item, in their
-//! order, and nothing else that depends on them. So sides that put such texts together alike for no item, for each item and for each two do so for
-//! all lists: two items show what stands between them.
+//! In: an expression of either language. Out: that the values are copied, and what decides about an
+//! item. Such a text has a part for each item, in their order, and nothing else that depends on
+//! them. So sides that put such texts together alike for no item, for each item and for each two do
+//! so for all lists: two items show what stands between them.
 
 use super::copies::Wanted;
 use super::loops::{in_item, lists_in_turn, unfiltered};

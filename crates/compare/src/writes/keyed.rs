@@ -1,7 +1,8 @@
 //! Items with constant keys that are merged into lists.
 //!
-//! In: the items of a list in a document or in an `Object` literal. Out: what is written into an item that has these keys; where there is none, it is
-//! added. All other items of the list stay as they are.
+//! In: the items of a list in a document or in an `Object` literal. Out: what is written into an
+//! item that has these keys; where there is none, it is added. All other items of the list stay as
+//! they are.
 
 use super::{At, BY_ITEM, COMPUTED, Done, Resolved, Unknown, Writer, Written, keyed_at};
 use ephor_ir::Expr;
@@ -41,7 +42,8 @@ impl<'r> Writer<'r> {
                 })
             }
             Schema::Set => Err(BY_ITEM),
-            // Whatever it holds takes the place of the other one; nested lists and objects are no patches of their own.
+            // Whatever it holds takes the place of the other one; nested lists and objects are no
+            // patches of their own.
             Schema::Unknown | Schema::Object(_) => {
                 self.add(Written::WholeList);
                 Ok(())

@@ -1,7 +1,8 @@
 //! Loops over a list of the object that change each of its items by itself.
 //!
-//! In: a loop that gives items with the keys of those that it walks, or operations with their positions. Out: what is written into an item, and what
-//! decides about it. Such a loop looks at one item after the other; what it looks at elsewhere is the same for all of them.
+//! In: a loop that gives items with the keys of those that it walks, or operations with their
+//! positions. Out: what is written into an item, and what decides about it. Such a loop looks at
+//! one item after the other; what it looks at elsewhere is the same for all of them.
 
 use std::cell::Cell;
 
@@ -16,7 +17,8 @@ use ephor_ir::walk::children;
 use ephor_kubernetes::schema::ListKind;
 use ephor_value::{Str, Value};
 
-/// An expression without what changes nothing; variables keep the value that they had first, so they are not looked into.
+/// An expression without what changes nothing; variables keep the value that they had first, so
+/// they are not looked into.
 fn here(expr: &Expr) -> &Expr {
     match expr {
         Expr::Walk(walk) if walk.steps.is_empty() => here(&walk.base),
@@ -186,7 +188,8 @@ fn is_about(expr: &Expr, binders: u32, nests: &Cell<bool>) -> bool {
     is_all.get()
 }
 
-/// Whether a condition in a loop looks at the position of the item, which is the second value of the loop.
+/// Whether a condition in a loop looks at the position of the item, which is the second value of
+/// the loop.
 fn reads_position(condition: &Expr, binders: u32) -> bool {
     let is_read = Cell::new(matches!(condition, Expr::Local(n) if *n > binders));
     children(condition, &mut |part, child| {
@@ -344,7 +347,8 @@ impl<'r> Writer<'r> {
         done
     }
 
-    /// The path of an operation below the item of a loop: `'/spec/containers/' + string(index) + '/env'`.
+    /// The path of an operation below the item of a loop:
+    /// `'/spec/containers/' + string(index) + '/env'`.
     pub(super) fn path_in_item(&self, expr: &'r Expr) -> Result<String, Unknown> {
         let mut parts = Vec::new();
         self.addends(expr, &mut parts, 0)?;

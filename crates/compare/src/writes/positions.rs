@@ -1,8 +1,10 @@
 //! Items of a list that a loop over several lists changes by the positions of its elements.
 //!
-//! In: a loop over lists of the object, one after the other, that writes into one of them at the position that its element has among all. Out: what it
-//! writes into an item, what decides about the element, and what about the item. Behind the last item of its list a document
-//! writes a new one; expressions look first whether the position is there, and add one that is the same everywhere. Semantics: `docs/mutate.md`, "JSON patches".
+//! In: a loop over lists of the object, one after the other, that writes into one of them at the
+//! position that its element has among all. Out: what it writes into an item, what decides about
+//! the element, and what about the item. Behind the last item of its list a document writes a new
+//! one; expressions look first whether the position is there, and add one that is the same
+//! everywhere. Semantics: `docs/mutate.md`, "JSON patches".
 
 use super::loops::{keys_of, list_place};
 use super::templates::in_element;
@@ -99,7 +101,8 @@ pub(super) struct OfItem {
     pub has_others: bool,
 }
 
-/// The condition as one about the item of a list, if it looks at one by the position of the element.
+/// The condition as one about the item of a list, if it looks at one by the position of the
+/// element.
 pub(super) fn of_item(condition: &Expr, list: &[Step]) -> Option<OfItem> {
     let mut found = Rewritten { place: list, list: None, has_others: false };
     let condition = found.rewritten(condition.clone(), 0);
@@ -156,7 +159,8 @@ impl Rewritten<'_> {
         matches!(index, Expr::Local(n) if *n == binders.saturating_add(1)).then_some(at)
     }
 
-    /// Whether a walk reads something of the item of the list at the position of the element, by keys.
+    /// Whether a walk reads something of the item of the list at the position of the element, by
+    /// keys.
     fn reads_item(&self, walk: &Walk, binders: u32) -> bool {
         let Some(at) = Self::position(walk, binders) else { return false };
         let (above, below) = (walk.steps.get(..at), walk.steps.get(at + 1..));
@@ -177,8 +181,8 @@ impl Rewritten<'_> {
 }
 
 impl<'r> Writer<'r> {
-    /// Notes where a condition looks at the element of a loop that writes by positions; `as_set`: its value is a list in which something is
-    /// looked for.
+    /// Notes where a condition looks at the element of a loop that writes by positions; `as_set`:
+    /// its value is a list in which something is looked for.
     pub(super) fn looks_at_element(&mut self, condition: &Expr, as_set: bool) -> Done {
         let list = self.positioned.clone().unwrap_or_default();
         let is_list = |place: &[Step]| {
@@ -193,7 +197,8 @@ impl<'r> Writer<'r> {
         if is_lost { Err(BY_ITEM) } else { Ok(()) }
     }
 
-    /// The list into whose items the body of a loop over these lists writes by positions, and what it does with an item that is there.
+    /// The list into whose items the body of a loop over these lists writes by positions, and what
+    /// it does with an item that is there.
     pub(super) fn by_position(&self, over: &[Place], body: &'r Expr) -> Result<(Place, &'r Expr), Unknown> {
         let Expr::Cond(parts) = self.plain(body) else { return Err(BY_ITEM) };
         let [is_behind, new, there] = &**parts;

@@ -1,8 +1,10 @@
 //! What documents with variables write, and loops of `foreach` over the items of lists.
 //!
-//! In: the patch of a rule of a ClusterPolicy, the object of its request. Out: as for documents without variables; what a variable gives is
-//! copied. A loop is followed whose document merges something into the item that the loop looks at: into that of its list which has the name of
-//! the element, so that each item is changed by itself. Where a loop walks over several lists, elements of the others have other names.
+//! In: the patch of a rule of a ClusterPolicy, the object of its request. Out: as for documents
+//! without variables; what a variable gives is copied. A loop is followed whose document merges
+//! something into the item that the loop looks at: into that of its list which has the name of the
+//! element, so that each item is changed by itself. Where a loop walks over several lists, elements
+//! of the others have other names.
 
 use std::cell::Cell;
 
@@ -96,7 +98,8 @@ pub(super) fn lists_of(list: &Expr) -> Option<Vec<Vec<Step>>> {
     }
 }
 
-/// A JSON patch whose only variables are positions of the element, with [`POSITION`] in their place.
+/// A JSON patch whose only variables are positions of the element, with [`POSITION`] in their
+/// place.
 fn at_position(text: &Template) -> Option<JsonPatch> {
     let rounds = match text {
         Template::Text(text) => &text.rounds,
@@ -364,7 +367,8 @@ impl<'r> Writer<'r> {
         if !is_named {
             return Err(BY_ITEM);
         }
-        // The first item decides about what is added to all of them where no condition comes before it.
+        // The first item decides about what is added to all of them where no condition comes before
+        // it.
         let adds = |(raw, value): &(Str, Node<'_>)| {
             Anchor::parse(raw).0 == Anchor::AddIfAbsent || (!is_conditional && value.adds(0))
         };
@@ -436,7 +440,8 @@ impl<'r> Writer<'r> {
         Ok(())
     }
 
-    /// Notes what a variable looks at. Nothing looks at a text that joins values, but at the items that it has them of.
+    /// Notes what a variable looks at. Nothing looks at a text that joins values, but at the items
+    /// that it has them of.
     fn look_at(&mut self, expr: &'r Expr, hole: Hole) -> Done {
         let expr = self.plain(expr);
         match self.joined_list(expr) {

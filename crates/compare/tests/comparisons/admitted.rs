@@ -1,4 +1,5 @@
-//! What API servers admit: fields that stand in place of each other, and those that they fill in for some objects alone.
+//! What API servers admit: fields that stand in place of each other, and those that they fill in
+//! for some objects alone.
 
 use ephor_compare::{Answer, Verdict};
 
@@ -214,7 +215,8 @@ fn what_differs_in_files_hides_no_difference_of_the_form_that_webhooks_see() {
             ),
         )
     };
-    // Without rules there is null in clusters, on which the loop fails; with rules the names decide.
+    // Without rules there is null in clusters, on which the loop fails; with rules the names
+    // decide.
     let found = compared(&of("||"), &of("&&"));
     assert_eq!(found.answer, Answer::Differs);
     assert!(

@@ -1,4 +1,5 @@
-//! Policies that look at many things at once: equal ones are proved, although all combinations are too many, and what one token changes is found.
+//! Policies that look at many things at once: equal ones are proved, although all combinations are
+//! too many, and what one token changes is found.
 
 use ephor_compare::Answer;
 
@@ -9,7 +10,8 @@ fn differs(old: &str, new: &str) {
     assert_eq!(found.answer, Answer::Differs, "{:?}\n{old}\n{new}", found.reasons);
 }
 
-/// Filters by name, namespace, user and labels of the namespace, and alternatives about four fields.
+/// Filters by name, namespace, user and labels of the namespace, and alternatives about four
+/// fields.
 const OLD: &str = r#"
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy

@@ -1,4 +1,5 @@
-//! Rules that change objects by constants: equal ones are proved, and what one token changes is found.
+//! Rules that change objects by constants: equal ones are proved, and what one token changes is
+//! found.
 
 use ephor_compare::{Answer, Apart, Claim, DifferenceKind, Options, Universe};
 use ephor_value::print::json;

@@ -1,4 +1,5 @@
-//! Rules that generate copies of objects that exist: equal ones are proved relative to these, and what one token changes is found.
+//! Rules that generate copies of objects that exist: equal ones are proved relative to these, and
+//! what one token changes is found.
 
 use ephor_compare::Answer;
 

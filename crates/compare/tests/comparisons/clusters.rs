@@ -1,4 +1,5 @@
-//! What clusters do with requests and objects: which operations rules see, what is stored, in which form objects are shown.
+//! What clusters do with requests and objects: which operations rules see, what is stored, in which
+//! form objects are shown.
 
 use ephor_compare::{Answer, DifferenceKind, Universe, Verdict};
 use ephor_value::print::json;

@@ -1,4 +1,5 @@
-//! Rules that copy values, and that merge items with constant keys into lists: equal ones are proved, and what one token changes is found.
+//! Rules that copy values, and that merge items with constant keys into lists: equal ones are
+//! proved, and what one token changes is found.
 
 use ephor_compare::Answer;
 

@@ -1,4 +1,5 @@
-//! What is tested at each field: constants reach the fields that they are compared with, all of them.
+//! What is tested at each field: constants reach the fields that they are compared with, all of
+//! them.
 
 use ephor_compare::{Answer, Universe};
 use ephor_value::print::json;

@@ -1,10 +1,12 @@
-//! Functions of CEL that guides name in place of those of Kyverno, and that say something else of some texts.
+//! Functions of CEL that guides name in place of those of Kyverno, and that say something else of
+//! some texts.
 
 use ephor_compare::{Answer, DifferenceKind};
 
 use super::{compared, denying, requiring};
 
-/// The kinds of differences between a condition about a ConfigMap and an expression, and what `data.a` is on the first object.
+/// The kinds of differences between a condition about a ConfigMap and an expression, and what
+/// `data.a` is on the first object.
 fn found(key: &str, operator: &str, value: &str, expression: &str) -> (Vec<DifferenceKind>, String) {
     let old =
         denying("ConfigMap", &format!("{{key: \"{{{{ {key} }}}}\", operator: {operator}, value: {value}}}"));

@@ -380,7 +380,8 @@ fn what_an_item_wants_of_the_labels_of_the_object_is_the_same() {
         let found = compared_without_errors(&old(labels, wanted), &new(here, ".size() >= 1"));
         assert!(!is_relative(&found), "{labels} {wanted}: {:?}", found.answer);
     }
-    // An item that wants nothing that can be read is an error of the query, and none of a loop that ends before it.
+    // An item that wants nothing that can be read is an error of the query, and none of a loop that
+    // ends before it.
     let loosely = new(here, ".size() >= 1").replace(".filter(", ".exists(").replace(".size() >= 1", "");
     assert!(!is_relative(&compared_without_errors(&own, &loosely)));
 }
@@ -448,7 +449,8 @@ fn conditions_that_cannot_fail_have_no_order() {
     let total = length("request.object.spec.initContainers[].name || `[]`");
     assert!(is_equal(&total, operation));
     assert!(is_equal(&length("request.object.spec.volumes[].secret || ''''"), &total));
-    // The length of nothing, and of a number; a field that may not be there; data that has to be loaded.
+    // The length of nothing, and of a number; a field that may not be there; data that has to be
+    // loaded.
     for fails in ["request.object.spec.volumes[].secret", "request.object.spec.hostname || `1`"] {
         assert!(!is_equal(&length(fails), &total), "{fails}");
     }

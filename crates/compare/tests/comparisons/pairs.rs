@@ -1,4 +1,5 @@
-//! Pairs of policies: equal ones are proved, each kind of difference is found with its smallest object.
+//! Pairs of policies: equal ones are proved, each kind of difference is found with its smallest
+//! object.
 
 use ephor_compare::{Answer, Comparison, DifferenceKind, Effect, Options, Universe, compare};
 use ephor_value::print::json;

@@ -1,4 +1,5 @@
-//! Loops over several lists that write into one of them by the positions of their elements: equal ones are proved, and what one token changes is not.
+//! Loops over several lists that write into one of them by the positions of their elements: equal
+//! ones are proved, and what one token changes is not.
 
 use ephor_compare::Answer;
 

@@ -1,4 +1,5 @@
-//! Texts that are built of the text of a field: rules that read it in other words are proved equal, near misses are found.
+//! Texts that are built of the text of a field: rules that read it in other words are proved equal,
+//! near misses are found.
 
 use ephor_compare::Answer;
 use ephor_value::print::json;

@@ -1,4 +1,5 @@
-//! Objects that are compared as a whole: two values stand for equal and different ones, as long as nothing else is read of them.
+//! Objects that are compared as a whole: two values stand for equal and different ones, as long as
+//! nothing else is read of them.
 
 use ephor_compare::Answer;
 use ephor_value::print::json;

@@ -1,8 +1,8 @@
 //! Whether the accounts of scans and of deletions may do what a policy wants of them.
 //!
-//! In: a policy that is applied. Out: warnings of kinds that scans may not read, so that no report is about their objects; why a
-//! cleanup policy is refused whose objects may not be deleted. The words are Kyverno 1.19.1's. Semantics: `docs/cluster.md`,
-//! "Admission of policies".
+//! In: a policy that is applied. Out: warnings of kinds that scans may not read, so that no report
+//! is about their objects; why a cleanup policy is refused whose objects may not be deleted. The
+//! words are Kyverno 1.19.1's. Semantics: `docs/cluster.md`, "Admission of policies".
 
 use ephor_api::read::{filters, items, texts};
 use ephor_cluster::access::Right;
@@ -16,7 +16,8 @@ const READ: [&str; 3] = ["get", "list", "watch"];
 /// What deletions need, the one that is named first.
 const DELETE: [&str; 2] = ["delete", "list"];
 
-/// The kinds of a ClusterPolicy or Policy that the account of scans may not read, each in a warning.
+/// The kinds of a ClusterPolicy or Policy that the account of scans may not read, each in a
+/// warning.
 ///
 /// # Errors
 /// The cluster does not answer.
@@ -43,7 +44,8 @@ pub fn unreadable(reports: &Cluster, policy: &Value) -> Result<Vec<String>, Fail
     Ok(found)
 }
 
-/// Why a cleanup policy is refused: the account of deletions may not delete, or not find, objects of a kind.
+/// Why a cleanup policy is refused: the account of deletions may not delete, or not find, objects
+/// of a kind.
 ///
 /// # Errors
 /// The cluster does not answer.
@@ -60,7 +62,8 @@ pub fn undeletable(cleanup: &Cluster, policy: &Value) -> Result<Option<String>, 
     Ok(None)
 }
 
-/// The kinds that the `match` of a rule names without wildcards: as written, with the resource and the subresource.
+/// The kinds that the `match` of a rule names without wildcards: as written, with the resource and
+/// the subresource.
 fn named<'v, 'k>(rule: &'v Value, served: &'k Kinds) -> Vec<(&'v str, &'k Resource, &'v str)> {
     let mut found = Vec::new();
     for (_, filter) in filters(rule.get("match")) {
@@ -78,7 +81,8 @@ fn named<'v, 'k>(rule: &'v Value, served: &'k Kinds) -> Vec<(&'v str, &'k Resour
     found
 }
 
-/// Which of some verbs an account may not use, in a namespace and on an object of a name; without one, on all.
+/// Which of some verbs an account may not use, in a namespace and on an object of a name; without
+/// one, on all.
 pub(super) fn missing<'v>(
     cluster: &Cluster,
     resource: &Resource,

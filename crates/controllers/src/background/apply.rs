@@ -1,8 +1,9 @@
 //! Objects that rules generate, written to a cluster.
 //!
-//! In: what a rule wants to exist. Out: it exists: created where it is missing, brought in step where it is synchronised, left alone
-//! where it is not. Nothing is written that is as it should be, so what was done twice is done once. Semantics: `docs/cluster.md`,
-//! "Background work"; `docs/generate.md`.
+//! In: what a rule wants to exist. Out: it exists: created where it is missing, brought in step
+//! where it is synchronised, left alone where it is not. Nothing is written that is as it should
+//! be, so what was done twice is done once. Semantics: `docs/cluster.md`, "Background work";
+//! `docs/generate.md`.
 
 use crate::background_facts::{Class, RuleFacts, Trigger};
 use crate::native::holds;
@@ -133,8 +134,8 @@ fn replacing(wanted: &Value, current: &Value) -> Value {
     wanted.with("metadata", Value::Map(metadata))
 }
 
-/// Whether an object is as it is wanted: it has all of that, and what it has in addition the API server or this program
-/// has written.
+/// Whether an object is as it is wanted: it has all of that, and what it has in addition the API
+/// server or this program has written.
 fn is_as_wanted(current: &Value, wanted: &Value) -> bool {
     let metadata = |object: &Value| object.get("metadata").cloned().unwrap_or_default();
     let part = |object: &Value, key: &str| {
@@ -225,7 +226,8 @@ impl Origin<'_> {
     }
 }
 
-/// The resources of the kinds that a rule generates; kinds that are only known with a trigger are left out.
+/// The resources of the kinds that a rule generates; kinds that are only known with a trigger are
+/// left out.
 fn resources<'k>(kinds: &'k ephor_kubernetes::Kinds, wanted: &[(String, String)]) -> Vec<&'k Resource> {
     let of = |(api_version, kind): &(String, String)| {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -349,7 +351,8 @@ pub fn origin_of(object: &Value) -> Option<(String, String)> {
     Some((if namespace.is_empty() { name } else { format!("{namespace}/{name}") }, label("rule-name")))
 }
 
-/// Writes an object that a rule has changed; `kinds` are those of its targets, some with a subresource.
+/// Writes an object that a rule has changed; `kinds` are those of its targets, some with a
+/// subresource.
 ///
 /// # Errors
 /// The cluster refuses; a conflict when it has changed since it was read.

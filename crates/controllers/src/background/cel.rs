@@ -1,8 +1,9 @@
 //! GeneratingPolicies: objects that expressions generate.
 //!
-//! In: a policy and a trigger. Out: the objects that its expressions hand over, with the labels by which they are found again; what the
-//! trigger generated before and does not any more is deleted. Which kinds a policy generates only its expressions say, so they are
-//! written down before the first object of a kind. Semantics: `docs/cluster.md`, "Background work"; `docs/cel-policies.md`,
+//! In: a policy and a trigger. Out: the objects that its expressions hand over, with the labels by
+//! which they are found again; what the trigger generated before and does not any more is deleted.
+//! Which kinds a policy generates only its expressions say, so they are written down before the
+//! first object of a kind. Semantics: `docs/cluster.md`, "Background work"; `docs/cel-policies.md`,
 //! "Generation".
 
 use std::sync::PoisonError;
@@ -23,7 +24,8 @@ use super::work::{Case, WorkError};
 const LONGEST: usize = 63;
 
 impl Reconciler {
-    /// Does the work of a policy for a trigger. `about` is the request about it; without one the trigger is as it was.
+    /// Does the work of a policy for a trigger. `about` is the request about it; without one the
+    /// trigger is as it was.
     pub(super) fn generate_by_expressions(
         &self,
         case: &Case<'_>,
@@ -152,8 +154,9 @@ impl Reconciler {
         }
         metadata.insert("labels", Value::Map(labels));
         let object = object.with("metadata", Value::Map(metadata)).with_whole_numbers();
-        // Its source is found by the label, and needs none itself: kinds that are generated are watched. What a policy has
-        // generated for a trigger it brings in step with every request about the trigger.
+        // Its source is found by the label, and needs none itself: kinds that are generated are
+        // watched. What a policy has generated for a trigger it brings in step with every request
+        // about the trigger.
         Ok(Wanted { object, source: None, synchronize: true })
     }
 
@@ -166,7 +169,8 @@ impl Reconciler {
         Ok(known.as_ref().and_then(|known| known.get(key)).cloned().unwrap_or_default())
     }
 
-    /// Writes down which kinds a policy generates, and begins to watch them where it is synchronised.
+    /// Writes down which kinds a policy generates, and begins to watch them where it is
+    /// synchronised.
     fn note_kinds(&self, key: &str, facts: &RuleFacts, objects: &[Value]) -> Result<(), Failure> {
         let mut kinds = self.generated_kinds(key)?;
         let before = kinds.len();

@@ -1,8 +1,9 @@
 //! Changes of policies.
 //!
-//! In: rules as they were last acted on, and as they are now. Out: requests for triggers and generated objects that exist; what rules
-//! that are gone have generated is deleted, or left to itself. A rule counts as acted on when all of that is written. Semantics:
-//! `docs/cluster.md`, "Background work".
+//! In: rules as they were last acted on, and as they are now. Out: requests for triggers and
+//! generated objects that exist; what rules that are gone have generated is deleted, or left to
+//! itself. A rule counts as acted on when all of that is written. Semantics: `docs/cluster.md`,
+//! "Background work".
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -246,7 +247,8 @@ impl Reconciler {
     }
 }
 
-/// Whether a rule is the one that facts are about; rules for pod controllers have those of the rule they come from.
+/// Whether a rule is the one that facts are about; rules for pod controllers have those of the rule
+/// they come from.
 fn is_of(rule: &Rule, facts: &RuleFacts) -> bool {
     RuleFacts::find(std::slice::from_ref(facts), &rule.name).is_some()
 }

@@ -1,8 +1,8 @@
 //! Work of requests, written down before they are answered.
 //!
-//! In: a request that policies allow. Out: an UpdateRequest for each policy with work for it, so that a server which ends right after
-//! its answer loses nothing. Where that cannot be written, the failure policy decides about the request. Semantics: `docs/cluster.md`,
-//! "Background work".
+//! In: a request that policies allow. Out: an UpdateRequest for each policy with work for it, so
+//! that a server which ends right after its answer loses nothing. Where that cannot be written, the
+//! failure policy decides about the request. Semantics: `docs/cluster.md`, "Background work".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 const OWN_REQUESTS: &str = "the server has the account of a user, whose own requests trigger no rules that generate or change \
                             objects (skipBackgroundRequests): start it with an account of its own";
 
-/// Whether an account is none that programs alone have. Rules leave out what a controller itself does.
+/// Whether an account is none that programs alone have. Rules leave out what a controller itself
+/// does.
 fn is_of_a_person(name: &str) -> bool {
     !name.starts_with("system:serviceaccount:")
 }
@@ -56,8 +57,8 @@ pub struct NotTaken {
 }
 
 impl WorkIntake {
-    /// Writes UpdateRequests to a namespace of a cluster, for the account that does the work; its own requests, and those of the
-    /// server, do not bring what was generated in step again.
+    /// Writes UpdateRequests to a namespace of a cluster, for the account that does the work; its
+    /// own requests, and those of the server, do not bring what was generated in step again.
     pub fn new(cluster: Arc<Cluster>, namespace: String, background: Arc<Cluster>) -> WorkIntake {
         let mut own = Vec::new();
         for account in [&cluster, &background] {
@@ -83,8 +84,8 @@ impl WorkIntake {
         self
     }
 
-    /// Why a policy that is applied is refused: the account of background work, or of deletions, may not do that work. What
-    /// cannot be found out refuses nothing.
+    /// Why a policy that is applied is refused: the account of background work, or of deletions,
+    /// may not do that work. What cannot be found out refuses nothing.
     pub fn refuses(&self, policy: &Value) -> Option<String> {
         let found = match (&self.others, policy.text_at(&["kind"])) {
             (Some([_, deletions]), "CleanupPolicy" | "ClusterCleanupPolicy") => {

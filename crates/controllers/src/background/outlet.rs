@@ -1,7 +1,8 @@
 //! What background work says about itself.
 //!
-//! In: what a rule has generated for a trigger or changed, or why not. Out: a result in the report of the object, and events. What cannot be
-//! written is logged, and the work counts as done all the same. Semantics: `docs/cluster.md`, "Reports and events".
+//! In: what a rule has generated for a trigger or changed, or why not. Out: a result in the report
+//! of the object, and events. What cannot be written is logged, and the work counts as done all the
+//! same. Semantics: `docs/cluster.md`, "Reports and events".
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -74,8 +75,8 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    /// With the account that writes reports; `None` = there are no reports, or no events. The journals are those of generated objects
-    /// and of changed ones.
+    /// With the account that writes reports; `None` = there are no reports, or no events. The
+    /// journals are those of generated objects and of changed ones.
     pub fn new(
         cluster: Arc<Cluster>,
         reports: Option<ReportOptions>,
@@ -97,7 +98,8 @@ impl Outlet {
         self.say(&GENERATION, policy, settings, trigger, &Said { result, done, failure: None });
     }
 
-    /// Says what a rule has changed: of a rule with targets in the report of its trigger, else in that of the object.
+    /// Says what a rule has changed: of a rule with targets in the report of its trigger, else in
+    /// that of the object.
     pub fn changed(
         &self,
         policy: &Policy,

@@ -1,7 +1,8 @@
 //! UpdateRequests: work that outlives the server that took it.
 //!
-//! In: [`Work`] and the request that caused it. Out: an UpdateRequest of `kyverno.io/v2`, and back. The object of the request is
-//! not in it, where it can be read from the cluster: Secrets stay where they are. Semantics: `docs/cluster.md`, "Background work".
+//! In: [`Work`] and the request that caused it. Out: an UpdateRequest of `kyverno.io/v2`, and back.
+//! The object of the request is not in it, where it can be read from the cluster: Secrets stay
+//! where they are. Semantics: `docs/cluster.md`, "Background work".
 
 use crate::admit::Incoming;
 use crate::background_facts::{RuleWork, Trigger, Work, WorkKind};
@@ -121,11 +122,13 @@ pub fn document(work: &Work, incoming: Option<&Incoming>, namespace: &str) -> Va
     ])
 }
 
-/// The request without what can be read from the cluster, and without the content of objects that are no trigger.
+/// The request without what can be read from the cluster, and without the content of objects that
+/// are no trigger.
 fn without_object(work: &Work, incoming: &Incoming) -> Map {
     let mut request = incoming.request.clone();
     let object = incoming.object("object");
-    // The API server gives an object its name after it has been mutated: until then it cannot be read.
+    // The API server gives an object its name after it has been mutated: until then it cannot be
+    // read.
     let is_named =
         work.rules.iter().all(|work| !work.trigger.name.is_empty() || !work.trigger.uid.is_empty());
     if incoming.text(&["subResource"]).is_empty() {

@@ -1,8 +1,9 @@
 //! Whether the account of background work may do the work of a policy.
 //!
-//! In: a policy that is applied. Out: why it is refused: a rule would fail with every trigger, because the account has no right to
-//! do its work, or because its objects are not where their kind can be. A kind that a variable gives, and one
-//! that the cluster does not serve yet, is not looked at. Semantics: `docs/cluster.md`, "Background work".
+//! In: a policy that is applied. Out: why it is refused: a rule would fail with every trigger,
+//! because the account has no right to do its work, or because its objects are not where their kind
+//! can be. A kind that a variable gives, and one that the cluster does not serve yet, is not looked
+//! at. Semantics: `docs/cluster.md`, "Background work".
 
 use crate::background_facts::{RuleFacts, WorkKind, facts};
 use ephor_api::read::{items, texts};
@@ -83,7 +84,8 @@ fn described(facts: &RuleFacts) -> Vec<&Value> {
     }
 }
 
-/// What is wrong with the namespace of an object that a rule generates, as the cluster serves its kind.
+/// What is wrong with the namespace of an object that a rule generates, as the cluster serves its
+/// kind.
 fn misplaced(cluster: &Cluster, object: &Value) -> Result<Option<&'static str>, Failure> {
     let written = object.text_at(&["apiVersion"]);
     let (group, version) = written.split_once('/').unwrap_or(("", written));
@@ -106,7 +108,8 @@ fn misplaced(cluster: &Cluster, object: &Value) -> Result<Option<&'static str>, 
     })
 }
 
-/// What rights are missing for an object. `by_name`: a right to an object of its name is enough, if that is written.
+/// What rights are missing for an object. `by_name`: a right to an object of its name is enough, if
+/// that is written.
 fn of_object(
     cluster: &Cluster,
     object: &Value,

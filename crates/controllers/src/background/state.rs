@@ -1,7 +1,8 @@
 //! What rules with background work were written as when they were last acted on.
 //!
-//! In: the rules of policies. Out: a ConfigMap that holds a line for each rule, so that a rule that went while no controller ran is
-//! noticed: what it generated is found by it. Semantics: `docs/cluster.md`, "Background work".
+//! In: the rules of policies. Out: a ConfigMap that holds a line for each rule, so that a rule that
+//! went while no controller ran is noticed: what it generated is found by it. Semantics:
+//! `docs/cluster.md`, "Background work".
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;

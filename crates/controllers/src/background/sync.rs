@@ -1,8 +1,9 @@
 //! Generated objects of GeneratingPolicies that another program has changed.
 //!
-//! In: changes of the kinds that synchronised policies generate. Out: the work of the policy for the trigger again: what it generated is
-//! restored, copies follow their source. Nothing of this is written down: when a replica begins to lead, all generated objects come as
-//! changes. Semantics: `docs/cluster.md`, "Background work".
+//! In: changes of the kinds that synchronised policies generate. Out: the work of the policy for
+//! the trigger again: what it generated is restored, copies follow their source. Nothing of this is
+//! written down: when a replica begins to lead, all generated objects come as changes. Semantics:
+//! `docs/cluster.md`, "Background work".
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -104,7 +105,8 @@ impl Reconciler {
         }
     }
 
-    /// Notes which version of an object is copied: a watch that begins later may see a newer one first.
+    /// Notes which version of an object is copied: a watch that begins later may see a newer one
+    /// first.
     pub(super) fn copied_from(&self, source: &Value) {
         let at = |key: &str| source.text_at(&["metadata", key]).to_string();
         let (uid, version) = (at("uid"), at("resourceVersion"));

@@ -1,8 +1,9 @@
 //! MutatingPolicies on objects that exist.
 //!
-//! In: a policy, and the request that triggers it or none. Out: the objects that it selects or that its expression returns, changed
-//! and written where that changes something. Each is evaluated as it is now; a write that meets a newer version is tried again with
-//! the whole work. Semantics: `docs/cluster.md`, "Background work"; `docs/cel-policies.md`, "Changes".
+//! In: a policy, and the request that triggers it or none. Out: the objects that it selects or that
+//! its expression returns, changed and written where that changes something. Each is evaluated as
+//! it is now; a write that meets a newer version is tried again with the whole work. Semantics:
+//! `docs/cluster.md`, "Background work"; `docs/cel-policies.md`, "Changes".
 
 use crate::admit::Incoming;
 use crate::cleanup::{self, Place};
@@ -33,7 +34,8 @@ pub(super) fn are_returned(policy: &Policy) -> bool {
 }
 
 impl Reconciler {
-    /// Does the work of a policy for a trigger. `about` is the request about it; without one the trigger is as it was.
+    /// Does the work of a policy for a trigger. `about` is the request about it; without one the
+    /// trigger is as it was.
     pub(super) fn change_existing(
         &self,
         case: &Case<'_>,
@@ -58,7 +60,8 @@ impl Reconciler {
         }
     }
 
-    /// Changes all objects that a policy selects, because of a request or of a change of the policy.
+    /// Changes all objects that a policy selects, because of a request or of a change of the
+    /// policy.
     pub(super) fn change_selected(&self, case: &Case<'_>, cause: Option<&Request>) -> Result<(), WorkError> {
         let served = self.setup.cluster.kinds()?;
         let own = case.policy.namespace.as_deref().unwrap_or_default();
@@ -135,7 +138,8 @@ impl Reconciler {
     }
 }
 
-/// The resources that the constraints on existing objects name, or those on requests where there are none.
+/// The resources that the constraints on existing objects name, or those on requests where there
+/// are none.
 fn places<'k>(case: &Case<'_>, served: &'k Kinds) -> Vec<Place<'k>> {
     let of = |key: &str| cleanup::placed(case.facts.written.get(key), served);
     match of("targetMatchConstraints") {

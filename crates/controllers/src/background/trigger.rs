@@ -1,7 +1,8 @@
 //! The object that work is about.
 //!
-//! In: an UpdateRequest and the trigger of one of its rules. Out: the trigger as it is now, or that it is too early: a request is
-//! written before the API server stores what it admits. Semantics: `docs/cluster.md`, "Background work".
+//! In: an UpdateRequest and the trigger of one of its rules. Out: the trigger as it is now, or that
+//! it is too early: a request is written before the API server stores what it admits. Semantics:
+//! `docs/cluster.md`, "Background work".
 
 use crate::admit::Incoming;
 use crate::background_facts::Trigger;

@@ -1,8 +1,9 @@
 //! The work of an UpdateRequest.
 //!
-//! In: a request, the policies as they are now. Out: objects as the rules want them, or why not. What is done depends on what is there
-//! now, not on what was there at the time of the request: a trigger that matches again keeps what it generated. Semantics:
-//! `docs/cluster.md`, "Background work".
+//! In: a request, the policies as they are now. Out: objects as the rules want them, or why not.
+//! What is done depends on what is there now, not on what was there at the time of the request: a
+//! trigger that matches again keeps what it generated. Semantics: `docs/cluster.md`, "Background
+//! work".
 
 use crate::admit::{Gate, Incoming};
 use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, WorkKind};
@@ -302,7 +303,8 @@ impl Case<'_> {
     }
 }
 
-/// The result on targets that a report has, which has room for one: an error, else a change, else the first.
+/// The result on targets that a report has, which has room for one: an error, else a change, else
+/// the first.
 fn shown(results: &[RuleOutcome]) -> Option<&RuleOutcome> {
     let is_error = |result: &&RuleOutcome| !matches!(result.status, Status::Pass | Status::Skip);
     let is_change = |result: &&RuleOutcome| result.status == Status::Pass;

@@ -1,6 +1,7 @@
 //! What Secrets with certificates hold, and what is wrong with it.
 //!
-//! In: PEM, or an object of kind Secret. Out: a pair that a server can use, authorities, a [`Fault`].
+//! In: PEM, or an object of kind Secret. Out: a pair that a server can use, authorities, a
+//! [`Fault`].
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
@@ -146,7 +147,8 @@ pub fn validity(der: &[u8]) -> Option<(SystemTime, SystemTime)> {
     Some((moment(time.not_before.timestamp())?, moment(time.not_after.timestamp())?))
 }
 
-/// Authorities of several lists, each once, without those that have expired; those that come first stay when there are many.
+/// Authorities of several lists, each once, without those that have expired; those that come first
+/// stay when there are many.
 pub fn merged(lists: &[&[Trusted]], now: SystemTime) -> Vec<Trusted> {
     let mut seen = HashSet::new();
     let is_valid = |der: &&Trusted| validity(der).is_some_and(|(_, until)| until >= now);
@@ -221,8 +223,8 @@ fn field(secret: &Value, key: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// What is wrong with a pair at a moment, for clients that connect to some names and trust some authorities (none = those
-/// of their system).
+/// What is wrong with a pair at a moment, for clients that connect to some names and trust some
+/// authorities (none = those of their system).
 pub fn fault(pair: &Pem, names: &[String], trusted: &[Trusted], at: SystemTime) -> Option<Fault> {
     let key = match certified(pair.certificate.as_bytes(), pair.key.as_bytes()) {
         Ok(key) => key,

@@ -1,7 +1,7 @@
 //! Certificates that this program issues: an authority, and pairs for servers that it signs.
 //!
-//! In: keys, names, the present moment. Out: PEM. An authority is valid for 365 days, a pair for 150; both are renewed
-//! 15 days before they expire.
+//! In: keys, names, the present moment. Out: PEM. An authority is valid for 365 days, a pair for
+//! 150; both are renewed 15 days before they expire.
 
 use std::time::{Duration, SystemTime};
 
@@ -46,7 +46,8 @@ pub fn authority(key: &KeyPair, now: SystemTime) -> Result<String, Error> {
     Ok(params.self_signed(key)?.pem())
 }
 
-/// A new pair for some names, signed with the key of an authority; it is valid until `until` at most.
+/// A new pair for some names, signed with the key of an authority; it is valid until `until` at
+/// most.
 ///
 /// # Errors
 /// A name is none.

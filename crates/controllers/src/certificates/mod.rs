@@ -1,13 +1,15 @@
 //! The server's certificate in a Secret that all replicas share.
 //!
-//! In: the name of a Secret, the names that the certificate is for. Out: the pair to serve and the authorities that webhook
-//! configurations trust, whenever they change. The replica that starts first creates the Secret, the one that leads renews it.
-//! The key of the authority is in a Secret of its own (`NAME-ca`), so that what mounts or may read the pair cannot sign others.
+//! In: the name of a Secret, the names that the certificate is for. Out: the pair to serve and the
+//! authorities that webhook configurations trust, whenever they change. The replica that starts
+//! first creates the Secret, the one that leads renews it. The key of the authority is in a Secret
+//! of its own (`NAME-ca`), so that what mounts or may read the pair cannot sign others.
 //!
-//! A new authority enters the bundle first; a pair of it is stored only when webhook configurations have carried that bundle for
-//! a while; the former authority stays in the bundle until it expires, and no certificate that it signed is valid any longer. So
-//! at every moment the bundle verifies what any replica serves. A Secret that another program writes is only read.
-//! Semantics: `docs/cluster.md`, "Certificates".
+//! A new authority enters the bundle first; a pair of it is stored only when webhook configurations
+//! have carried that bundle for a while; the former authority stays in the bundle until it expires,
+//! and no certificate that it signed is valid any longer. So at every moment the bundle verifies
+//! what any replica serves. A Secret that another program writes is only read. Semantics:
+//! `docs/cluster.md`, "Certificates".
 
 pub mod content;
 pub mod issue;
@@ -24,7 +26,8 @@ use ephor_value::Value;
 use content::{Authority, Content, Fault, Trusted, bundle, fault, is_own, merged, secret, with_data};
 use issue::{Pem, RENEW};
 
-/// How long webhook configurations carry a new authority before a pair of it is served: API servers watch them.
+/// How long webhook configurations carry a new authority before a pair of it is served: API servers
+/// watch them.
 pub const SETTLE: Duration = Duration::from_secs(15);
 /// How often a write is tried that another replica was faster with.
 const ATTEMPTS: usize = 5;
@@ -158,8 +161,8 @@ impl ServerSecret {
         Follower::of_object(&self.cluster, resource, namespace, name, move |_| changed()).map_err(failed)
     }
 
-    /// Reads the Secret, and creates it if nothing is served yet and there is none. Whether the pair to serve or the authorities to
-    /// trust are others now.
+    /// Reads the Secret, and creates it if nothing is served yet and there is none. Whether the
+    /// pair to serve or the authorities to trust are others now.
     ///
     /// # Errors
     /// The cluster refuses. What was in use stays in use.
@@ -188,7 +191,8 @@ impl ServerSecret {
         Ok(fault.map(|fault| self.named(&fault)))
     }
 
-    /// Says that all webhook configurations of this installation trust the certificates of a bundle.
+    /// Says that all webhook configurations of this installation trust the certificates of a
+    /// bundle.
     pub fn published(&self, text: &str) {
         let now = (self.clock)();
         let carried = content::authorities(text.as_bytes()).unwrap_or_default();
@@ -258,8 +262,8 @@ impl ServerSecret {
         Ok(())
     }
 
-    /// Creates the Secret, or reads the one that another replica has created meanwhile. What is served, and the authorities that
-    /// are trusted, stay in use.
+    /// Creates the Secret, or reads the one that another replica has created meanwhile. What is
+    /// served, and the authorities that are trusted, stay in use.
     fn create(&self) -> Result<bool, Error> {
         let now = (self.clock)();
         let authority = self.authority(now)?;
@@ -329,7 +333,8 @@ impl ServerSecret {
         state.trusted.iter().filter(signs).cloned().collect()
     }
 
-    /// Uses what a Secret holds, as far as it can be used. Whether that is something else than before.
+    /// Uses what a Secret holds, as far as it can be used. Whether that is something else than
+    /// before.
     fn take(&self, secret: &Value) -> bool {
         let now = (self.clock)();
         let content = Content::of(secret);

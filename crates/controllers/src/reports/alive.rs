@@ -1,7 +1,7 @@
 //! Which results still have their policy.
 //!
-//! In: the policies in use. Out: whether the policy of a result exists and is reported, and, where its rules have names, still
-//! has the rule.
+//! In: the policies in use. Out: whether the policy of a result exists and is reported, and, where
+//! its rules have names, still has the rule.
 
 use std::collections::{HashMap, HashSet};
 

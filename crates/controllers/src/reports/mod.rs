@@ -1,9 +1,10 @@
 //! Reports: one object of the cluster for each object that policies were evaluated on.
 //!
-//! In: the object, and what becomes of the results that its report has. Out: a PolicyReport (ClusterPolicyReport without
-//! namespace) under the object's uid and owned by it. Several programs may write one report: each changes the results that it
-//! read, and reads again when another one was faster. Nothing is written when only times differ, and a report without
-//! results is deleted. Reports of other programs are never changed. Semantics: `docs/cluster.md`, "Reports and events".
+//! In: the object, and what becomes of the results that its report has. Out: a PolicyReport
+//! (ClusterPolicyReport without namespace) under the object's uid and owned by it. Several programs
+//! may write one report: each changes the results that it read, and reads again when another one
+//! was faster. Nothing is written when only times differ, and a report without results is deleted.
+//! Reports of other programs are never changed. Semantics: `docs/cluster.md`, "Reports and events".
 
 pub mod alive;
 pub mod results;
@@ -182,8 +183,8 @@ impl Reports {
         Ok(self.form.kinds().into_iter().all(|kind| kinds.kind(group, version, kind).is_some()))
     }
 
-    /// Changes the results about an object: `scope` names it, `change` makes the new results of the present ones.
-    /// Returns whether something was written.
+    /// Changes the results about an object: `scope` names it, `change` makes the new results of the
+    /// present ones. Returns whether something was written.
     ///
     /// # Errors
     /// The cluster refuses, or others write the same report all the time.
@@ -221,7 +222,8 @@ impl Reports {
                 Err(e) if e.is_conflict() => {}
                 // The namespace goes, and the object with it.
                 Err(e) if e.code == 403 && e.text.contains("being terminated") => return Ok(false),
-                // It went away meanwhile: what should have been deleted is gone, what should have been written is new.
+                // It went away meanwhile: what should have been deleted is gone, what should have
+                // been written is new.
                 Err(e) if e.is_not_found() && current.is_some() => {}
                 Err(e) => return Err(e.into()),
             }
@@ -229,7 +231,8 @@ impl Reports {
         Err(Error::Changed)
     }
 
-    /// Shows the objects that Kyverno's reports are about, each with the results; the lists are never whole in memory.
+    /// Shows the objects that Kyverno's reports are about, each with the results; the lists are
+    /// never whole in memory.
     ///
     /// # Errors
     /// Reports cannot be listed.
@@ -254,8 +257,9 @@ impl Reports {
         Ok(())
     }
 
-    /// Deletes the reports that this program has written in the other form, which are updated no more: programs that
-    /// read both would show old results. Those that another program has written to as well stay. Returns how many it deleted.
+    /// Deletes the reports that this program has written in the other form, which are updated no
+    /// more: programs that read both would show old results. Those that another program has written
+    /// to as well stay. Returns how many it deleted.
     ///
     /// # Errors
     /// Reports cannot be listed, or one cannot be deleted; the others are.

@@ -1,7 +1,8 @@
 //! Results as reports hold them.
 //!
-//! In: what rules of a policy said about an object. Out: an entry of its report for each, and the key by which entries of
-//! several programs replace each other. The object is the report's scope, so no entry names it.
+//! In: what rules of a policy said about an object. Out: an entry of its report for each, and the
+//! key by which entries of several programs replace each other. The object is the report's scope,
+//! so no entry names it.
 
 use ephor_document::json;
 use ephor_engine::RuleOutcome;
@@ -9,7 +10,8 @@ use ephor_ir::Policy;
 use ephor_report::policy_report::{Entry, PolicyFacts, report_status};
 use ephor_value::{Map, Value};
 
-/// What identifies a result of an object: source and policy, and the rule where policies have rules with names.
+/// What identifies a result of an object: source and policy, and the rule where policies have rules
+/// with names.
 pub type Key = [String; 3];
 
 /// The source of results of policies whose rules have names.
@@ -22,7 +24,8 @@ pub fn key_of(entry: &Value) -> Key {
     [source, policy, rule]
 }
 
-/// The entries of results, made at a moment (seconds since 1970); none for a policy that is left out of reports.
+/// The entries of results, made at a moment (seconds since 1970); none for a policy that is left
+/// out of reports.
 pub fn entries(policy: &Policy, rules: &[RuleOutcome], seconds: u64) -> Vec<Value> {
     if !policy.reported {
         return Vec::new();

@@ -1,7 +1,8 @@
 //! Events of scans, written on a thread of their own.
 //!
-//! In: events. Out: these in the cluster, one after the other. A scan of many objects has more violations than an API server takes
-//! events in the time, so scans never wait: what there is no room for is counted in the log, and stands in the reports all the same.
+//! In: events. Out: these in the cluster, one after the other. A scan of many objects has more
+//! violations than an API server takes events in the time, so scans never wait: what there is no
+//! room for is counted in the log, and stands in the reports all the same.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,7 +1,8 @@
 //! Evaluating policies on a stored object.
 //!
-//! In: the policies, an object as it is stored. Out: what each policy says, as if the object were created now, by no user. Policies
-//! that change objects say whether they would change this one. Semantics: `docs/cluster.md`, "Background scans".
+//! In: the policies, an object as it is stored. Out: what each policy says, as if the object were
+//! created now, by no user. Policies that change objects say whether they would change this one.
+//! Semantics: `docs/cluster.md`, "Background scans".
 
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ pub struct Finding {
     pub rules: Vec<RuleOutcome>,
 }
 
-/// What the policies say about an object; those that do not match it are left out. Values of Secrets are left out of texts.
+/// What the policies say about an object; those that do not match it are left out. Values of
+/// Secrets are left out of texts.
 ///
 /// # Errors
 /// The object gives no request.
@@ -78,7 +80,8 @@ pub fn changes_others(policy: &Policy) -> bool {
     })
 }
 
-/// Whether a result is one of a scan: a policy with expressions whose conditions are not met says nothing.
+/// Whether a result is one of a scan: a policy with expressions whose conditions are not met says
+/// nothing.
 fn is_verdict(policy: &Policy, rule: &RuleOutcome) -> bool {
     let is_unmet = rule.status == Status::Skip && rule.exceptions.is_empty();
     matches!(rule.kind, RuleKind::Validation | RuleKind::ImageVerification)

@@ -1,7 +1,8 @@
 //! The kinds whose objects are followed.
 //!
-//! In: the policies, and the kinds of the cluster. Out: each kind that they are about is followed; objects that are new or have changed,
-//! and all of a kind whose policies have changed, are queued. Kinds that may not be listed are tried again.
+//! In: the policies, and the kinds of the cluster. Out: each kind that they are about is followed;
+//! objects that are new or have changed, and all of a kind whose policies have changed, are queued.
+//! Kinds that may not be listed are tried again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,8 +69,8 @@ impl Followed {
         self.objects.retain(|_| false);
     }
 
-    /// Follows the kinds that policies are about, and queues the objects of those whose policies have changed. Returns whether
-    /// there are such kinds.
+    /// Follows the kinds that policies are about, and queues the objects of those whose policies
+    /// have changed. Returns whether there are such kinds.
     pub fn update(&self, served: &Kinds, policies: &Policies) -> bool {
         let wanted = wanted(served, policies);
         let mut kinds = self.kinds();

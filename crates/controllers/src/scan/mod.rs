@@ -1,8 +1,9 @@
 //! Background scans: stored objects meet the policies again.
 //!
-//! In: the policies in use, the objects of the kinds that they are about. Out: reports with the results, and events about new violations.
-//! An object is scanned when it is new, when it or the policies change, and after an interval; workers take objects from a
-//! queue at a limited pace. Only the replica that leads scans. Semantics: `docs/cluster.md`, "Background scans".
+//! In: the policies in use, the objects of the kinds that they are about. Out: reports with the
+//! results, and events about new violations. An object is scanned when it is new, when it or the
+//! policies change, and after an interval; workers take objects from a queue at a limited pace.
+//! Only the replica that leads scans. Semantics: `docs/cluster.md`, "Background scans".
 
 mod announce;
 mod evaluate;
@@ -72,7 +73,8 @@ pub enum Work {
     Object(Uid),
 }
 
-/// A queue for scans. Which policies there are does not wait for objects: those that wait are then scanned once, with the policies of now.
+/// A queue for scans. Which policies there are does not wait for objects: those that wait are then
+/// scanned once, with the policies of now.
 pub fn queue() -> Queue<Work> {
     Queue::with_first(|work| *work == Work::Policies)
 }
@@ -331,7 +333,8 @@ impl Scanner {
         let new: Vec<Value> =
             findings.iter().flat_map(|f| self.reports.entries(&f.policy, &f.rules, seconds)).collect();
         let policies = &plan.policies;
-        // What background work says about an object of a policy that changes others stays: to a scan it is no trigger.
+        // What background work says about an object of a policy that changes others stays: to a
+        // scan it is no trigger.
         let by_others: HashSet<(&str, String)> = policies
             .all()
             .filter(|policy| changes_others(policy))

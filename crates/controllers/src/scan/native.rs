@@ -1,7 +1,8 @@
 //! Policies of Kubernetes that scans report on.
 //!
-//! In: the watched policies and bindings of the cluster. Out: the policies with the label `reports.kyverno.io/enabled`, compiled
-//! and bound as Kyverno does outside of the API server: a policy without bindings counts too.
+//! In: the watched policies and bindings of the cluster. Out: the policies with the label
+//! `reports.kyverno.io/enabled`, compiled and bound as Kyverno does outside of the API server: a
+//! policy without bindings counts too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

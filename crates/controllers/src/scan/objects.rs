@@ -1,7 +1,8 @@
 //! The objects that are scanned, as far as they are known.
 //!
-//! In: what a watch shows of objects. Out: which of them are new or have changed in what policies look at. Of each object its name,
-//! a hash of its content and when it was scanned are in memory, never the object.
+//! In: what a watch shows of objects. Out: which of them are new or have changed in what policies
+//! look at. Of each object its name, a hash of its content and when it was scanned are in memory,
+//! never the object.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -137,7 +138,8 @@ impl Objects {
     }
 }
 
-/// A hash of what policies look at in an object: not its status, the node it runs on, or who wrote it.
+/// A hash of what policies look at in an object: not its status, the node it runs on, or who wrote
+/// it.
 pub fn content(object: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();
     for key in ["labels", "annotations"] {

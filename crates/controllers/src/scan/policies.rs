@@ -1,8 +1,9 @@
 //! The policies that scans evaluate.
 //!
-//! In: the policies in use, and those of Kubernetes with the label for reports. Out: engines that evaluate them on stored objects, and which
-//! results scans answer for. Left out are policies without `background`, those that are evaluated by the API server in their
-//! place, and rules that change or generate objects. Semantics: `docs/cluster.md`, "Background scans".
+//! In: the policies in use, and those of Kubernetes with the label for reports. Out: engines that
+//! evaluate them on stored objects, and which results scans answer for. Left out are policies
+//! without `background`, those that are evaluated by the API server in their place, and rules that
+//! change or generate objects. Semantics: `docs/cluster.md`, "Background scans".
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,9 @@
 //! Statuses of policies: what `kubectl get` and GitOps tools show.
 //!
-//! In: a stored policy, and whether the webhook configurations carry it. Out: its status as Kyverno writes it, with what is
-//! wrong in the message where Kyverno has none. A status that is as it should be is not written; times of conditions that stay
-//! the same stay. Semantics: `docs/cluster.md`, "Statuses of policies".
+//! In: a stored policy, and whether the webhook configurations carry it. Out: its status as Kyverno
+//! writes it, with what is wrong in the message where Kyverno has none. A status that is as it
+//! should be is not written; times of conditions that stay the same stay. Semantics:
+//! `docs/cluster.md`, "Statuses of policies".
 
 mod cel;
 mod classic;
@@ -22,7 +23,8 @@ pub use rights::Rights;
 struct Observed<'o> {
     /// The moment.
     now: &'o str,
-    /// `metadata.generation`: clients compare it with `observedGeneration` to see whether the status is of the latest change.
+    /// `metadata.generation`: clients compare it with `observedGeneration` to see whether the
+    /// status is of the latest change.
     generation: Option<i64>,
 }
 
@@ -55,8 +57,9 @@ impl Condition {
     }
 }
 
-/// Writes the status of a policy if it is not as it should be. `is_carried`: the webhook configurations are in step with
-/// policies that include it; `native`: what became of it as a policy of Kubernetes.
+/// Writes the status of a policy if it is not as it should be. `is_carried`: the webhook
+/// configurations are in step with policies that include it; `native`: what became of it as a
+/// policy of Kubernetes.
 ///
 /// # Errors
 /// The cluster refuses; a conflict says that the policy has changed since.

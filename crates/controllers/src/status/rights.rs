@@ -1,7 +1,8 @@
 //! Whether an account may read what a policy is about, so that background scans can report on it.
 //!
-//! In: the resources of a policy. Out: whether the account may get, list and watch all of them, in Kyverno's words. Answers are
-//! cached for a short time, so that a hundred policies on Pods cost three requests.
+//! In: the resources of a policy. Out: whether the account may get, list and watch all of them, in
+//! Kyverno's words. Answers are cached for a short time, so that a hundred policies on Pods cost
+//! three requests.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,8 @@
 //! Rules as Kyverno writes them into a status.
 //!
-//! In: a rule after generation. Out: the same with the fields that Kyverno 1.19.1 writes whether they have a value or not, so that
-//! tools which compare statuses find what they find there. Recorded from Kyverno's own conversion of 737 policies.
+//! In: a rule after generation. Out: the same with the fields that Kyverno 1.19.1 writes whether
+//! they have a value or not, so that tools which compare statuses find what they find there.
+//! Recorded from Kyverno's own conversion of 737 policies.
 
 use ephor_value::Value;
 
@@ -34,7 +35,8 @@ pub(super) fn written(rule: &Value) -> Value {
     ALWAYS.iter().fold(rule.clone(), |rule, (path, field, empty)| with(&rule, path, field, *empty))
 }
 
-/// A value with a field below a path, wherever the path leads to a map; `*` stands for each item of a list.
+/// A value with a field below a path, wherever the path leads to a map; `*` stands for each item of
+/// a list.
 fn with(value: &Value, path: &[&str], field: &str, empty: Empty) -> Value {
     match (path.split_first(), value) {
         (None, Value::Map(members)) if members.get(field).is_none_or(Value::is_null) => {

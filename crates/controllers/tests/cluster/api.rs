@@ -1,7 +1,8 @@
 //! An API server in memory: objects by path, with versions and conflicts.
 //!
-//! It knows enough of the API for controllers: discovery, GET, lists by labels, watches, POST, PUT, apply, merge patches, DELETE, the
-//! subresource `status`, who a client is. Every request is logged as `METHOD PATH`.
+//! It knows enough of the API for controllers: discovery, GET, lists by labels, watches, POST, PUT,
+//! apply, merge patches, DELETE, the subresource `status`, who a client is. Every request is logged
+//! as `METHOD PATH`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -139,8 +140,8 @@ impl Api {
             .collect()
     }
 
-    /// Answers so many writes of ConfigMaps and UpdateRequests more, then none: as if the server that writes ended there; `None` =
-    /// all again.
+    /// Answers so many writes of ConfigMaps and UpdateRequests more, then none: as if the server
+    /// that writes ended there; `None` = all again.
     pub fn allow(&self, writes: Option<usize>) {
         locked(&self.store).left = writes;
     }
@@ -199,7 +200,8 @@ impl Store {
         Some(object)
     }
 
-    /// Applies an object (server-side apply by the only manager there is): what it has replaces what is there.
+    /// Applies an object (server-side apply by the only manager there is): what it has replaces
+    /// what is there.
     fn apply(&mut self, path: &str, body: &Value) -> Value {
         let current = self.objects.get(path).cloned().unwrap_or_default();
         let mut members = current.as_map().cloned().unwrap_or_default();

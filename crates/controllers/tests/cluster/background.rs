@@ -42,7 +42,8 @@ fn in_use(policies: &[String]) -> Arc<State> {
     Arc::new(State { stored, exceptions: Vec::new(), gate: gate(&policies.join("\n---\n")) })
 }
 
-/// The review of the creation of a namespace, as the API server sends it before it stores the object.
+/// The review of the creation of a namespace, as the API server sends it before it stores the
+/// object.
 fn review() -> String {
     r#"{"request": {"uid": "1", "operation": "CREATE", "name": "shop", "namespace": "shop", "userInfo": {"username": "anna"},
         "kind": {"group": "", "version": "v1", "kind": "Namespace"},

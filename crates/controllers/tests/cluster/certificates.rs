@@ -1,4 +1,5 @@
-//! The server's certificate in a Secret: who creates it, who renews it, and what webhook configurations trust meanwhile.
+//! The server's certificate in a Secret: who creates it, who renews it, and what webhook
+//! configurations trust meanwhile.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -236,7 +237,8 @@ fn secrets_that_are_deleted_while_replicas_serve_are_created_again_without_a_gap
     assert_eq!(stored(&api).pair, former);
     other.read().unwrap();
     assert_eq!(other.problem(), None);
-    // Without the authority's key there is a new authority, and the pair changes when it is trusted.
+    // Without the authority's key there is a new authority, and the pair changes when it is
+    // trusted.
     api.remove(SECRET);
     api.remove(AUTHORITY_SECRET);
     assert_eq!(settle(&leader), [Step::Changed, Step::Waits]);

@@ -57,7 +57,8 @@ fn in_use(policy: &str, cluster: Arc<dyn ExternalData>) -> Arc<State> {
     Arc::new(State { stored: vec![usable(&yaml_value(policy).unwrap())], exceptions: Vec::new(), gate })
 }
 
-/// Sends a request about a trigger, takes the work that it causes, and stores or deletes the trigger.
+/// Sends a request about a trigger, takes the work that it causes, and stores or deletes the
+/// trigger.
 fn sent(api: &Api, gate: &Gate, operation: &str, name: &str) {
     let object = ephor_value::print::json(&trigger(name));
     let objects = match operation {

@@ -333,7 +333,8 @@ fn two_writers_of_one_report_lose_no_result() {
                         before.push(entry(format!("{writer}{i}")));
                         before
                     };
-                    // Another one may be faster several times in a row: then this one tries again, as a queue would.
+                    // Another one may be faster several times in a row: then this one tries again,
+                    // as a queue would.
                     while reports.update(scope, &add).is_err() {}
                 }
             });

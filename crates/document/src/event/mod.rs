@@ -2,9 +2,9 @@
 //!
 //! A port of libyaml's scanner and parser (MIT), whose grammar, token order and error texts the
 //! reference's decoder shares. It works on a slice and borrows scalars from it where no folding or
-//! escape changes them. In: UTF-8 text. Out: [`Event`]s with their places, or a [`SyntaxError`], whose
-//! text is the one that users see (`yaml: line 3: did not find expected key`). No input makes it
-//! panic, recurse or loop.
+//! escape changes them. In: UTF-8 text. Out: [`Event`]s with their places, or a [`SyntaxError`],
+//! whose text is the one that users see (`yaml: line 3: did not find expected key`). No input makes
+//! it panic, recurse or loop.
 //!
 //! - [`scanner`]: characters to tokens, with indentation and simple keys;
 //! - [`text`]: the four scalar notations;

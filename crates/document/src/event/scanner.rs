@@ -102,7 +102,8 @@ impl<'a> Scanner<'a> {
         while self.needs_more()? {
             self.fetch_next()?;
         }
-        // The queue holds a token: every fetch adds one, and after the stream's end nothing is taken.
+        // The queue holds a token: every fetch adds one, and after the stream's end nothing is
+        // taken.
         self.tokens.front_mut().ok_or(SyntaxError::anywhere(Problem::UnexpectedEnd))
     }
 
@@ -434,7 +435,8 @@ impl<'a> Scanner<'a> {
 
     // ---- indentation ----
 
-    /// Opens a block collection when the column is deeper; its token goes to the queue's index `at`.
+    /// Opens a block collection when the column is deeper; its token goes to the queue's index
+    /// `at`.
     fn roll_indent(&mut self, mark: Mark, at: Option<usize>, data: TokenData<'a>) {
         let column = i64::from(mark.col);
         if self.flow_level > 0 || self.indent >= column {

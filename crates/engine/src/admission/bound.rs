@@ -1,7 +1,7 @@
 //! From a policy with its bindings to evaluations.
 //!
-//! An evaluation is a policy with a binding and a parameter. Which there are is settled before the first
-//! one runs; what is wrong with a policy or binding shows here.
+//! An evaluation is a policy with a binding and a parameter. Which there are is settled before the
+//! first one runs; what is wrong with a policy or binding shows here.
 
 use std::cell::OnceCell;
 
@@ -29,8 +29,8 @@ pub struct BoundPolicy<'p> {
 }
 
 impl<'p> BoundPolicy<'p> {
-    /// A policy as an API server runs it; `None` for one without bindings, which does nothing, and for policies of
-    /// Kyverno.
+    /// A policy as an API server runs it; `None` for one without bindings, which does nothing, and
+    /// for policies of Kyverno.
     pub fn of(policy: &'p Policy) -> Option<BoundPolicy<'p>> {
         let rule = policy.rules.first()?;
         let (expressions, bound) = (rule.expressions.as_deref()?, rule.bound.as_deref()?);

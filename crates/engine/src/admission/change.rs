@@ -13,7 +13,8 @@ use ephor_value::{Object, Str, Value};
 use super::LiteralError;
 use super::literal::{Data, check_names, json, part};
 
-/// Merges an `Object` literal, which may have parts of `data`, into an object by the schema of its kind.
+/// Merges an `Object` literal, which may have parts of `data`, into an object by the schema of its
+/// kind.
 ///
 /// # Errors
 /// The literal does not fit the schema.

@@ -1,7 +1,7 @@
 //! Message literals of mutations: `Object{…}` and `JSONPatch{…}`.
 //!
-//! In: values of expressions. Out: what they change. The type's name of a literal must be the path at
-//! which it stands; what the API server cannot convert stays in the form in which it prints it.
+//! In: values of expressions. Out: what they change. The type's name of a literal must be the path
+//! at which it stands; what the API server cannot convert stays in the form in which it prints it.
 
 use std::collections::HashSet;
 
@@ -50,7 +50,8 @@ fn names(v: &Value, path: &str, wrong: &mut Vec<WrongName>) {
     }
 }
 
-/// Maps and lists that are data: they are converted with all that is in them, other than those that expressions write.
+/// Maps and lists that are data: they are converted with all that is in them, other than those that
+/// expressions write.
 #[derive(Debug, Default)]
 pub struct Data(HashSet<usize>);
 

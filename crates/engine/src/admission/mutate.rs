@@ -1,7 +1,8 @@
 //! Policies that change the object.
 //!
-//! Which policies run is settled on the incoming object; then each sees what those before it have changed.
-//! Policies with `reinvocationPolicy: IfNeeded` run a second time when others have changed the object after them.
+//! Which policies run is settled on the incoming object; then each sees what those before it have
+//! changed. Policies with `reinvocationPolicy: IfNeeded` run a second time when others have changed
+//! the object after them.
 
 use ephor_functions::Context;
 use ephor_ir::expressions::{ExpressionPatch, PatchType};
@@ -89,7 +90,8 @@ impl<'w> Passes<'w> {
         }
     }
 
-    /// Continues with an object that others may have changed: then all policies that may be reinvoked are.
+    /// Continues with an object that others may have changed: then all policies that may be
+    /// reinvoked are.
     pub fn take_over(&mut self, object: Value) {
         if !object.json_eq(&self.object) {
             self.mark();
@@ -97,7 +99,8 @@ impl<'w> Passes<'w> {
         }
     }
 
-    /// One pass. A second one runs only policies that may be reinvoked and that other changes came after.
+    /// One pass. A second one runs only policies that may be reinvoked and that other changes came
+    /// after.
     ///
     /// # Errors
     /// The request does not pass.

@@ -1,7 +1,8 @@
 //! Admission policies outside of a cluster, as Kyverno runs them.
 //!
-//! The request always creates the object, which has no schema: lists are replaced, numbers are doubles.
-//! Parameters are selected by name or labels alone. Semantics: `docs/admission.md`, "Outside of a cluster".
+//! The request always creates the object, which has no schema: lists are replaced, numbers are
+//! doubles. Parameters are selected by name or labels alone. Semantics: `docs/admission.md`,
+//! "Outside of a cluster".
 
 use crate::expressions::Scope;
 use crate::view::offline::root;
@@ -69,8 +70,8 @@ fn outcome(
     result
 }
 
-/// The result of a policy that validates; the last binding that accepts the request decides. `creates`: whatever is requested is seen as a
-/// creation.
+/// The result of a policy that validates; the last binding that accepts the request decides.
+/// `creates`: whatever is requested is seen as a creation.
 pub fn verdict(bound: &Bound, rule: &Rule, request: &Request, creates: bool) -> Option<RuleOutcome> {
     let binding = accepting(bound, request).pop()?;
     let expressions = rule.expressions.as_ref()?;
@@ -97,8 +98,8 @@ pub fn verdict(bound: &Bound, rule: &Rule, request: &Request, creates: bool) -> 
     }
 }
 
-/// The result of a policy that mutates the object, and the object; each binding sees the object that the one before
-/// it left. A mutation that fails gives no result.
+/// The result of a policy that mutates the object, and the object; each binding sees the object
+/// that the one before it left. A mutation that fails gives no result.
 pub fn change(
     bound: &Bound,
     rule: &Rule,

@@ -103,7 +103,8 @@ impl Review {
         if a.group.is_empty() { a.resource.to_string() } else { format!("{}.{}", a.resource, a.group) }
     }
 
-    /// The name that answers give: of the request, else of the object, else what it will begin with.
+    /// The name that answers give: of the request, else of the object, else what it will begin
+    /// with.
     pub fn shown_name(&self) -> Str {
         if !self.attributes.name.is_empty() {
             return self.attributes.name.clone();

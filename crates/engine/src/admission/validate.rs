@@ -1,8 +1,9 @@
 //! Policies that validate.
 //!
-//! In: a policy with its bindings and a request. Out: a result that says what came of each binding ([`verdict`]), and what follows
-//! from the results of all policies ([`answer`]). Results hold nothing of the request but the values of
-//! expressions, so that they may be stored in the result cache. Semantics: `docs/admission.md`.
+//! In: a policy with its bindings and a request. Out: a result that says what came of each binding
+//! ([`verdict`]), and what follows from the results of all policies ([`answer`]). Results hold
+//! nothing of the request but the values of expressions, so that they may be stored in the result
+//! cache. Semantics: `docs/admission.md`.
 
 use ephor_functions::Context;
 use ephor_ir::admission::PolicyBinding;
@@ -56,7 +57,8 @@ pub struct Evaluated {
 }
 
 impl BindingResult {
-    /// Copies what the result shares with the request, and takes spare room from its lists and texts.
+    /// Copies what the result shares with the request, and takes spare room from its lists and
+    /// texts.
     pub fn detach(&mut self) {
         match self {
             BindingResult::Misconfigured(_, text) => footprint::fit_text(text),

@@ -1,7 +1,7 @@
 //! Warnings: the `Warning` headers for a client.
 //!
-//! A text is sent once; empty ones and those with control characters are lost. When they get too long
-//! together, all are cut.
+//! A text is sent once; empty ones and those with control characters are lost. When they get too
+//! long together, all are cut.
 
 /// All texts together may have this many characters.
 const TOTAL: usize = 4096;

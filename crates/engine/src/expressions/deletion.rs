@@ -1,7 +1,8 @@
 //! Deleting policies: whether a run would delete an object.
 //!
-//! In: a policy and an object, or data of any form. Out: pass = it would be deleted; none where the policy does not
-//! select it. Expressions see neither a request nor a former object. Semantics: `docs/cel-policies.md`, "Deletion".
+//! In: a policy and an object, or data of any form. Out: pass = it would be deleted; none where the
+//! policy does not select it. Expressions see neither a request nor a former object. Semantics:
+//! `docs/cel-policies.md`, "Deletion".
 
 use crate::Request;
 use crate::outcome::{RuleOutcome, Status};

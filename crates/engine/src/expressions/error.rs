@@ -1,7 +1,8 @@
 //! Why the expressions of a rule give no result.
 //!
-//! Out: errors whose texts are Kyverno's or the API server's. An expression has no [`Failure`] of its own words: the list
-//! that it belongs to decides whether the expression is named. Semantics: `docs/ir.md`, "Expressions of a rule".
+//! Out: errors whose texts are Kyverno's or the API server's. An expression has no [`Failure`] of
+//! its own words: the list that it belongs to decides whether the expression is named. Semantics:
+//! `docs/ir.md`, "Expressions of a rule".
 
 use thiserror::Error;
 
@@ -65,7 +66,8 @@ pub enum ConditionsError {
     Several {
         /// They.
         failed: Vec<FailedExpression>,
-        /// What stands before, between and after them; see [`Wording`](ephor_ir::expressions::Wording).
+        /// What stands before, between and after them; see
+        /// [`Wording`](ephor_ir::expressions::Wording).
         several: [&'static str; 3],
     },
     /// The budget of the list is exhausted.

@@ -1,8 +1,9 @@
 //! Rules whose expressions generate objects.
 //!
-//! In: a rule and a request. Out: a result with the objects that expressions handed over and templates
-//! gave, or none where the policy does not apply. Nothing is created here: objects get the namespace that they
-//! were handed over for, and that is all. Semantics: `docs/cel-policies.md`, "Generation".
+//! In: a rule and a request. Out: a result with the objects that expressions handed over and
+//! templates gave, or none where the policy does not apply. Nothing is created here: objects get
+//! the namespace that they were handed over for, and that is all. Semantics:
+//! `docs/cel-policies.md`, "Generation".
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex};

@@ -1,9 +1,9 @@
 //! ImageValidatingPolicies.
 //!
-//! In: a policy and a request. Out: a result with the images that it verified, from which [`settle`] finds out whether
-//! every image that must be verified was: by this policy or by another one. Order: conditions, exceptions, the images,
-//! their digests, what registries know of them, verdicts, texts for reports. Semantics: `docs/cel-policies.md`,
-//! "Images".
+//! In: a policy and a request. Out: a result with the images that it verified, from which
+//! [`settle`] finds out whether every image that must be verified was: by this policy or by another
+//! one. Order: conditions, exceptions, the images, their digests, what registries know of them,
+//! verdicts, texts for reports. Semantics: `docs/cel-policies.md`, "Images".
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -190,8 +190,8 @@ fn part_with_text<'v>(value: &'v Value, text: &str) -> Option<&'v Value> {
     })
 }
 
-/// The images by list: those of containers and those of the policy's own extractors, as far as the policy is about
-/// them.
+/// The images by list: those of containers and those of the policy's own extractors, as far as the
+/// policy is about them.
 fn extracted(
     parts: &ImageValidation,
     checks: &Result<ImageValidation, Str>,
@@ -298,8 +298,8 @@ fn put(value: &Value, path: &[Str], field: &str, text: &Str) -> Value {
     }
 }
 
-/// Whether every image that must be verified was verified by one of the policies: else a result that would pass
-/// fails.
+/// Whether every image that must be verified was verified by one of the policies: else a result
+/// that would pass fails.
 pub fn settle<'o>(all: impl Iterator<Item = &'o mut RuleOutcome>) {
     let mut outcomes: Vec<&mut RuleOutcome> =
         all.filter(|o| matches!(o.effect.as_deref(), Some(Effect::VerifiedImages(_)))).collect();

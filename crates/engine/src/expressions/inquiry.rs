@@ -1,8 +1,9 @@
-//! What expressions of an ImageValidatingPolicy may look up: signatures, attestations, registry data.
+//! What expressions of an ImageValidatingPolicy may look up: signatures, attestations, registry
+//! data.
 //!
-//! In: the names of images and attestors. Out: counts and data, and a record of which images were checked. An attestor
-//! that does not verify an image, for whatever reason, is not counted; a registry that does not answer is a fault. Semantics:
-//! `docs/cel-policies.md`, "Images".
+//! In: the names of images and attestors. Out: counts and data, and a record of which images were
+//! checked. An attestor that does not verify an image, for whatever reason, is not counted; a
+//! registry that does not answer is a fault. Semantics: `docs/cel-policies.md`, "Images".
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -39,8 +40,8 @@ pub enum InquiryError {
     /// No registry may be read.
     #[error("{OFFLINE}")]
     Offline,
-    /// The image is no reference, or the registry does not have what it was called for; the words are those of the
-    /// registry.
+    /// The image is no reference, or the registry does not have what it was called for; the words
+    /// are those of the registry.
     #[error("{0}")]
     Registry(Box<str>),
     /// The image cannot be read.
@@ -183,8 +184,8 @@ impl Inquiry {
     }
 
     #[cfg(feature = "signatures")]
-    /// Runs a check with the manifest of an image and the trust store of a Notary attestor; `None` where either cannot
-    /// be read, or the check fails.
+    /// Runs a check with the manifest of an image and the trust store of a Notary attestor; `None`
+    /// where either cannot be read, or the check fails.
     fn notarized<T>(
         &self,
         subject: &Subject<'_>,

@@ -7,8 +7,9 @@ use ephor_ir::expressions::{RULES, Source};
 
 use super::{ConditionsError, Scope};
 
-/// Whether all conditions on requests are true; a false one wins over faults. They see a request as Kyverno 1.19.1
-/// makes it; where that fails they see the one that was sent, for which an API server has evaluated them before.
+/// Whether all conditions on requests are true; a false one wins over faults. They see a request as
+/// Kyverno 1.19.1 makes it; where that fails they see the one that was sent, for which an API
+/// server has evaluated them before.
 ///
 /// # Errors
 /// Why conditions cannot be evaluated, also by an API server.

@@ -1,8 +1,9 @@
-//! Running rules with CEL expressions: which exceptions and conditions there are, then validations, then audit
-//! annotations.
+//! Running rules with CEL expressions: which exceptions and conditions there are, then validations,
+//! then audit annotations.
 //!
-//! In: a rule and a request. Out: a result, or none where the rule does not apply. What differs between APIs is the
-//! rule's [`ephor_ir::expressions::Wording`]. Semantics: `docs/validate.md`, "Bodies"; `docs/cel-policies.md`, "Evaluation".
+//! In: a rule and a request. Out: a result, or none where the rule does not apply. What differs
+//! between APIs is the rule's [`ephor_ir::expressions::Wording`]. Semantics: `docs/validate.md`,
+//! "Bodies"; `docs/cel-policies.md`, "Evaluation".
 
 use std::borrow::Cow;
 use std::fmt::Display;

@@ -1,8 +1,9 @@
 //! A list of expressions with what they share: the root, composed variables, and the budget.
 //!
-//! The only place that evaluates the expressions of a rule: conditions, validations, messages, audit annotations and
-//! patches of every API. Each expression has a limit of its own; what they cost together, with the variables that they
-//! are the first to read, is taken from the budget. Semantics: `docs/ir.md`, "Expressions of a rule".
+//! The only place that evaluates the expressions of a rule: conditions, validations, messages,
+//! audit annotations and patches of every API. Each expression has a limit of its own; what they
+//! cost together, with the variables that they are the first to read, is taken from the budget.
+//! Semantics: `docs/ir.md`, "Expressions of a rule".
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -72,8 +73,8 @@ impl<'s> Scope<'s> {
         self
     }
 
-    /// The list with what other rules computed, where it sees the object of the request as it is. A list with a budget pays for
-    /// each expression when it comes to it, and shares nothing.
+    /// The list with what other rules computed, where it sees the object of the request as it is. A
+    /// list with a budget pays for each expression when it comes to it, and shares nothing.
     pub(super) fn sharing(mut self, request: &'s Request) -> Scope<'s> {
         let is_same = match (self.root.get("object"), &request.object) {
             (Some(Value::Map(seen)), Value::Map(object)) => seen.is_same(object),
@@ -163,7 +164,8 @@ impl<'s> Scope<'s> {
         });
     }
 
-    /// Whether an expression is true that other rules may have evaluated; `None` = it shares nothing.
+    /// Whether an expression is true that other rules may have evaluated; `None` = it shares
+    /// nothing.
     fn shared_truth(&self, source: &Source) -> Option<Result<bool, Failure>> {
         let (shared, Ok(expr)) = (self.shared.filter(|_| !trace::is_on())?, &source.program) else {
             return None;
@@ -185,8 +187,8 @@ impl<'s> Scope<'s> {
         FailedExpression { expression, failure }
     }
 
-    /// Whether all conditions are true; a false one takes precedence over failures. Where there is a budget, all are
-    /// evaluated: it may run out after a false one.
+    /// Whether all conditions are true; a false one takes precedence over failures. Where there is
+    /// a budget, all are evaluated: it may run out after a false one.
     ///
     /// # Errors
     /// No condition is false and some fail.

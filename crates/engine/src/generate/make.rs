@@ -230,8 +230,8 @@ impl<'s> Store<'s> {
         self.labelled(&copy, place, rule, Some(source))
     }
 
-    /// The object at its place, with the labels that lead back to its policy, its trigger and, for a
-    /// copy, its source.
+    /// The object at its place, with the labels that lead back to its policy, its trigger and, for
+    /// a copy, its source.
     fn labelled(&self, content: &Value, place: &Key<'_>, rule: &Rule, source: Option<&Value>) -> Value {
         let mut object = content.as_map().cloned().unwrap_or_default();
         object.insert("apiVersion", Value::from(place.api_version));

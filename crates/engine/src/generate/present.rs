@@ -1,7 +1,7 @@
 //! What exists, as generate rules look it up.
 //!
-//! In: what identifies objects. Out: the objects. A run without a cluster knows the object of the request and those that it was
-//! given ([`Given`]); a controller looks in the cluster.
+//! In: what identifies objects. Out: the objects. A run without a cluster knows the object of the
+//! request and those that it was given ([`Given`]); a controller looks in the cluster.
 
 use ephor_external::LookupError;
 use ephor_value::Value;
@@ -33,7 +33,8 @@ impl<'k> Key<'k> {
 
 /// What exists.
 pub trait Present {
-    /// Whether only objects that do not exist are wanted; else who takes them decides what becomes of those that do.
+    /// Whether only objects that do not exist are wanted; else who takes them decides what becomes
+    /// of those that do.
     fn only_new(&self) -> bool;
 
     /// An object.

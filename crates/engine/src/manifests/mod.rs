@@ -1,9 +1,10 @@
 //! Rules that verify the signatures of the manifest from which an object was created.
 //!
-//! In: what a rule wants and a request. The object's annotations hold the manifest ([`message`]) and
-//! signatures of it ([`super::public_key`]); the object may differ from the manifest only in some fields
-//! ([`difference`]). Out: a verdict with Kyverno's text. Nothing is fetched over the network:
-//! what needs one ends as Kyverno ends without. `docs/images.md` says which keys are accepted.
+//! In: what a rule wants and a request. The object's annotations hold the manifest ([`message`])
+//! and signatures of it ([`super::public_key`]); the object may differ from the manifest only in
+//! some fields ([`difference`]). Out: a verdict with Kyverno's text. Nothing is fetched over the
+//! network: what needs one ends as Kyverno ends without. `docs/images.md` says which keys are
+//! accepted.
 
 mod difference;
 

@@ -1,10 +1,10 @@
 //! Deciding the anchors of a layer for one object.
 //!
 //! In: a layer and an object. Out: the document to be merged, empty where a condition is not met.
-//! Conditions are tested by the engine of validate patterns; an add-if-absent member stays where the
-//! object has no such key. An item of a list with anchors is decided for each item of the object's
-//! list, and what comes out is added under that item's name. One copy serves for all of them, so
-//! what the first item decides counts for the others (Kyverno's behaviour). Semantics:
+//! Conditions are tested by the engine of validate patterns; an add-if-absent member stays where
+//! the object has no such key. An item of a list with anchors is decided for each item of the
+//! object's list, and what comes out is added under that item's name. One copy serves for all of
+//! them, so what the first item decides counts for the others (Kyverno's behaviour). Semantics:
 //! `docs/mutate.md`, "Anchors".
 
 use crate::shape::{self, Outcome};
@@ -50,8 +50,8 @@ pub fn decide(layer: &Node, object: &Value) -> Result<Value, AnchorError> {
     }
 }
 
-/// A key that comes twice, now that its anchor is gone, in an object that is added as a whole. Merged
-/// into one that is there, the first counts.
+/// A key that comes twice, now that its anchor is gone, in an object that is added as a whole.
+/// Merged into one that is there, the first counts.
 fn twice<'n>(node: &'n Node, there: Option<&Value>) -> Option<&'n str> {
     match node {
         Node::Scalar(_) => None,

@@ -1,8 +1,8 @@
 //! Rules that change other objects than that of the request.
 //!
 //! In: the targets of a rule and the objects that the source of data knows. Out: a result for each
-//! object that a target names. Variables see it as `target`; `request.object` stays what the request
-//! is about.
+//! object that a target names. Variables see it as `target`; `request.object` stays what the
+//! request is about.
 
 use crate::condition;
 use crate::data::Data;
@@ -102,7 +102,8 @@ fn one(
     Some(outcome(rule, change(mutation, object, data), Effect::Target))
 }
 
-/// Whether the change was lowered for the bindings of a target: those of the first one that has some.
+/// Whether the change was lowered for the bindings of a target: those of the first one that has
+/// some.
 fn is_first_bound(mutation: &Mutation, target: &MutationTarget) -> bool {
     let names =
         |target: &MutationTarget| -> Vec<Str> { target.bindings.iter().map(|b| b.name.clone()).collect() };
@@ -118,7 +119,8 @@ fn named(wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, TargetError> {
     let kind = text("kind").split('/').next().unwrap_or_default();
     let fits = |pattern: &str, found: &str| pattern.is_empty() || wildcard::matches(pattern, found);
     let exact = |text: &str| !text.is_empty() && !wildcard::has_wildcard(text);
-    // What is named in full is read alone; what labels select is looked for in one namespace, if only one can have it.
+    // What is named in full is read alone; what labels select is looked for in one namespace, if
+    // only one can have it.
     let within = if exact(namespace) { namespace } else { "" };
     let alone = if exact(name) { name } else { "" };
     let of_cluster = data.world.sources.targets(api_version, kind, within, alone).transpose();

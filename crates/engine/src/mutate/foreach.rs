@@ -1,8 +1,9 @@
 //! `foreach` of patches.
 //!
-//! In: loops, an object, the data of a rule. Out: the object after all of them, or nothing where they
-//! change nothing, or the text of the first failure, after which nothing is changed. Patches add up, but
-//! variables see the object as it was before the loop; the next loop sees what this one left.
+//! In: loops, an object, the data of a rule. Out: the object after all of them, or nothing where
+//! they change nothing, or the text of the first failure, after which nothing is changed. Patches
+//! add up, but variables see the object as it was before the loop; the next loop sees what this one
+//! left.
 
 use crate::condition;
 use crate::data::Data;

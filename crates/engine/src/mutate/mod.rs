@@ -1,7 +1,8 @@
 //! Mutate rules: patches on the object of the request, or on other objects.
 //!
-//! In: a rule that matches a request. Out: its results, and the object that it leaves to the next rule. A failure
-//! loses the object: what follows has nothing to match. Texts and order are those of `docs/mutate.md`.
+//! In: a rule that matches a request. Out: its results, and the object that it leaves to the next
+//! rule. A failure loses the object: what follows has nothing to match. Texts and order are those
+//! of `docs/mutate.md`.
 
 mod anchors;
 mod error;

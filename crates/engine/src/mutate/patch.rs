@@ -1,7 +1,7 @@
 //! Running one patch on one object.
 //!
-//! In: a patch, the data of a rule, an object. Out: the changed object with numbers as an API server
-//! stores them, or nothing where the patch changes nothing, or the text of a failure.
+//! In: a patch, the data of a rule, an object. Out: the changed object with numbers as an API
+//! server stores them, or nothing where the patch changes nothing, or the text of a failure.
 
 use std::sync::Arc;
 
@@ -99,8 +99,8 @@ pub fn run(patch: &Filled, object: &Value) -> Result<Option<Value>, PatchError> 
     }
 }
 
-/// Whether a patch that leaves the values as they are changes how the object is written: objects are
-/// compared as texts with ascending keys and escaped characters.
+/// Whether a patch that leaves the values as they are changes how the object is written: objects
+/// are compared as texts with ascending keys and escaped characters.
 fn written_otherwise(patch: &JsonPatch, before: &Value) -> Result<bool, PatchError> {
     if patch.spelled {
         return Ok(true);

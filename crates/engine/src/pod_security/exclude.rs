@@ -1,10 +1,10 @@
 //! Excluding controls from what the checks found.
 //!
-//! In: findings, and the `exclude` entries of a rule or the `podSecurity` entries of an exception. Out:
-//! the findings that remain. Each entry runs the checks again on a part of the pod (the fields of the
-//! pod with one empty container, or only the containers whose image is named) and every error that
-//! comes out there and fits the entry takes away one error of the original findings. The semantics'
-//! source is `docs/validate.md`, "Bodies" (exclusions).
+//! In: findings, and the `exclude` entries of a rule or the `podSecurity` entries of an exception.
+//! Out: the findings that remain. Each entry runs the checks again on a part of the pod (the fields
+//! of the pod with one empty container, or only the containers whose image is named) and every
+//! error that comes out there and fits the entry takes away one error of the original findings. The
+//! semantics' source is `docs/validate.md`, "Bodies" (exclusions).
 
 use std::borrow::Cow;
 
@@ -75,8 +75,8 @@ impl RemainingErrors<'_> {
         self.errors.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// Removes the first error of the same field; of the same container when images are named. The last
-    /// error takes its place, which decides about the next removal (Kyverno's behaviour).
+    /// Removes the first error of the same field; of the same container when images are named. The
+    /// last error takes its place, which decides about the next removal (Kyverno's behaviour).
     fn remove_one(&mut self, error: &FieldError, by_image: bool) {
         let all = &self.of.errors;
         let errors = self.errors.get_or_insert_with(|| (0..all.len()).collect());

@@ -1,13 +1,14 @@
 //! Pod Security Standards: `validate.podSecurity` rules.
 //!
-//! In: level, version and exclusions of a rule, the object of a request, and the exceptions that apply.
-//! Out: pass, fail with the findings of the failing checks, skip by exceptions, error for an object
-//! that is no pod or does not decode; nothing for deletions. The semantics' source is
+//! In: level, version and exclusions of a rule, the object of a request, and the exceptions that
+//! apply. Out: pass, fail with the findings of the failing checks, skip by exceptions, error for an
+//! object that is no pod or does not decode; nothing for deletions. The semantics' source is
 //! `docs/validate.md`, "Bodies".
 //!
-//! The object is decoded as a typed Kubernetes object ([`ephor_kubernetes::decode`]), seen as a [`pod::Pod`],
-//! put to the controls of `ir::pod_security` ([`checks`]), once for all rules ([`seen`]); what they find is thinned by the exclusions ([`exclude`]) and worded
-//! ([`finding`], [`report`]).
+//! The object is decoded as a typed Kubernetes object ([`ephor_kubernetes::decode`]), seen as a
+//! [`pod::Pod`], put to the controls of `ir::pod_security` ([`checks`]), once for all rules
+//! ([`seen`]); what they find is thinned by the exclusions ([`exclude`]) and worded ([`finding`],
+//! [`report`]).
 
 pub mod checks;
 pub mod exclude;

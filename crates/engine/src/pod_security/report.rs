@@ -14,8 +14,8 @@ use ephor_value::{Str, Value};
 use super::finding::named_containers;
 use super::seen::WordedFinding;
 
-/// The findings as a value: `level`, `version`, and `checks` with `id`, `name`, `allowed`, `reason`,
-/// `detail` and, where the detail names containers, `images`.
+/// The findings as a value: `level`, `version`, and `checks` with `id`, `name`, `allowed`,
+/// `reason`, `detail` and, where the detail names containers, `images`.
 pub fn value(check: &PodSecurity, findings: &[Cow<'_, WordedFinding>], request: &Request) -> Value {
     let checks = findings.iter().map(|f| &f.finding).map(|f| {
         let Value::Map(mut m) = Value::map([
@@ -44,8 +44,8 @@ pub fn value(check: &PodSecurity, findings: &[Cow<'_, WordedFinding>], request: 
 /// The lists in which a container is looked for by its name.
 const BY_NAME: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
-/// The normalised image of a container; its name when no image is known, as when one of the object's
-/// images is no reference.
+/// The normalised image of a container; its name when no image is known, as when one of the
+/// object's images is no reference.
 fn image(name: &str, request: &Request) -> Value {
     let Ok(Some(images)) = request.images.get() else { return Value::from(name) };
     let found = BY_NAME.iter().find_map(|list| images.at(&[list, name, "reference"]));

@@ -1,7 +1,7 @@
 //! What the Pod Security checks know of one object, found once for all rules.
 //!
-//! In: the object of a request. Out: the object decoded as a pod or a controller, and the finding of each
-//! form of each check, computed when a rule first needs it.
+//! In: the object of a request. Out: the object decoded as a pod or a controller, and the finding
+//! of each form of each check, computed when a rule first needs it.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -69,8 +69,8 @@ fn origin(kind: &str) -> Origin {
     }
 }
 
-/// The type that a kind of object is decoded as. All controllers but CronJobs are taken for Deployments
-/// (Kyverno's behaviour): only their errors can show it.
+/// The type that a kind of object is decoded as. All controllers but CronJobs are taken for
+/// Deployments (Kyverno's behaviour): only their errors can show it.
 pub fn type_of(kind: &str) -> Option<&'static TypeDef> {
     let name = match kind {
         "Pod" => "core/v1.Pod",

@@ -7,8 +7,8 @@ use ephor_value::{Str, Value};
 use super::{Request, Root};
 
 impl Request {
-    /// For the next rule of the same policy: variables see the changed object with its integers, the
-    /// images stay those of the object before.
+    /// For the next rule of the same policy: variables see the changed object with its integers,
+    /// the images stay those of the object before.
     pub fn with_object(&self, object: Value) -> Request {
         let shown = put(self.later_root.as_ref().unwrap_or(&self.root).get(), &[("object", object.clone())]);
         Request {

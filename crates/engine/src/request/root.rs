@@ -31,8 +31,8 @@ impl Root {
         Root { given, shown: doubles.then(|| (Doubles::All, OnceLock::new())) }
     }
 
-    /// The root from the second matching rule of a policy on: the object has its integers, the former one
-    /// doubles still.
+    /// The root from the second matching rule of a policy on: the object has its integers, the
+    /// former one doubles still.
     pub fn later(given: Value) -> Root {
         Root { given, shown: Some((Doubles::OldObject, OnceLock::new())) }
     }

@@ -279,7 +279,8 @@ mod laws {
     use super::*;
     use ephor_value::Str;
 
-    /// Documents without keys that are anchors or wildcards, and without lists that a pattern reads otherwise.
+    /// Documents without keys that are anchors or wildcards, and without lists that a pattern reads
+    /// otherwise.
     fn documents() -> impl Strategy<Value = Value> {
         let scalar = prop_oneof![
             Just(Value::Null),

@@ -1,9 +1,10 @@
 //! Tracing an evaluation: which pieces of rules it reaches, and what decides it.
 //!
-//! In: what the evaluator emits while it runs. Out: [`Hits`], how often each piece was reached (a piece is known by its
-//! address, which stays the same while its policy lives), and [`Event`]s, the decisions in their order with their
-//! operands. Nothing is recorded unless a trace is running, and then only on its thread: on all other threads tracing
-//! costs a look at a flag for each piece, and nothing for each node of an expression.
+//! In: what the evaluator emits while it runs. Out: [`Hits`], how often each piece was reached (a
+//! piece is known by its address, which stays the same while its policy lives), and [`Event`]s, the
+//! decisions in their order with their operands. Nothing is recorded unless a trace is running, and
+//! then only on its thread: on all other threads tracing costs a look at a flag for each piece, and
+//! nothing for each node of an expression.
 
 mod steps;
 
@@ -69,9 +70,11 @@ pub struct Event {
     pub origin: Origin,
     /// What was decided.
     pub what: EventKind,
-    /// The addresses of the values that were read for it, in their order; some are parts of the request ([`path_of`]), others were computed.
+    /// The addresses of the values that were read for it, in their order; some are parts of the
+    /// request ([`path_of`]), others were computed.
     pub reads: Vec<usize>,
-    /// Of a composed variable the steps that decided its value, of a condition those that decided its sides.
+    /// Of a composed variable the steps that decided its value, of a condition those that decided
+    /// its sides.
     pub steps: Vec<Step>,
 }
 
@@ -112,14 +115,16 @@ pub enum EventKind {
         at: Option<usize>,
         /// Whether the pattern passed, failed or does not apply.
         verdict: PatternVerdict,
-        /// The path in the object at which it was decided, `/spec/replicas/`; empty where there is none.
+        /// The path in the object at which it was decided, `/spec/replicas/`; empty where there is
+        /// none.
         path: String,
         /// What differs.
         text: String,
     },
     /// A list or condition has no value.
     Failed(String),
-    /// Pod Security controls refuse the object because of these fields, `spec.containers[0].securityContext`.
+    /// Pod Security controls refuse the object because of these fields,
+    /// `spec.containers[0].securityContext`.
     Fields(Vec<String>),
     /// An expression was evaluated: its text, its value or fault, and the steps that decided.
     Expression(Str, Result<TracedValue, Fault>, Vec<Step>),
@@ -141,8 +146,8 @@ pub enum PatternVerdict {
 pub struct TracedValue {
     /// The value.
     pub value: Value,
-    /// Its address, if it is a part of the request or the policy and not computed. Valid for [`path_of`] as long
-    /// as the request lives.
+    /// Its address, if it is a part of the request or the policy and not computed. Valid for
+    /// [`path_of`] as long as the request lives.
     pub address: Option<usize>,
 }
 
@@ -234,7 +239,8 @@ pub(super) fn emit_part(origin: &Origin, text: &str, part: Option<&Value>) {
     emit_reading(origin, || (EventKind::Failed(text.to_string()), part.map(address).into_iter().collect()));
 }
 
-/// Records the value of a composed variable, with what was read and decided after the first `nodes` values that the trace noted.
+/// Records the value of a composed variable, with what was read and decided after the first `nodes`
+/// values that the trace noted.
 pub(super) fn emit_variable(
     origin: &Origin,
     expr: Option<&ephor_ir::Expr>,
@@ -247,7 +253,8 @@ pub(super) fn emit_variable(
     }
 }
 
-/// Records a condition, with what was read and decided for its sides after the first `nodes` values that the trace noted.
+/// Records a condition, with what was read and decided for its sides after the first `nodes` values
+/// that the trace noted.
 pub(super) fn emit_condition(condition: &Condition, nodes: usize, what: impl FnOnce() -> EventKind) {
     emit_reading(&condition.origin, || (what(), reads_since(nodes)));
     if is_on() {

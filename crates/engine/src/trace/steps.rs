@@ -1,8 +1,9 @@
 //! The steps of an expression that decide its value.
 //!
-//! In: the values of its nodes, in the order in which they were found, and the expression. Out: the comparisons, calls and
-//! reads on which the value rests, with the values of their operands. A side of `&&` that is false decides, of `all`
-//! the item for which it is false, of a conditional the branch that is taken.
+//! In: the values of its nodes, in the order in which they were found, and the expression. Out: the
+//! comparisons, calls and reads on which the value rests, with the values of their operands. A side
+//! of `&&` that is false decides, of `all` the item for which it is false, of a conditional the
+//! branch that is taken.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -40,7 +41,8 @@ pub struct Step {
     pub value: Result<TracedValue, Fault>,
     /// What was evaluated for it.
     pub operands: Vec<(Expr, Result<TracedValue, Fault>)>,
-    /// The addresses of the values that it read, operands of operands included; of a walk that ends early that of the last part that is there.
+    /// The addresses of the values that it read, operands of operands included; of a walk that ends
+    /// early that of the last part that is there.
     pub reads: Vec<usize>,
 }
 
@@ -59,7 +61,8 @@ pub fn nodes() -> usize {
     NODES.with_borrow(Vec::len)
 }
 
-/// The addresses of the values in documents that were noted after the first `nodes` ones, in their order.
+/// The addresses of the values in documents that were noted after the first `nodes` ones, in their
+/// order.
 pub fn reads_since(nodes: usize) -> Vec<usize> {
     let address = |(_, value): &(usize, Result<TracedValue, Fault>)| {
         let seen = value.as_ref().ok()?;
@@ -135,7 +138,8 @@ fn at_most(most: usize, expr: &Expr, nodes: usize) -> Vec<Step> {
     out
 }
 
-/// Numbers the nodes in the order of the walk: the number of each, and that of the last node below it.
+/// Numbers the nodes in the order of the walk: the number of each, and that of the last node below
+/// it.
 fn number<'e>(expr: &'e Expr, places: &mut HashMap<usize, (usize, usize, &'e Expr)>) {
     let at = places.len();
     places.insert(address(expr), (at, at, expr));

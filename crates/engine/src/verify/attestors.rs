@@ -1,7 +1,8 @@
-//! Verifies the signatures of an image: sets of attestors that must reach their counts, and statements that they must have signed.
+//! Verifies the signatures of an image: sets of attestors that must reach their counts, and
+//! statements that they must have signed.
 //!
-//! Keys and certificates are read first ([`ephor_signatures::options`]); without a registry the verification ends
-//! there.
+//! Keys and certificates are read first ([`ephor_signatures::options`]); without a registry the
+//! verification ends there.
 
 mod artifacts;
 mod error;
@@ -226,7 +227,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// Whether the statements that an attestation wants are there and as they must be; the image's digest.
+    /// Whether the statements that an attestation wants are there and as they must be; the image's
+    /// digest.
     fn stated(
         &self,
         attestation: &Value,

@@ -29,8 +29,8 @@ use ephor_external::registry::OFFLINE;
 use ephor_external::registry::{Registry, for_policy};
 pub(super) use records::Records;
 
-/// How many results a rule may have: entries that name the same images report each of them as often as there are
-/// entries.
+/// How many results a rule may have: entries that name the same images report each of them as often
+/// as there are entries.
 const MOST_RESULTS: usize = 10_000;
 
 /// The result of verifying the signatures of an image.

@@ -1,7 +1,8 @@
 //! What the expressions of admission policies see.
 //!
-//! In: the `request` of an AdmissionReview, objects, a namespace. Out: the values under their names.
-//! Empty members are left out, as the API does. Semantics: `docs/admission.md`, "What expressions see".
+//! In: the `request` of an AdmissionReview, objects, a namespace. Out: the values under their
+//! names. Empty members are left out, as the API does. Semantics: `docs/admission.md`, "What
+//! expressions see".
 
 use ephor_kubernetes::{kind_object, resource_object};
 use ephor_value::object::{About, Check};
@@ -22,7 +23,8 @@ pub struct Variables {
     pub authorizer: bool,
 }
 
-/// All variables. `request` is the value that [`request`] built, `review` the one that it was built from.
+/// All variables. `request` is the value that [`request`] built, `review` the one that it was built
+/// from.
 pub fn root(request: &Value, seen: Variables, review: &Value) -> Value {
     let mut m = Map::new();
     m.insert("object", seen.object);

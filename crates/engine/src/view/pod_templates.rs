@@ -1,4 +1,5 @@
-//! What the expressions of generated variants see: each pod template of an object as if it were a pod.
+//! What the expressions of generated variants see: each pod template of an object as if it were a
+//! pod.
 //!
 //! In: a request. Out: a root for each template below `spec`, with the template's path. Semantics:
 //! `docs/cel-policies.md`, "Controllers of pods".

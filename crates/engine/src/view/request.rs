@@ -1,7 +1,8 @@
-//! What the expressions of `policies.kyverno.io` see: the request, or data of any form, and the libraries.
+//! What the expressions of `policies.kyverno.io` see: the request, or data of any form, and the
+//! libraries.
 //!
-//! In: a request. Out: a root with `object`, `oldObject`, `request`, `namespaceObject` and the receivers of functions.
-//! Semantics: `docs/cel-policies.md`, "Evaluation".
+//! In: a request. Out: a root with `object`, `oldObject`, `request`, `namespaceObject` and the
+//! receivers of functions. Semantics: `docs/cel-policies.md`, "Evaluation".
 
 use crate::Request;
 use ephor_functions::cel::outside;

@@ -1,4 +1,5 @@
-//! Functions of features that a build does not have: they are known, and fault when they are called.
+//! Functions of features that a build does not have: they are known, and fault when they are
+//! called.
 
 #[cfg(not(feature = "gzip"))]
 pub mod gzip {

@@ -19,7 +19,8 @@ pub struct Charge<'a> {
 }
 
 impl Charge<'_> {
-    /// The size of an argument: characters, bytes, items, bytes of an address or of a network's prefix; 1 for everything else.
+    /// The size of an argument: characters, bytes, items, bytes of an address or of a network's
+    /// prefix; 1 for everything else.
     fn size(&self, at: usize) -> u64 {
         size_of(self.argument(at))
     }
@@ -234,7 +235,8 @@ pub fn list_literal(c: &Charge<'_>) -> u64 {
 pub fn flatten(c: &Charge<'_>) -> u64 {
     match c.args.get(1) {
         Some(Some(Value::Int(n))) if *n < 0 && c.level.is_new() => LIST + 1 + c.size(0),
-        // The reference computes with doubles; a negative one wraps, one that is too low is the least integer.
+        // The reference computes with doubles; a negative one wraps, one that is too low is the
+        // least integer.
         Some(Some(Value::Int(n))) if *n < 0 => {
             let walked = c.size(0) as f64 * *n as f64;
             (LIST + 1).wrapping_add((walked as i64).cast_unsigned())

@@ -1,6 +1,8 @@
-//! Kyverno's functions on data: JSON, YAML, compression, hashes, certificates, users, times, numbers.
+//! Kyverno's functions on data: JSON, YAML, compression, hashes, certificates, users, times,
+//! numbers.
 //!
-//! Where JMESPath has the same function, its body is used. Semantics: `docs/cel.md`, "What is supported".
+//! Where JMESPath has the same function, its body is used. Semantics: `docs/cel.md`, "What is
+//! supported".
 
 use std::borrow::Cow;
 
@@ -30,7 +32,8 @@ pub(crate) fn md5(call: &Call<'_>) -> CallResult {
 }
 
 ///
-/// What expressions see of a certificate is less than what JMESPath sees, and of its serial number the low 64 bits.
+/// What expressions see of a certificate is less than what JMESPath sees, and of its serial number
+/// the low 64 bits.
 pub fn certificate(call: &Call<'_>) -> CallResult {
     const UNSEEN: [&str; 15] = [
         "InhibitAnyPolicy",

@@ -339,12 +339,14 @@ fn special(f: f64) -> Option<&'static str> {
     }
 }
 
-/// The formatter reads no more digits once a number is larger than a million; what it then writes is its complaint.
+/// The formatter reads no more digits once a number is larger than a million; what it then writes
+/// is its complaint.
 const MOST: usize = 10_000_009;
 const TOO_LARGE: &str = "%!(NOVERB)";
 
-/// Fixed point with thousands parted. There are at least as many places as the last eight bits of the precision say, and at
-/// most as many as its last sixteen do; where these are negative, as many as distinguish the number from its neighbours.
+/// Fixed point with thousands parted. There are at least as many places as the last eight bits of
+/// the precision say, and at most as many as its last sixteen do; where these are negative, as many
+/// as distinguish the number from its neighbours.
 fn grouped(f: f64, precision: usize) -> String {
     if precision > MOST {
         return TOO_LARGE.into();
@@ -377,8 +379,8 @@ fn grouped(f: f64, precision: usize) -> String {
     out
 }
 
-/// Six digits and a power of ten. The precision is the least width, of which the last sixteen bits count (Kyverno 1.19.1's
-/// behaviour).
+/// Six digits and a power of ten. The precision is the least width, of which the last sixteen bits
+/// count (Kyverno 1.19.1's behaviour).
 fn scientific(f: f64, width: usize) -> String {
     if width > MOST {
         return TOO_LARGE.into();

@@ -1,4 +1,5 @@
-//! `format` of the strings extension from version 4 on: plain words for numbers, no quotes inside of lists.
+//! `format` of the strings extension from version 4 on: plain words for numbers, no quotes inside
+//! of lists.
 
 use super::convert::{double_text, duration_text, timestamp_text};
 use super::format::{Clause, Text, filled, written};

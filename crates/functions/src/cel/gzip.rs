@@ -1,6 +1,7 @@
 //! `gzip.compress` and `gzip.decompress`.
 //!
-//! In: a text, or bytes. Out: bytes, or a text; faults in the words of Go's `compress/gzip`. Semantics: `docs/cel.md`.
+//! In: a text, or bytes. Out: bytes, or a text; faults in the words of Go's `compress/gzip`.
+//! Semantics: `docs/cel.md`.
 
 use std::io::{ErrorKind, Read, Write};
 
@@ -49,8 +50,8 @@ enum Error {
     TooLong,
 }
 
-/// The content of the first member of a stream. Header, content and trailer are read one after the other: the decoder of the
-/// whole does not say which of them is wrong.
+/// The content of the first member of a stream. Header, content and trailer are read one after the
+/// other: the decoder of the whole does not say which of them is wrong.
 fn unpacked(packed: &[u8]) -> Result<Vec<u8>, Error> {
     if packed.is_empty() {
         return Err(Error::Empty);

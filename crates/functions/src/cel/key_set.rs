@@ -1,7 +1,8 @@
 //! Sets of keys (RFC 7517) that sign tokens.
 //!
-//! In: the text of a set, or of one key. Out: keys, and whether one of them signed a text; or what is wrong, in Kyverno's words.
-//! Keys are those of RSA, of the NIST curves, of Ed25519, and secrets.
+//! In: the text of a set, or of one key. Out: keys, and whether one of them signed a text; or what
+//! is wrong, in Kyverno's words. Keys are those of RSA, of the NIST curves, of Ed25519, and
+//! secrets.
 
 mod error;
 

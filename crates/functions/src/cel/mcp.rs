@@ -1,7 +1,8 @@
 //! Requests of the Model Context Protocol: `mcp.Parse` and the arguments of tool calls.
 //!
-//! In: the JSON of a request. Out: a message with the method and the parameters of the usual methods. Arguments are
-//! read with a value for those that are absent or of another kind. Semantics: `docs/cel-policies.md`, "Check requests".
+//! In: the JSON of a request. Out: a message with the method and the parameters of the usual
+//! methods. Arguments are read with a value for those that are absent or of another kind.
+//! Semantics: `docs/cel-policies.md`, "Check requests".
 
 use super::proxy_types::message;
 use super::{Call, CallResult, fault, native_type, success};

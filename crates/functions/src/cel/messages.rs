@@ -1,7 +1,8 @@
 //! Message literals: those of mutations, and those that stand for values of the language.
 //!
-//! In: the name of a message and its fields. Out: a value. Mutation messages keep their fields as they
-//! were given; what a field holds is decided when it is read ([`field`]), as in Kyverno 1.19.1.
+//! In: the name of a message and its fields. Out: a value. Mutation messages keep their fields as
+//! they were given; what a field holds is decided when it is read ([`field`]), as in Kyverno
+//! 1.19.1.
 
 use ephor_value::object::is_mutation;
 use ephor_value::time::Time;
@@ -125,7 +126,8 @@ fn json(v: &Value) -> Value {
     }
 }
 
-/// What a field of a mutation's message holds; one that was not set is null, a text of a patch empty.
+/// What a field of a mutation's message holds; one that was not set is null, a text of a patch
+/// empty.
 ///
 /// # Errors
 /// The field holds a map whose keys are no texts.
@@ -156,9 +158,9 @@ pub enum KeyError {
     None,
 }
 
-/// The value that a field's one stands for in the object: messages are maps, optional values what they
-/// hold, types their names. Lists and maps are looked into, those inside of them are not. Where a message
-/// has a field without such a value, reading it is a fault.
+/// The value that a field's one stands for in the object: messages are maps, optional values what
+/// they hold, types their names. Lists and maps are looked into, those inside of them are not.
+/// Where a message has a field without such a value, reading it is a fault.
 ///
 /// # Errors
 /// A map's key is no text.

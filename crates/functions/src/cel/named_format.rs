@@ -8,7 +8,8 @@ use ephor_value::names::{
 use ephor_value::time::Time;
 use ephor_value::{Object, Value};
 
-/// A format: its name in expressions, its name in texts, a quarter of its pattern's length, its check.
+/// A format: its name in expressions, its name in texts, a quarter of its pattern's length, its
+/// check.
 struct Format {
     name: &'static str,
     shown: &'static str,
@@ -88,7 +89,8 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && Time::parse("2006-01-02", text).is_ok()
 }
 
-/// Groups of four, at least one; only the last may be padded. Bits that a padded group does not need are not looked at.
+/// Groups of four, at least one; only the last may be padded. Bits that a padded group does not
+/// need are not looked at.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();
@@ -96,8 +98,8 @@ fn is_base64(text: &str) -> bool {
     !digits.is_empty() && padding <= 2 && text.len().is_multiple_of(4) && digits.bytes().all(is_digit)
 }
 
-/// A date and a time between `T`s: any character may begin the fraction, any digits are an offset, and what follows a second
-/// `T` is not looked at.
+/// A date and a time between `T`s: any character may begin the fraction, any digits are an offset,
+/// and what follows a second `T` is not looked at.
 fn is_datetime(text: &str) -> bool {
     const TIME: &str = "^([0-1][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})$";
     let text = text.to_lowercase();

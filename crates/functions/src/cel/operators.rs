@@ -218,7 +218,8 @@ pub fn unequal(call: &Call<'_>) -> CallResult {
     success(!call.arg(0).cel_eq(call.arg(1)))
 }
 
-/// The order of two values of kinds that have one; `Err(None)` for a NaN, `Err(Some(()))` without order.
+/// The order of two values of kinds that have one; `Err(None)` for a NaN, `Err(Some(()))` without
+/// order.
 pub fn order(a: &Value, b: &Value) -> Result<Ordering, Option<()>> {
     match (a, b) {
         (a, b) if is_number(a) && is_number(b) => number_order(a, b).ok_or(None),
@@ -264,8 +265,8 @@ pub fn greater_or_equal(call: &Call<'_>) -> CallResult {
     compare(call, "_>=_", Ordering::is_ge)
 }
 
-/// The end of an evaluation that looks for, or makes, an entry under a key that Kyverno 1.19.1's maps cannot
-/// have.
+/// The end of an evaluation that looks for, or makes, an entry under a key that Kyverno 1.19.1's
+/// maps cannot have.
 pub fn unhashable(key: &Value) -> Option<Fault> {
     let kind = match key {
         Value::Bytes(_) => super::go_type(key),

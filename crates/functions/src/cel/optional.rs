@@ -87,8 +87,8 @@ pub fn reread_inside(call: &Call<'_>) -> CallResult {
 
 const UNSUPPORTED: &str = "unsupported conversion to ref.Val: ";
 
-/// A value as the host's, read anew: an optional one loses its wrapping, a type becomes its name, and
-/// values of some libraries are not understood any more.
+/// A value as the host's, read anew: an optional one loses its wrapping, a type becomes its name,
+/// and values of some libraries are not understood any more.
 ///
 /// # Errors
 /// `unsupported conversion to ref.Val: …`.

@@ -1,7 +1,8 @@
-//! Kyverno's functions that read external data: objects of the cluster, services, global data, image data.
+//! Kyverno's functions that read external data: objects of the cluster, services, global data,
+//! image data.
 //!
-//! The receivers are messages that say for which policy they speak: a `namespace` that is set limits the
-//! questions to it. Semantics: `docs/cel.md`, "What is supported".
+//! The receivers are messages that say for which policy they speak: a `namespace` that is set
+//! limits the questions to it. Semantics: `docs/cel.md`, "What is supported".
 
 use super::data::NativeError;
 use super::{Call, CallResult, fault};
@@ -54,7 +55,8 @@ pub(super) fn external<'c>(call: &Call<'c>) -> &'c dyn ExternalData {
     call.cx.external.as_deref().unwrap_or(&NoData)
 }
 
-/// What the Kubernetes API gives; the group and version of a place have one slash between them at most.
+/// What the Kubernetes API gives; the group and version of a place have one slash between them at
+/// most.
 fn api(call: &Call<'_>, at: &Place<'_>, body: Option<&Value>) -> Found<ApiError> {
     if at.api_version.matches('/').count() > 1 {
         return Some(Err(format!("unexpected GroupVersion string: {}", at.api_version).into()));
@@ -93,7 +95,8 @@ pub fn post(call: &Call<'_>) -> CallResult {
     }
 }
 
-/// The arguments after the receiver that name a place: `apiVersion, resource` or one value for both.
+/// The arguments after the receiver that name a place: `apiVersion, resource` or one value for
+/// both.
 struct Named<'v> {
     api_version: String,
     resource: &'v str,
@@ -135,7 +138,8 @@ fn object(call: &Call<'_>, limits: &Map) -> CallResult {
     }
 }
 
-/// `resource.list`; labels select in a cluster, and are not looked at by the reference's stand-in for one.
+/// `resource.list`; labels select in a cluster, and are not looked at by the reference's stand-in
+/// for one.
 pub fn list(call: &Call<'_>) -> CallResult {
     let limits = fields(call.arg(0), RESOURCE)?;
     let Named { api_version, resource, mut next } = named(call)?;

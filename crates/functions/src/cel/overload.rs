@@ -1,8 +1,8 @@
 //! The overloads of CEL's functions: which there are, and which library declares them.
 //!
-//! In: the library texts, one overload a line; a line `# TEXT` is the title, `## TEXT` what the function on the lines below does. Out: the
-//! overloads of a [`Library`], which an environment declares, and of a name, which are the registry's column of
-//! types. Every text is read once.
+//! In: the library texts, one overload a line; a line `# TEXT` is the title, `## TEXT` what the
+//! function on the lines below does. Out: the overloads of a [`Library`], which an environment
+//! declares, and of a name, which are the registry's column of types. Every text is read once.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

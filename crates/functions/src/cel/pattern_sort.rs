@@ -1,8 +1,9 @@
-//! Pattern-defeating quicksort, step for step as the Go runtime does it. It is not stable, but what it does with items that count as
-//! equal follows from the items alone; the reference's lists sorted by keys show it.
+//! Pattern-defeating quicksort, step for step as the Go runtime does it. It is not stable, but what
+//! it does with items that count as equal follows from the items alone; the reference's lists
+//! sorted by keys show it.
 //!
-//! In: how many items, and which of two comes first. Out: the sorted positions. The algorithm is Orson Peters'
-//! (<https://arxiv.org/abs/2106.05123>) with the constants of Go 1.19 and later.
+//! In: how many items, and which of two comes first. Out: the sorted positions. The algorithm is
+//! Orson Peters' (<https://arxiv.org/abs/2106.05123>) with the constants of Go 1.19 and later.
 
 /// Ranges up to this length are sorted by insertion.
 const INSERTION: usize = 12;
@@ -10,11 +11,13 @@ const INSERTION: usize = 12;
 const NINTHER: usize = 50;
 /// How many pairs choosing a pivot may find out of order: all of them means that the items descend.
 const MOST_SWAPS: usize = 4 * 3;
-/// How many pairs out of order are put right before an almost sorted range counts as unsorted, and from which length on.
+/// How many pairs out of order are put right before an almost sorted range counts as unsorted, and
+/// from which length on.
 const REPAIRS: usize = 5;
 const REPAIRABLE: usize = 50;
 
-/// Positions 0 to `len` in sorted order. `less` may be inconsistent: the order is any then, but every position is there once.
+/// Positions 0 to `len` in sorted order. `less` may be inconsistent: the order is any then, but
+/// every position is there once.
 pub fn sorted_positions(len: usize, less: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut sort = Sort { at: (0..len).collect(), less };
     sort.range(0, len, usize::BITS - len.leading_zeros());
@@ -47,8 +50,8 @@ impl<F: Fn(usize, usize) -> bool> Sort<F> {
         }
     }
 
-    /// Sorts `a..b`; after `limit` bad choices of a pivot by a heap. Recursion is at most as deep as a length has bits: it takes the
-    /// shorter side.
+    /// Sorts `a..b`; after `limit` bad choices of a pivot by a heap. Recursion is at most as deep
+    /// as a length has bits: it takes the shorter side.
     fn range(&mut self, mut a: usize, mut b: usize, mut limit: u32) {
         let (mut balanced, mut partitioned) = (true, true);
         loop {
@@ -72,7 +75,8 @@ impl<F: Fn(usize, usize) -> bool> Sort<F> {
             if balanced && partitioned && hint == Hint::Increasing && self.almost_sorted(a, b) {
                 return;
             }
-            // What stands before the range is not greater than anything in it: as great as the pivot means that the pivot is the least.
+            // What stands before the range is not greater than anything in it: as great as the
+            // pivot means that the pivot is the least.
             if a > 0 && !self.less(a - 1, pivot) {
                 a = self.split_equal(a, b, pivot);
                 continue;
@@ -215,7 +219,8 @@ impl<F: Fn(usize, usize) -> bool> Sort<F> {
         false
     }
 
-    /// Items less than the pivot, then the pivot, then the others: where it stands, and whether they stood so before.
+    /// Items less than the pivot, then the pivot, then the others: where it stands, and whether
+    /// they stood so before.
     fn split(&mut self, a: usize, b: usize, pivot: usize) -> (usize, bool) {
         self.swap(a, pivot);
         let (mut i, mut j) = (a + 1, b - 1);

@@ -1,7 +1,7 @@
 //! The extension for regular expressions: `regex.replace`, `regex.extract`, `regex.extractAll`.
 //!
-//! In: a text, a pattern, and what takes the place of matches, in which `\1` stands for the first group. Out: the
-//! text, what matched, or why pattern or replacement are none.
+//! In: a text, a pattern, and what takes the place of matches, in which `\1` stands for the first
+//! group. Out: the text, what matched, or why pattern or replacement are none.
 
 use std::rc::Rc;
 

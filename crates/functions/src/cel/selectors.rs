@@ -1,7 +1,7 @@
 //! Label and field selectors as the authorizer's questions hold them.
 //!
-//! In: the text of a selector. Out: its requirements as Kyverno 1.19.1 prints them, in their order, or
-//! its message.
+//! In: the text of a selector. Out: its requirements as Kyverno 1.19.1 prints them, in their order,
+//! or its message.
 
 use std::collections::BTreeSet;
 

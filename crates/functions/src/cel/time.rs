@@ -27,8 +27,8 @@ fn in_zone(call: &Call<'_>) -> Option<Result<Time, ZoneError>> {
     Some(if call.args.len() < 2 { Ok(t.utc()) } else { in_named_zone(call.text(1)?, t) })
 }
 
-/// A point in time in a zone: a name, or `+hh:mm`, whose numbers may be any. What they come to in nanoseconds wraps around
-/// at 64 bits; of this, whole seconds count.
+/// A point in time in a zone: a name, or `+hh:mm`, whose numbers may be any. What they come to in
+/// nanoseconds wraps around at 64 bits; of this, whole seconds count.
 fn in_named_zone(zone: &str, t: &Time) -> Result<Time, ZoneError> {
     const MINUTE: i64 = 60 * SECOND;
     if let Some((hours, minutes)) = zone.split_once(':') {

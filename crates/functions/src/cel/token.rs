@@ -1,7 +1,7 @@
 //! Signed tokens (RFC 7519).
 //!
-//! In: a token and who may have signed it. Out: its claims, and whether it is in force now; or the reference's text where
-//! the signature is not right.
+//! In: a token and who may have signed it. Out: its claims, and whether it is in force now; or the
+//! reference's text where the signature is not right.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,6 +1,7 @@
 //! Types of CEL: what the checker knows of an expression before it runs.
 //!
-//! Names are those that messages show; [`Type::formal`] gives the names of results and declarations.
+//! Names are those that messages show; [`Type::formal`] gives the names of results and
+//! declarations.
 
 use std::fmt::{self, Write};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Escapes and character classes.
 //!
-//! In: the pattern from the place on where one may begin. Out: its translation and the rest, nothing
-//! when none begins there, or Go's error.
+//! In: the pattern from the place on where one may begin. Out: its translation and the rest,
+//! nothing when none begins there, or Go's error.
 
 use std::fmt::Write;
 

@@ -1,11 +1,12 @@
 //! Go's regular expression syntax (RE2), translated to the syntax of the `regex` crate.
 //!
-//! In: a pattern. Out: an equivalent pattern without flags, names or repetition of repetitions, or Go's
-//! error. The reader follows Go's: it goes through the pattern once, keeps a stack of
-//! open groups, and reports the first thing that is wrong in the order in which Go notices it.
+//! In: a pattern. Out: an equivalent pattern without flags, names or repetition of repetitions, or
+//! Go's error. The reader follows Go's: it goes through the pattern once, keeps a stack of open
+//! groups, and reports the first thing that is wrong in the order in which Go notices it.
 //!
-//! Every piece is written out with its own flags (`(?i:a)`), so that the flags of the pattern need no
-//! counterpart; characters of classes are written as numbers, so that nothing in them is special.
+//! Every piece is written out with its own flags (`(?i:a)`), so that the flags of the pattern need
+//! no counterpart; characters of classes are written as numbers, so that nothing in them is
+//! special.
 //!
 //! The plain dialect ([`Dialect::Plain`]) has no Perl extensions: no `(?…)`, `\d`, `\b`, `\pL`.
 
@@ -293,7 +294,8 @@ impl<'a> Translator<'a> {
         Err(Error::new(ErrorCode::PerlOp, consumed(s, rest)))
     }
 
-    /// Applies a repetition to the last item. `before` begins with the operator, `after` follows it.
+    /// Applies a repetition to the last item. `before` begins with the operator, `after` follows
+    /// it.
     fn repeat(
         &mut self,
         op: &str,
@@ -449,8 +451,8 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// `{n}`, `{n,}` or `{n,m}`. The outer `None`: no repeat, the brace is a literal. The inner one: counts
-/// that are too large or in the wrong order.
+/// `{n}`, `{n,}` or `{n,m}`. The outer `None`: no repeat, the brace is a literal. The inner one:
+/// counts that are too large or in the wrong order.
 fn counts(s: &str) -> Option<(Option<Counts>, &str)> {
     let (min, rest) = count(s.strip_prefix('{')?)?;
     let (max, rest) = match rest.strip_prefix(',') {

@@ -143,7 +143,8 @@ fn typed(tape: &mut Tape<'_>, ty: &Type, params: &mut HashMap<Str, Type>) -> Opt
 
 const KNOWN: Known = Known { one_form: true, member: false, prepared: false, walked: false };
 
-/// What a function gives for generated arguments of an overload's types; `None` where there are none.
+/// What a function gives for generated arguments of an overload's types; `None` where there are
+/// none.
 fn tried(f: &'static Function, tape: &mut Tape<'_>) -> Option<[Result<Value, Fault>; 2]> {
     let cel_level = tape.of(&[CelLevel::V26, CelLevel::V30, CelLevel::Kyverno]);
     let cx = Context { cel_level, now: Some(0), ..Context::default() };

@@ -1,8 +1,9 @@
 //! What a policy decides about a resource, and why.
 //!
-//! In: a loaded policy, an engine that holds it alone, a request and the resource's document. Out: for each rule whether it
-//! matches and by what, then every decision of its evaluation ([`ephor_engine::trace`]) with file and line in the policy
-//! and, for values that stand in the resource, in the resource. What a brief answer leaves out is marked.
+//! In: a loaded policy, an engine that holds it alone, a request and the resource's document. Out:
+//! for each rule whether it matches and by what, then every decision of its evaluation
+//! ([`ephor_engine::trace`]) with file and line in the policy and, for values that stand in the
+//! resource, in the resource. What a brief answer leaves out is marked.
 
 use std::sync::Arc;
 
@@ -100,7 +101,8 @@ struct Explainer<'t> {
 }
 
 impl Explainer<'_> {
-    /// Whether a rule matches, and what it decides; nothing of one that was generated for other kinds.
+    /// Whether a rule matches, and what it decides; nothing of one that was generated for other
+    /// kinds.
     fn rule(
         &self,
         policy: &Arc<Policy>,

@@ -1,7 +1,8 @@
 //! What Kyverno's policy check and its loader refuse, each finding at its place.
 //!
-//! The texts of the check quote rules as JSON and paths in their own form; here they are cut to what is wrong, because the
-//! place is shown. What a check of this crate has reported with a better place is not repeated.
+//! The texts of the check quote rules as JSON and paths in their own form; here they are cut to
+//! what is wrong, because the place is shown. What a check of this crate has reported with a better
+//! place is not repeated.
 
 use crate::load::{self, CHECKS, LoadedPolicy, Policies};
 use ephor_api::lint::{Finding as Refused, all};
@@ -14,7 +15,8 @@ use super::rules::mentions;
 use super::schema::Checked;
 use super::subject::{Spot, Subject};
 
-/// Checks a ClusterPolicy or Policy with its defaults; what depends on a part that the schema refuses is not reported.
+/// Checks a ClusterPolicy or Policy with its defaults; what depends on a part that the schema
+/// refuses is not reported.
 pub(super) fn check(subject: &mut Subject<'_>, document: &Value, schema: &Checked) {
     let (warnings, errors) = all(document, &CHECKS);
     let seen: Vec<&'static str> = subject.found.iter().map(|f| f.id).collect();
@@ -59,7 +61,8 @@ fn rule_of(error: &Refused) -> Option<usize> {
     }
 }
 
-/// The path with the body of the rule, which the check leaves out of some and puts before preconditions.
+/// The path with the body of the rule, which the check leaves out of some and puts before
+/// preconditions.
 fn full_path(document: &Value, path: &Path) -> Path {
     if matches!((path.get(3), path.get(4)), (Some(PathPart::Key(a)), Some(PathPart::Key(b))) if &**a == "validate" && &**b == "preconditions")
     {

@@ -1,8 +1,10 @@
-//! Conditions of rules: operators that do not exist, and conditions whose result does not depend on the request.
+//! Conditions of rules: operators that do not exist, and conditions whose result does not depend on
+//! the request.
 //!
-//! Reported as constant: a condition whose key and value have no variable; two conditions of `all` that want one key to equal
-//! two texts (never true); two of `any` that want it to differ from two texts (always true). Only plain
-//! texts are compared: wildcards, numbers, quantities and durations have equality of their own.
+//! Reported as constant: a condition whose key and value have no variable; two conditions of `all`
+//! that want one key to equal two texts (never true); two of `any` that want it to differ from two
+//! texts (always true). Only plain texts are compared: wildcards, numbers, quantities and durations
+//! have equality of their own.
 
 use ephor_api::lint::OPERATORS;
 use ephor_value::place::{Path, PathPart};
@@ -132,7 +134,8 @@ fn is_plain(text: &str) -> bool {
         && !text.contains('|')
 }
 
-/// Fields that a condition does not have; its schema leaves them to the decoder, which ignores them.
+/// Fields that a condition does not have; its schema leaves them to the decoder, which ignores
+/// them.
 fn fields(subject: &mut Subject<'_>, condition: &Value, path: &Path) {
     const FIELDS: [&str; 4] = ["key", "operator", "value", "message"];
     let is_whole = FIELDS.iter().take(3).all(|name| condition.get(name).is_some());

@@ -1,6 +1,8 @@
-//! CEL expressions: those that do not compile, and those that do not fit the kinds that the policy is about.
+//! CEL expressions: those that do not compile, and those that do not fit the kinds that the policy
+//! is about.
 //!
-//! For policies of Kubernetes the warnings are those that an API server writes into `status.typeChecking`.
+//! For policies of Kubernetes the warnings are those that an API server writes into
+//! `status.typeChecking`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +44,8 @@ impl TypeCache {
     }
 }
 
-/// Checks the expressions of a policy of `policies.kyverno.io`; in one that `compiles`, they can only not fit their kinds.
+/// Checks the expressions of a policy of `policies.kyverno.io`; in one that `compiles`, they can
+/// only not fit their kinds.
 pub(super) fn check_kyverno(
     subject: &mut Subject<'_>,
     known: &Known,
@@ -160,7 +163,8 @@ pub(super) fn check_loaded(subject: &mut Subject<'_>, policy: &Value, loaded: &L
     }
 }
 
-/// Checks a policy of Kubernetes as an API server does; mutations also by the fields of their kinds, which no API server does.
+/// Checks a policy of Kubernetes as an API server does; mutations also by the fields of their
+/// kinds, which no API server does.
 pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &TypeCache, policy: &Value) {
     let stored = defaulted(policy);
     if let Some(constraints) = policy.at(&["spec", "matchConstraints"]) {
@@ -224,8 +228,8 @@ pub(super) fn from_text(
     subject.report(id, severity, &path, spot, message, help);
 }
 
-/// The first place `<input>:LINE:COLUMN: ` of a text on an expression, and the text without it and without
-/// the excerpt of the expression.
+/// The first place `<input>:LINE:COLUMN: ` of a text on an expression, and the text without it and
+/// without the excerpt of the expression.
 fn inner_place(text: &str) -> (Option<(usize, usize)>, String) {
     let Some((before, rest)) = text.split_once("ERROR: <input>:") else { return (None, text.to_string()) };
     let mut parts = rest.splitn(3, ':');

@@ -1,7 +1,7 @@
 //! A finding: what it is, how bad, and where it stands.
 //!
-//! Every finding has an id of the table [`CHECKS`], which does not change between releases; comments in policies and code
-//! scanners name it.
+//! Every finding has an id of the table [`CHECKS`], which does not change between releases;
+//! comments in policies and code scanners name it.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Comments that drop findings: `# ephor-lint: ignore=ID,ID` behind a line or above it, `# ephor-lint: ignore-file=ID`.
+//! Comments that drop findings: `# ephor-lint: ignore=ID,ID` behind a line or above it,
+//! `# ephor-lint: ignore-file=ID`.
 
 use super::finding::Finding;
 

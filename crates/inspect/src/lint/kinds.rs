@@ -1,8 +1,9 @@
-//! The kinds that rules are about: entries of `kinds` and resources of match constraints, with their types.
+//! The kinds that rules are about: entries of `kinds` and resources of match constraints, with
+//! their types.
 //!
-//! In: the entries as they are written. Out: the types of the kinds, or nothing when a kind is a custom one, a pattern or
-//! unknown; and findings about kinds that are spelt almost like one that exists. A kind that no API server has of its
-//! own may be a custom one and is no finding.
+//! In: the entries as they are written. Out: the types of the kinds, or nothing when a kind is a
+//! custom one, a pattern or unknown; and findings about kinds that are spelt almost like one that
+//! exists. A kind that no API server has of its own may be a custom one and is no finding.
 
 use ephor_api::read::{kinds_of, listed, texts};
 use ephor_kubernetes::kinds::Resource;
@@ -32,7 +33,8 @@ impl Known {
         self.types.of_kind(kind).map(|def| Type::Named(def.name.clone(), Whole::Merged))
     }
 
-    /// The types of the objects that an entry of `kinds` selects; `None` when some of them are not known.
+    /// The types of the objects that an entry of `kinds` selects; `None` when some of them are not
+    /// known.
     pub(super) fn of_entry(&self, entry: &str) -> Option<Vec<Type>> {
         let selector = parse(entry);
         if is_open(&selector.kind) || is_open(&selector.subresource) {
@@ -68,7 +70,8 @@ impl Known {
         Some(all)
     }
 
-    /// Group, version and kind of the objects that a match block selects; `None` when some of them are not known.
+    /// Group, version and kind of the objects that a match block selects; `None` when some of them
+    /// are not known.
     pub(super) fn kinds_of_match(&self, block: Option<&Value>) -> Option<Vec<[Str; 3]>> {
         let mut found: Vec<[Str; 3]> = Vec::new();
         for (_, filter) in ephor_api::read::filters(block) {
@@ -92,7 +95,8 @@ impl Known {
         self.type_of(&[group.into(), version.into(), kind.into()]).map(|ty| vec![ty])
     }
 
-    /// Group, version and kind of all that resource rules select; `None` when some of it is not known.
+    /// Group, version and kind of all that resource rules select; `None` when some of it is not
+    /// known.
     pub(super) fn of_constraints(&self, constraints: &Value) -> Option<Vec<[Str; 3]>> {
         let mut found: Vec<[Str; 3]> = Vec::new();
         for rule in listed(constraints, "resourceRules") {
@@ -181,7 +185,8 @@ fn wrong_version(subject: &mut Subject<'_>, known: &Known, selector: &KindSelect
     subject.report("unknown-kind", Severity::Error, at, Spot::Value, text, Some(help));
 }
 
-/// The kind that was meant, and whether that is sure: a plural, or the same letters in another case.
+/// The kind that was meant, and whether that is sure: a plural, or the same letters in another
+/// case.
 fn near<'k>(known: &'k Known, kind: &str) -> Option<(&'k str, bool)> {
     let all = known.kinds.all();
     let lower = kind.to_lowercase();

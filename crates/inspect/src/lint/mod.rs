@@ -1,13 +1,15 @@
 //! What there is to say about policies before they run.
 //!
-//! In: texts of files, definitions of custom kinds. Out: findings, each with the id of its check, at line and column of the
-//! user's file, and what was counted. Documents of other kinds, and parts of policies (`partial`), are counted alone. The checks of a policy, in order:
-//! YAML ([`syntax`](self)), the schema, then everything that reads the document as it is written (kinds, queries, patterns,
-//! conditions, expressions), then what the loader and Kyverno's policy check refuse. A comment
-//! `# ephor-lint: ignore=ID` at the line, or above it, drops findings of that id; `ignore-file=ID` drops those of the file.
+//! In: texts of files, definitions of custom kinds. Out: findings, each with the id of its check,
+//! at line and column of the user's file, and what was counted. Documents of other kinds, and parts
+//! of policies (`partial`), are counted alone. The checks of a policy, in order: YAML
+//! ([`syntax`](self)), the schema, then everything that reads the document as it is written (kinds,
+//! queries, patterns, conditions, expressions), then what the loader and Kyverno's policy check
+//! refuse. A comment `# ephor-lint: ignore=ID` at the line, or above it, drops findings of that id;
+//! `ignore-file=ID` drops those of the file.
 //!
-//! No false finding is worth a true one more: custom kinds, wildcards, fields of any name and what is put together at run
-//! time count as known.
+//! No false finding is worth a true one more: custom kinds, wildcards, fields of any name and what
+//! is put together at run time count as known.
 
 mod checks;
 mod conditions;
@@ -65,7 +67,8 @@ pub struct Linted {
     pub others: usize,
     /// How many files hold nothing that was checked.
     pub other_files: usize,
-    /// Files with templates, which are not YAML before they are filled in; their documents count as others.
+    /// Files with templates, which are not YAML before they are filled in; their documents count as
+    /// others.
     pub templates: Vec<Arc<str>>,
 }
 
@@ -81,7 +84,8 @@ impl Linted {
 pub struct Roles {
     /// Files that kustomize merges into others.
     pub patches: Patches,
-    /// Files that the command line names, which are meant to be YAML: a template among them is a finding.
+    /// Files that the command line names, which are meant to be YAML: a template among them is a
+    /// finding.
     pub named: HashSet<String>,
 }
 

@@ -1,8 +1,9 @@
-//! Documents that are parts of policies: kustomize merges them into a whole policy, which is what can be checked.
+//! Documents that are parts of policies: kustomize merges them into a whole policy, which is what
+//! can be checked.
 //!
-//! A part is a document in a file that a kustomization lists as a patch, one with directives of strategic merges, and one
-//! without everything that a policy of its kind decides with. What a field is misspelt for is there: such a document is a
-//! policy with an error.
+//! A part is a document in a file that a kustomization lists as a patch, one with directives of
+//! strategic merges, and one without everything that a policy of its kind decides with. What a
+//! field is misspelt for is there: such a document is a policy with an error.
 
 use ephor_api::schema::{self, SchemaError};
 use ephor_value::Value;

@@ -1,7 +1,7 @@
 //! Fields of patterns, overlays and generated objects that the kinds of the rule do not have.
 //!
-//! Anchors are taken off the keys. Below keys with wildcards or variables, and where a kind has fields of any name, nothing
-//! is known and nothing is reported.
+//! Anchors are taken off the keys. Below keys with wildcards or variables, and where a kind has
+//! fields of any name, nothing is known and nothing is reported.
 
 use ephor_ir::shape::Anchor;
 use ephor_kubernetes::Types;

@@ -1,8 +1,8 @@
 //! Where a character of a value stands in the user's file.
 //!
-//! In: the text of a document, the path of a value, and the number of one of its characters. Out: line and column. Values are
-//! written in many ways (plain, quoted, on several lines, in literal and folded blocks); each is read again from
-//! its beginning.
+//! In: the text of a document, the path of a value, and the number of one of its characters. Out:
+//! line and column. Values are written in many ways (plain, quoted, on several lines, in literal
+//! and folded blocks); each is read again from its beginning.
 
 use ephor_document::locate::{Position, locate, locate_key};
 use ephor_value::place::PathPart;

@@ -1,7 +1,9 @@
-//! Variables and JMESPath queries of rules: syntax, functions, names, and fields that the kinds of the rule do not have.
+//! Variables and JMESPath queries of rules: syntax, functions, names, and fields that the kinds of
+//! the rule do not have.
 //!
-//! In: a rule as it is written, with the types of its kinds. Out: findings at the character of the text. The walk knows
-//! which texts are queries by themselves (`list` of loops, `jmesPath`) and what each query begins with.
+//! In: a rule as it is written, with the types of its kinds. Out: findings at the character of the
+//! text. The walk knows which texts are queries by themselves (`list` of loops, `jmesPath`) and
+//! what each query begins with.
 use ephor_value::place::{Path, PathPart};
 use ephor_value::suggest::did_you_mean;
 use ephor_value::variables::find_all_variables;
@@ -110,7 +112,8 @@ fn without(value: &Value, name: &str) -> Value {
     )
 }
 
-/// A text with variables. One that holds another is put together at run time, and only the inner one is checked.
+/// A text with variables. One that holds another is put together at run time, and only the inner
+/// one is checked.
 fn template(subject: &mut Subject<'_>, text: &str, path: &Path, names: &Names<'_>) {
     let mut rest = text.to_string();
     let mut first = true;

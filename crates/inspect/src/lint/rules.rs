@@ -1,6 +1,7 @@
 //! Rules of ClusterPolicy and Policy, and what cleanup policies share with them.
 //!
-//! In: the document as it is written. Out: findings about kinds, queries, patterns, conditions, filters and context entries.
+//! In: the document as it is written. Out: findings about kinds, queries, patterns, conditions,
+//! filters and context entries.
 
 use ephor_api::read::{listed, member};
 use ephor_value::place::{Path, PathPart, parse};

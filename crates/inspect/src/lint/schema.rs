@@ -1,8 +1,9 @@
 //! What the schema of a policy refuses, each part at its place and with what was probably meant.
 //!
-//! A document is repaired and checked again, so that one mistake does not hide what else is wrong: unknown fields that are
-//! close to one that exists are renamed, scalars become the texts that they were meant to be. What else is refused is
-//! removed for the loader, and known by its path, as what is missing is, so that nothing is reported that depends on it.
+//! A document is repaired and checked again, so that one mistake does not hide what else is wrong:
+//! unknown fields that are close to one that exists are renamed, scalars become the texts that they
+//! were meant to be. What else is refused is removed for the loader, and known by its path, as what
+//! is missing is, so that nothing is reported that depends on it.
 
 use ephor_api::schema::{self, Problem, SchemaError};
 use ephor_value::place::{Path, PathPart, dotted, follow};
@@ -46,13 +47,14 @@ impl Checked {
         self.fits && self.refused.is_empty()
     }
 
-    /// Whether what is said about a part depends on one that was refused: one of them is in the other.
+    /// Whether what is said about a part depends on one that was refused: one of them is in the
+    /// other.
     pub(super) fn depends(&self, path: &[PathPart]) -> bool {
         self.refused.iter().any(|refused| path.starts_with(refused) || refused.starts_with(path))
     }
 
-    /// Removes what a problem is about, or writes it as it was meant; false when neither can be: a part is missing, or
-    /// items would move.
+    /// Removes what a problem is about, or writes it as it was meant; false when neither can be: a
+    /// part is missing, or items would move.
     fn repair(&mut self, subject: &Subject<'_>, problem: &Problem) -> bool {
         let path = &problem.path;
         let (value, depth) = follow(&self.reduced, path);
@@ -223,7 +225,8 @@ fn refused(subject: &mut Subject<'_>, document: &Value, problem: &Problem) {
     subject.report("schema", Severity::Error, &problem.path, spot, problem.text.clone(), None);
 }
 
-/// What to write instead of a plain scalar that is no text; nothing for what quotes would not make one: tags, aliases, quotes.
+/// What to write instead of a plain scalar that is no text; nothing for what quotes would not make
+/// one: tags, aliases, quotes.
 fn quoted(written: &str) -> Option<String> {
     let is_plain =
         !written.is_empty() && !written.starts_with(['!', '&', '*']) && !written.contains(['"', '\\']);

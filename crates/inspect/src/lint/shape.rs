@@ -1,7 +1,8 @@
 //! What is known of a value before there is an object: the types that it may have.
 //!
-//! In: the types of the kinds that a rule is about. Out: those of fields, items and results of JMESPath expressions, with the
-//! fields that none of the types has. What is not known is [`Shape::Any`], of which nothing is reported.
+//! In: the types of the kinds that a rule is about. Out: those of fields, items and results of
+//! JMESPath expressions, with the fields that none of the types has. What is not known is
+//! [`Shape::Any`], of which nothing is reported.
 use ephor_jmespath::Ast;
 use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::{Type, Whole};

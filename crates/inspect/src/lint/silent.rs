@@ -1,7 +1,8 @@
 //! What Kyverno 1.19.1 does with a policy without a word, as far as the policy shows it.
 //!
-//! In: overlays as they are written, and policies as they are loaded. Out: findings. Semantics: `docs/cli.md`, "What Kyverno is silent about";
-//! `ephor_policies::pitfalls` says the same of objects.
+//! In: overlays as they are written, and policies as they are loaded. Out: findings. Semantics:
+//! `docs/cli.md`, "What Kyverno is silent about"; `ephor_policies::pitfalls` says the same of
+//! objects.
 
 use ephor_lower::cel_policy::has_variants;
 use ephor_value::Value;
@@ -13,7 +14,8 @@ use super::subject::{Spot, Subject, item, with};
 /// A list nested deeper is not looked at.
 const MAX_DEPTH: usize = 64;
 
-/// Lists of an overlay of which several items have a condition: what is merged into one of them removes what the others leave.
+/// Lists of an overlay of which several items have a condition: what is merged into one of them
+/// removes what the others leave.
 pub(super) fn check_overlay(subject: &mut Subject<'_>, overlay: &Value, path: &Path) {
     lists(subject, overlay, path, 0);
 }
@@ -57,7 +59,8 @@ fn has_condition(item: &Value) -> bool {
     item.as_map().is_some_and(|fields| fields.iter().any(|(key, _)| is_condition(key)))
 }
 
-/// Mutations in CEL that are generated for controllers of pods, in which the names of types are not renamed.
+/// Mutations in CEL that are generated for controllers of pods, in which the names of types are not
+/// renamed.
 pub(super) fn check_variants(subject: &mut Subject<'_>, document: &Value) {
     let spec = document.get("spec").filter(|spec| has_variants(spec));
     if spec.is_none() || !document.text_at(&["kind"]).ends_with("MutatingPolicy") {

@@ -34,7 +34,8 @@ pub(super) struct Subject<'a> {
     pub(super) policy: String,
     /// What was found.
     pub(super) found: Vec<Finding>,
-    /// Misspelt fields that are read as others: the path as it is read, and the key as it is written.
+    /// Misspelt fields that are read as others: the path as it is read, and the key as it is
+    /// written.
     pub(super) renamed: Vec<(Path, String)>,
 }
 
@@ -110,7 +111,8 @@ impl Subject<'_> {
             help,
             excerpt: self.text.lines().nth(at.line - 1).unwrap_or_default().trim_end().to_string(),
         };
-        // Rules that are generated repeat what is found in written ones, which come first: at the same place, under a number of their own.
+        // Rules that are generated repeat what is found in written ones, which come first: at the
+        // same place, under a number of their own.
         let is_same = |known: &Finding| {
             (known.id, known.line, known.column, known.end)
                 == (finding.id, finding.line, finding.column, finding.end)

@@ -1,7 +1,8 @@
 //! Documents that are not YAML.
 //!
-//! The parser's line is where it gave up; a tab or a key that comes twice has a place of its own. A template is filled in
-//! before it is YAML, so it is no finding in a folder; a file that is given by name is meant to be YAML.
+//! The parser's line is where it gave up; a tab or a key that comes twice has a place of its own. A
+//! template is filled in before it is YAML, so it is no finding in a folder; a file that is given
+//! by name is meant to be YAML.
 
 use ephor_document::locate::Position;
 use ephor_document::yaml::Error;
@@ -107,7 +108,8 @@ pub(super) fn check(subject: &mut Subject<'_>, error: &LoadError, meant: Meant) 
         Problem::Separator(separator) => (separator.line, separator.to_string()),
         other => (1, other.to_string()),
     };
-    // The decoder counts lines from 0 for some problems; the place is the first line that is not blank from there.
+    // The decoder counts lines from 0 for some problems; the place is the first line that is not
+    // blank from there.
     let lines: Vec<&str> = subject.text.lines().collect();
     let line = line.clamp(1, lines.len().max(1));
     let at = lines.get(line - 1).map(|l| {

@@ -148,7 +148,8 @@ spec:
     };
     let meant = |column, name: &str| (column, "cel-type", format!("did you mean `{name}`?"));
     let wrong = "'Object{spec: Object.spec{replcas: 3, template: Object.spec.template{metadata: Object.spec.template.metadata{lables: {\"a\": \"b\"}}}}}'";
-    // Labels are free, items of lists have the type of their list, and what is read may come next to what is written.
+    // Labels are free, items of lists have the type of their list, and what is read may come next
+    // to what is written.
     let right = "'Object{metadata: Object.metadata{labels: Object.metadata.labels{a: object.metadata.name}}, spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [Object.spec.template.spec.containers{name: \"a\", resources: Object.spec.template.spec.containers.resources{limits: {\"cpu\": \"1\"}}}]}}}}'";
     let read = "'Object{spec: Object.spec{replicas: object.spec.replcas + 1}}'";
     for form in [&kyverno as &dyn Fn(&str) -> String, &native] {

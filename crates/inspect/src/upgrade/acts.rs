@@ -1,7 +1,8 @@
 //! What policies do today.
 //!
-//! In: a policy as it is stored. Out: what it does to requests and objects, and whether its failure blocks requests. Actions
-//! of rules and their overrides take precedence over those of the policy, as in Kyverno 1.19.1.
+//! In: a policy as it is stored. Out: what it does to requests and objects, and whether its failure
+//! blocks requests. Actions of rules and their overrides take precedence over those of the policy,
+//! as in Kyverno 1.19.1.
 
 use std::collections::BTreeSet;
 
@@ -119,7 +120,8 @@ fn judges(policy: &Value, body: &Value) -> impl Iterator<Item = Act> {
     acts.into_iter().filter(|(does, _)| *does).map(|(_, act)| act)
 }
 
-/// What happens to requests when the policy cannot be evaluated: `Fail` or `Ignore`; empty for policies without webhooks.
+/// What happens to requests when the policy cannot be evaluated: `Fail` or `Ignore`; empty for
+/// policies without webhooks.
 pub(super) fn failure_policy(policy: &Value) -> &str {
     let kind = policy.text_at(&["kind"]);
     if kind.contains("Cleanup") || kind.contains("Deleting") {

@@ -1,9 +1,11 @@
 //! What an upgrade of Kyverno changes for the policies of a cluster.
 //!
-//! In: objects of a cluster – policies, exceptions, webhook configurations, definitions, Deployments – from its API or from dumps
-//! ([`Inventory`]). Out: a [`Report`]: which policies stop having effect with Kyverno 1.20 and are removed with 1.21, what they do
-//! today, whether `ephor` takes them and why not, and what around them needs attention. Policies are compiled as
-//! `ephor serve` compiles them. Which kinds stop: those that Kyverno 1.19.1 calls deprecated. Semantics: `docs/guides/upgrade.md`.
+//! In: objects of a cluster – policies, exceptions, webhook configurations, definitions,
+//! Deployments – from its API or from dumps ([`Inventory`]). Out: a [`Report`]: which policies stop
+//! having effect with Kyverno 1.20 and are removed with 1.21, what they do today, whether `ephor`
+//! takes them and why not, and what around them needs attention. Policies are compiled as
+//! `ephor serve` compiles them. Which kinds stop: those that Kyverno 1.19.1 calls deprecated.
+//! Semantics: `docs/guides/upgrade.md`.
 
 mod acts;
 mod around;
@@ -55,7 +57,8 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// The objects of dumps; kinds are those that every cluster has, and those of definitions among them.
+    /// The objects of dumps; kinds are those that every cluster has, and those of definitions among
+    /// them.
     pub fn of_documents(documents: Vec<Document>) -> Inventory {
         let objects: Vec<Found> = documents.into_iter().flat_map(flattened).collect();
         let definitions = objects.iter().map(|f| &f.object).filter(|o| is_definition(o));
@@ -162,7 +165,8 @@ impl Report {
         }
     }
 
-    /// The resources that policies among some objects generate: their objects say how many there are.
+    /// The resources that policies among some objects generate: their objects say how many there
+    /// are.
     pub fn generated<'k>(objects: &[Value], kinds: &'k Kinds) -> Vec<&'k Resource> {
         let facts = objects.iter().filter(|o| GROUPS.contains(&group_of(o))).flat_map(facts);
         let generating = facts.filter(|facts| facts.kind == WorkKind::Generate);

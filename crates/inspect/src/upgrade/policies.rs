@@ -1,6 +1,7 @@
 //! The policies, one by one.
 //!
-//! In: policies as they are stored. Out: each compiled as `ephor serve` compiles it, and a row of the report.
+//! In: policies as they are stored. Out: each compiled as `ephor serve` compiles it, and a row of
+//! the report.
 
 use std::collections::HashMap;
 
@@ -66,7 +67,8 @@ impl PolicyRow {
         self.obstacles.is_empty()
     }
 
-    /// Whether it does more than reporting: it acts on requests or objects, and its status does not say otherwise.
+    /// Whether it does more than reporting: it acts on requests or objects, and its status does not
+    /// say otherwise.
     pub fn is_enforcing(&self) -> bool {
         self.is_ready != Some(false) && self.acts.iter().any(|act| *act != Act::Audits)
     }
@@ -184,7 +186,8 @@ pub(super) fn row(
     }
 }
 
-/// How many objects have the labels of what policies generated, by namespace and name of the policy.
+/// How many objects have the labels of what policies generated, by namespace and name of the
+/// policy.
 pub(super) fn generated(inventory: &Inventory) -> HashMap<(&str, &str), usize> {
     let mut all = HashMap::new();
     for Found { object, .. } in &inventory.objects {

@@ -1,7 +1,8 @@
 //! What the account of `ephor` must be allowed to do for policies that write objects.
 //!
-//! In: policies with rules that generate, change or delete objects. Out: the resources with verbs, in addition to what the
-//! chart gives: policies, reports, events, leases and webhook configurations.
+//! In: policies with rules that generate, change or delete objects. Out: the resources with verbs,
+//! in addition to what the chart gives: policies, reports, events, leases and webhook
+//! configurations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +97,8 @@ fn deleted_by_expressions(inventory: &Inventory, policy: &LoadedPolicy) -> Vec<(
     selected(inventory, |resource| lowered.all_rules().any(|rule| subjects::is_about(rule, resource)))
 }
 
-/// The existing objects that a policy selects to change them; what an expression returns is not known before.
+/// The existing objects that a policy selects to change them; what an expression returns is not
+/// known before.
 fn changed_by_expressions(inventory: &Inventory, policy: &LoadedPolicy) -> Vec<(String, String)> {
     let first = policy.policy.as_ref().and_then(|lowered| lowered.rules.first());
     let Some(Body::Mutate(mutation)) = first.map(|rule| &rule.body) else { return Vec::new() };

@@ -51,8 +51,8 @@ fn count(expr: &Expr, bound: u32, repeated: bool, uses: &mut Uses) {
     });
 }
 
-/// Whether the local is what evaluating `expr` reads first, whatever happens, with nothing around it
-/// that absorbs faults.
+/// Whether the local is what evaluating `expr` reads first, whatever happens, with nothing around
+/// it that absorbs faults.
 fn is_first(expr: &Expr, bound: u32) -> bool {
     match expr {
         Expr::Local(n) => *n == bound,

@@ -1,11 +1,15 @@
-//! Loop invariants and sub-expressions that occur more than once: each is evaluated once for each evaluation of the expression.
+//! Loop invariants and sub-expressions that occur more than once: each is evaluated once for each
+//! evaluation of the expression.
 //!
-//! Such a part becomes [`Expr::Once`]. It gives the same each time: it reads no binder that is around it, and calls
-//! only functions that depend on nothing but their arguments. It stays where it stands, so what is read first, what
-//! fails first and what is never evaluated are as before; the evaluator charges every reading of it what evaluating it costs
-//! (`docs/ir.md`, "Evaluated once"). Reading keys is as fast as reading a cell, so only parts with calls, loops or literals count.
+//! Such a part becomes [`Expr::Once`]. It gives the same each time: it reads no binder that is
+//! around it, and calls only functions that depend on nothing but their arguments. It stays where
+//! it stands, so what is read first, what fails first and what is never evaluated are as before;
+//! the evaluator charges every reading of it what evaluating it costs (`docs/ir.md`, "Evaluated
+//! once"). Reading keys is as fast as reading a cell, so only parts with calls, loops or literals
+//! count.
 //!
-//! This is the last pass: what is around the others may look at the form of a part, and would not know it again.
+//! This is the last pass: what is around the others may look at the form of a part, and would not
+//! know it again.
 
 #![allow(
     clippy::mutable_key_type,
@@ -38,8 +42,8 @@ pub const MOST_CELLS: u32 = 64;
 /// Whether a list that is built once instead of twice is distinguishable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lists {
-    /// It can: `sort_by` sorts lists where they stand, perhaps in a later expression. Only parts whose results are
-    /// scalars, or are consumed, become one.
+    /// It can: `sort_by` sorts lists where they stand, perhaps in a later expression. Only parts
+    /// whose results are scalars, or are consumed, become one.
     Apart,
     /// It cannot.
     Alike,
@@ -187,7 +191,8 @@ fn gives_scalar(function: &Function) -> bool {
     }
 }
 
-/// Whether a node calls, loops or builds something, and about how much work it is, its children aside.
+/// Whether a node calls, loops or builds something, and about how much work it is, its children
+/// aside.
 fn work(expr: &Expr) -> (bool, u32) {
     match expr {
         Expr::Const(_) | Expr::Local(_) | Expr::Root | Expr::Folded(_) => (false, 0),
@@ -248,7 +253,8 @@ fn cells(expr: &Expr, parts: &[Part]) -> Cells {
     cells
 }
 
-/// Counts how often each candidate occurs; what is in a part that occurred before is evaluated with the first one.
+/// Counts how often each candidate occurs; what is in a part that occurred before is evaluated with
+/// the first one.
 fn count<'e>(
     expr: &'e Expr,
     at: &mut usize,
@@ -267,7 +273,8 @@ fn count<'e>(
     children(expr, &mut |e, _| count(e, at, parts, is_new, groups));
 }
 
-/// Gives cells to candidates that are in a loop, which is not in a candidate with a cell, or occur more than once.
+/// Gives cells to candidates that are in a loop, which is not in a candidate with a cell, or occur
+/// more than once.
 fn choose<'e>(
     expr: &'e Expr,
     at: &mut usize,

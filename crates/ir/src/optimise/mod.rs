@@ -1,9 +1,9 @@
 //! The optimiser: rules that mean the same and cost less.
 //!
-//! In: a lowered rule. Out: a rule that gives the same results, faults and texts included. Work that
-//! does not depend on the request is done here, once. Each pass is small and has a file of its own;
-//! [`PASSES`] lists those over expressions in the order in which they run, [`rule`] carries them
-//! through templates, conditions and bodies. [`hoist`] is the last, and runs on CEL as well.
+//! In: a lowered rule. Out: a rule that gives the same results, faults and texts included. Work
+//! that does not depend on the request is done here, once. Each pass is small and has a file of its
+//! own; [`PASSES`] lists those over expressions in the order in which they run, [`rule`] carries
+//! them through templates, conditions and bodies. [`hoist`] is the last, and runs on CEL as well.
 //!
 //! The law, tested for every pass on generated expressions: evaluating an expression after a pass
 //! gives what evaluating it before gives, be it a value or a fault. A fault stays where it is: what
@@ -47,8 +47,8 @@ pub const PASSES: &[Pass] = &[
 /// A pass can open work for one that ran before it; more rounds find next to nothing.
 const ROUNDS: usize = 2;
 
-/// Runs all passes. An expression that sorts stays as it is: other parts of it may see the new order of a
-/// list, constants included, which the passes would read too early.
+/// Runs all passes. An expression that sorts stays as it is: other parts of it may see the new
+/// order of a list, constants included, which the passes would read too early.
 pub fn expression(expr: Expr) -> Expr {
     if sorts(&expr) {
         return expr;

@@ -1,8 +1,9 @@
 //! What objects have in place of each other, from `alternatives.txt` and the groups of `rules.txt`.
 //!
-//! In: a type. Out: fields of which every object of the type has those of at least one entry, as an API server wants it: an
-//! Ingress has a default backend or rules, a volume has one source. An object that lacks the fields of one has those of another.
-//! Checked in `tests.rs` with the smallest objects.
+//! In: a type. Out: fields of which every object of the type has those of at least one entry, as an
+//! API server wants it: an Ingress has a default backend or rules, a volume has one source. An
+//! object that lacks the fields of one has those of another. Checked in `tests.rs` with the
+//! smallest objects.
 
 use foldhash::HashMap;
 use std::sync::OnceLock;
@@ -32,7 +33,8 @@ pub struct Together {
 
 type Row = (Option<&'static str>, Vec<Alternative>);
 
-/// What objects of a type have in place of each other; empty for types of which nothing is known. `kind`: the kind that they are a part of.
+/// What objects of a type have in place of each other; empty for types of which nothing is known.
+/// `kind`: the kind that they are a part of.
 pub fn alternatives(kind: &str, of: &str) -> &'static [Alternative] {
     match table().get(of) {
         Some((only, rows)) if only.is_none_or(|only| only == kind) => rows,
@@ -40,7 +42,8 @@ pub fn alternatives(kind: &str, of: &str) -> &'static [Alternative] {
     }
 }
 
-/// The fields that `alternatives` does not list of which an object of a type has one in place of its entries.
+/// The fields that `alternatives` does not list of which an object of a type has one in place of
+/// its entries.
 pub fn further(of: &str) -> impl Iterator<Item = &'static str> {
     let listed = |field: &str| {
         table().get(of).is_some_and(|(_, all)| all.iter().any(|one| one.fields.contains_key(field)))

@@ -1,8 +1,9 @@
 //! What an API server refuses, whatever else an object has.
 //!
-//! In: a kind and an object, which need not be admitted. Out: whether an item of one of its lists lacks the one key of the list, where it must have it;
-//! null is such an item. Of several keys some have defaults (`protocol`), so such lists are not looked at. And whether a text stands in the place of a
-//! quantity that is none. Nothing is known of kinds that are not built in.
+//! In: a kind and an object, which need not be admitted. Out: whether an item of one of its lists
+//! lacks the one key of the list, where it must have it; null is such an item. Of several keys some
+//! have defaults (`protocol`), so such lists are not looked at. And whether a text stands in the
+//! place of a quantity that is none. Nothing is known of kinds that are not built in.
 
 use super::check::is_set;
 use super::table::is_required;

@@ -1,4 +1,5 @@
-//! Which empty values an object shows: those that Go's encoding leaves out are as if they had not been written.
+//! Which empty values an object shows: those that Go's encoding leaves out are as if they had not
+//! been written.
 
 use foldhash::{HashMap, HashSet};
 use std::sync::OnceLock;

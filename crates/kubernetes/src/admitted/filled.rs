@@ -1,4 +1,5 @@
-//! What an API server writes into an object besides defaults: fields with two names, creation, admission plugins.
+//! What an API server writes into an object besides defaults: fields with two names, creation,
+//! admission plugins.
 
 use super::{Reason, Refusal, kinds};
 use crate::schema::TypeDef;

@@ -1,4 +1,5 @@
-//! Checks across the fields of an object: its name, its selector and template, and what its kind allows of a pod.
+//! Checks across the fields of an object: its name, its selector and template, and what its kind
+//! allows of a pod.
 
 use super::check::{is_set, refuse};
 use super::{Reason, Refusal, formats, pods};

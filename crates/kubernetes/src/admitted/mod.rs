@@ -1,16 +1,20 @@
 //! Which objects an API server admits, and the form in which admission webhooks see them.
 //!
-//! In: a kind and an object that is to be created. Out: the object as a validating webhook sees it, or where and why
-//! it is refused. Semantics: kube-apiserver 1.36.3 with its default admission plugins except ServiceAccount and with
-//! `--allow-privileged`; recorded with `conformance/reference/admitted.py`, replayed in `tests.rs`.
+//! In: a kind and an object that is to be created. Out: the object as a validating webhook sees it,
+//! or where and why it is refused. Semantics: kube-apiserver 1.36.3 with its default admission
+//! plugins except ServiceAccount and with `--allow-privileged`; recorded with
+//! `conformance/reference/admitted.py`, replayed in `tests.rs`.
 //!
-//! - Values of wrong types are refused, unknown fields are dropped, empty values that Go's encoding leaves out are
-//!   dropped (`retained.txt` lists the optional fields that stay), defaults are filled in ([`super::defaults`]), and what
-//!   creation and the plugins write is added (`filled.rs`).
-//! - `rules.txt` says what each field may be; a field without a row, and an object of which it is doubtful whether the
-//!   server takes it, is refused. So what is admitted here is admitted by the server; the reverse does not always hold.
-//! - What the server chooses is left out (uid, resourceVersion, creationTimestamp, generation, managedFields), or is an
-//!   example (addresses and node ports of Services, the uid in the labels of Jobs).
+//! - Values of wrong types are refused, unknown fields are dropped, empty values that Go's encoding
+//!   leaves out are dropped (`retained.txt` lists the optional fields that stay), defaults are
+//!   filled in ([`super::defaults`]), and what creation and the plugins write is added
+//!   (`filled.rs`).
+//! - `rules.txt` says what each field may be; a field without a row, and an object of which it is
+//!   doubtful whether the server takes it, is refused. So what is admitted here is admitted by the
+//!   server; the reverse does not always hold.
+//! - What the server chooses is left out (uid, resourceVersion, creationTimestamp, generation,
+//!   managedFields), or is an example (addresses and node ports of Services, the uid in the labels
+//!   of Jobs).
 
 mod alternatives;
 mod certain;
@@ -95,24 +99,25 @@ impl Refusal {
     }
 }
 
-/// The object as admission sees it when it is created, or why the API server refuses it; `None` for kinds of which
-/// nothing is recorded, such as custom resources.
+/// The object as admission sees it when it is created, or why the API server refuses it; `None` for
+/// kinds of which nothing is recorded, such as custom resources.
 pub fn admitted(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
     let types = Types::built_in();
     let def = types.of_object(kind).filter(|def| table::has_rules(&def.name))?;
     Some(stored_and_shown(kind, object, (def, types), true))
 }
 
-/// The object as admission sees it when one that is there is updated, or why the API server refuses it: pods may have ephemeral containers, which only
-/// updates of `pods/ephemeralcontainers` add. Whether the update may change what it changes is not looked at.
+/// The object as admission sees it when one that is there is updated, or why the API server refuses
+/// it: pods may have ephemeral containers, which only updates of `pods/ephemeralcontainers` add.
+/// Whether the update may change what it changes is not looked at.
 pub fn admitted_in_update(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
     let types = Types::built_in();
     let def = types.of_object(kind).filter(|def| table::has_rules(&def.name))?;
     Some(stored_and_shown(kind, object, (def, types), false))
 }
 
-/// The fields of an object for which an API server refuses it whatever else it has, as paths with positions of items: new objects have none of them;
-/// `is_new`: whether it is created.
+/// The fields of an object for which an API server refuses it whatever else it has, as paths with
+/// positions of items: new objects have none of them; `is_new`: whether it is created.
 pub fn never_set(kind: &[Str; 3], object: &Value, is_new: bool) -> Vec<String> {
     let types = Types::built_in();
     let Some(def) = types.of_object(kind).filter(|def| table::has_rules(&def.name)) else {
@@ -123,7 +128,8 @@ pub fn never_set(kind: &[Str; 3], object: &Value, is_new: bool) -> Vec<String> {
     found
 }
 
-/// Whether an object has a text with wildcards where an API server takes none, whatever else it has.
+/// Whether an object has a text with wildcards where an API server takes none, whatever else it
+/// has.
 pub fn has_refused_wildcard(kind: &[Str; 3], object: &Value) -> bool {
     fn of_type(value: &Value, ty: &Type, types: &Types, depth: usize) -> bool {
         match (ty, value) {
@@ -159,8 +165,9 @@ pub fn kind_of(object: &Value) -> Option<[Str; 3]> {
     (!version.is_empty() && !kind.is_empty()).then(|| [group.into(), version.into(), kind.into()])
 }
 
-/// The object as admission would see it if the API server did not refuse its values, such as names that repeat; `None` when it
-/// cannot be decoded, or nothing is recorded of its kind. Fields that have defaults are filled in.
+/// The object as admission would see it if the API server did not refuse its values, such as names
+/// that repeat; `None` when it cannot be decoded, or nothing is recorded of its kind. Fields that
+/// have defaults are filled in.
 pub fn completed_as_if_admitted(kind: &[Str; 3], object: &Value) -> Option<Value> {
     let types = Types::built_in();
     let def = types.of_object(kind).filter(|def| table::has_rules(&def.name))?;

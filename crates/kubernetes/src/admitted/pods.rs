@@ -1,5 +1,5 @@
-//! Checks across the fields of a pod's specification: names that must exist or be unique, and what depends on whether
-//! it is a Pod or a template.
+//! Checks across the fields of a pod's specification: names that must exist or be unique, and what
+//! depends on whether it is a Pod or a template.
 
 use super::check::{is_set, join, refuse};
 use super::{Reason, Refusal};
@@ -90,7 +90,8 @@ fn ephemeral(spec: &Map, claims: &[&str], container: &Map, at: &str) -> Checked 
     mounts(spec, claims, container, at)
 }
 
-/// What is seen only in the ephemeral containers of a pod as they are sent: empty values count as set.
+/// What is seen only in the ephemeral containers of a pod as they are sent: empty values count as
+/// set.
 pub fn sent(pod: &Value) -> Checked {
     let all = pod.at(&["spec", "ephemeralContainers"]).and_then(Value::as_list).unwrap_or_default();
     for (i, container) in all.iter().enumerate() {
@@ -125,7 +126,8 @@ fn restart(kind: &str, spec: &Map, path: &str) -> Checked {
     Ok(())
 }
 
-/// What admission plugins refuse of a Pod: classes that do not exist, other priorities than those of its class.
+/// What admission plugins refuse of a Pod: classes that do not exist, other priorities than those
+/// of its class.
 fn plugins(spec: &Map, path: &str) -> Checked {
     for field in ["priorityClassName", "runtimeClassName"] {
         if spec.contains_key(field) {
@@ -183,7 +185,8 @@ fn network(spec: &Map, path: &str) -> Checked {
     Ok(())
 }
 
-/// Fields of Windows and of Linux go with the named operating system; host processes are all or none.
+/// Fields of Windows and of Linux go with the named operating system; host processes are all or
+/// none.
 fn windows(spec: &Map, path: &str) -> Checked {
     let os = part(spec, &["os", "name"]).and_then(Value::as_str).unwrap_or_default();
     let option = |holder: &Map| part(holder, &["securityContext", "windowsOptions"]).cloned();

@@ -18,8 +18,8 @@ fn table() -> &'static HashMap<&'static str, Value> {
     })
 }
 
-/// The smallest object of a kind that an API server admits, with the name `a`; `None` for kinds of which nothing is
-/// recorded.
+/// The smallest object of a kind that an API server admits, with the name `a`; `None` for kinds of
+/// which nothing is recorded.
 pub fn smallest(kind: &[Str; 3]) -> Option<Value> {
     let def = Types::built_in().of_object(kind)?;
     let rest = table().get(def.short_name()).filter(|_| super::table::has_rules(&def.name))?;
@@ -31,7 +31,8 @@ pub fn smallest(kind: &[Str; 3]) -> Option<Value> {
     Some(Value::Map(out))
 }
 
-/// What every object of a kind has that an API server admits: the smallest one without what others may have in its place.
+/// What every object of a kind has that an API server admits: the smallest one without what others
+/// may have in its place.
 pub fn always(kind: &[Str; 3]) -> Option<Value> {
     let def = Types::built_in().of_object(kind)?;
     Some(without_alternatives(&smallest(kind)?, &kind[2], def))
@@ -60,8 +61,8 @@ fn without_alternatives(value: &Value, kind: &str, def: &TypeDef) -> Value {
     Value::Map(out)
 }
 
-/// The smallest item of a list that an API server admits. The path names fields; steps into lists (`[]`, `*` or a
-/// number) may be there or not. Names are `a`, so a second item needs another one.
+/// The smallest item of a list that an API server admits. The path names fields; steps into lists
+/// (`[]`, `*` or a number) may be there or not. Names are `a`, so a second item needs another one.
 pub fn required_item(kind: &[Str; 3], path: &[&str]) -> Option<Value> {
     let types = Types::built_in();
     let def = types.of_object(kind).filter(|def| super::table::has_rules(&def.name))?;

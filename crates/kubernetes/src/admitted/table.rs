@@ -1,12 +1,14 @@
 //! The rules of `rules.txt`.
 //!
-//! A line with the names of types, and below it a row for each group of fields: names, then rules with `;` between them.
-//! The field `*` is the object itself. Rules: `free` (anything), `required` (there and not empty), `expected` (nothing is recorded of
-//! objects without it), `absent` (nothing is recorded of objects with it), `never` (no object has it),
-//! `enum A B`, `min N`, `range LOW HIGH`, `max-length N`, `max-items N`, `unique KEY…` (items of a list, by keys or as
-//! they are), `each RULE`, `keys RULE`, `values RULE`, `quantity-min N`, `int-or-percent`, `port-or-name`,
-//! `or-empty RULE`, a form of text (`formats.rs`); of objects `one-of FIELD…`, `some-of FIELD…`, `at-most-one FIELD…`,
-//! `when TEST needs|forbids FIELD…` with a test `FIELD`, `!FIELD` or `FIELD=VALUE`.
+//! A line with the names of types, and below it a row for each group of fields: names, then rules
+//! with `;` between them. The field `*` is the object itself. Rules: `free` (anything), `required`
+//! (there and not empty), `expected` (nothing is recorded of objects without it), `absent` (nothing
+//! is recorded of objects with it), `never` (no object has it), `enum A B`, `min N`,
+//! `range LOW HIGH`, `max-length N`, `max-items N`, `unique KEY…` (items of a list, by keys or as
+//! they are), `each RULE`, `keys RULE`, `values RULE`, `quantity-min N`, `int-or-percent`,
+//! `port-or-name`, `or-empty RULE`, a form of text (`formats.rs`); of objects `one-of FIELD…`,
+//! `some-of FIELD…`, `at-most-one FIELD…`, `when TEST needs|forbids FIELD…` with a test `FIELD`,
+//! `!FIELD` or `FIELD=VALUE`.
 
 use foldhash::{HashMap, HashMapExt};
 use std::sync::OnceLock;
@@ -95,7 +97,8 @@ pub fn unique_by(name: &str, field: &str) -> &'static [&'static str] {
     found.and_then(|rules| rules.iter().find_map(keys)).unwrap_or_default()
 }
 
-/// Whether a field of a type may be a text, or have it among its items, as far as the rules of the field alone say.
+/// Whether a field of a type may be a text, or have it among its items, as far as the rules of the
+/// field alone say.
 pub fn may_be(name: &str, field: &str, text: &str) -> bool {
     fn admits(rule: &Rule, text: &str) -> bool {
         match rule {
@@ -110,8 +113,8 @@ pub fn may_be(name: &str, field: &str, text: &str) -> bool {
     found.is_none_or(|rules| rules.iter().all(|rule| admits(rule, text)))
 }
 
-/// Whether an API server refuses the value of a field of a type, whatever texts with wildcards stand where it has some: the
-/// field itself, its items or the values of its entries.
+/// Whether an API server refuses the value of a field of a type, whatever texts with wildcards
+/// stand where it has some: the field itself, its items or the values of its entries.
 pub fn refuses_wildcards(name: &str, field: &str, value: &Value) -> bool {
     fn refuses(rule: &Rule, value: &Value) -> bool {
         match (rule, value) {
@@ -131,7 +134,8 @@ pub fn refuses_wildcards(name: &str, field: &str, value: &Value) -> bool {
     found.is_some_and(|rules| rules.iter().any(|rule| refuses(rule, value)))
 }
 
-/// The fields that an object of a type has to have: those that are required, and the first of those of which it needs one.
+/// The fields that an object of a type has to have: those that are required, and the first of those
+/// of which it needs one.
 pub fn needed(name: &str) -> Vec<&'static str> {
     let Some(rules) = all().get(name) else { return Vec::new() };
     let is_required =

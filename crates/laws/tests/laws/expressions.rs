@@ -1,4 +1,5 @@
-//! Laws of expressions of all languages: what is walked, printed, written and read, which are the same.
+//! Laws of expressions of all languages: what is walked, printed, written and read, which are the
+//! same.
 
 use std::hash::{BuildHasher, RandomState};
 

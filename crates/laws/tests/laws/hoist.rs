@@ -39,7 +39,8 @@ fn is_changed(expr: &Expr) -> bool {
     holds(expr, &|e| matches!(e, Expr::Once { .. }))
 }
 
-/// What an expression gives, what it costs and how much memory it takes, where it may cost and take so much.
+/// What an expression gives, what it costs and how much memory it takes, where it may cost and take
+/// so much.
 fn within(expr: &Expr, root: &Value, cx: &Context, limit: u64, bytes: u64) -> (Outcome, Option<u64>, bool) {
     let ((outcome, taken), excess) = budget::spend(|| {
         let spare = budget::left() - bytes;
@@ -53,7 +54,8 @@ fn within(expr: &Expr, root: &Value, cx: &Context, limit: u64, bytes: u64) -> (O
 
 const MEMORY: u64 = 1 << 20;
 
-/// Compares expressions within every limit on costs up to what they cost, and limits on memory near what they take.
+/// Compares expressions within every limit on costs up to what they cost, and limits on memory near
+/// what they take.
 pub(crate) fn same(before: &Expr, after: &Expr, root: &Value, cx: &Context) -> Result<(), String> {
     let (whole, taken, _) = within(before, root, cx, 1_000_000, MEMORY);
     let taken = taken.unwrap_or(MEMORY);

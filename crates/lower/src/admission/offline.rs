@@ -13,7 +13,8 @@ use ephor_value::Value;
 
 use super::Place;
 
-/// Lowers a policy for the place where it runs. Bindings and parameters come later: outside of a cluster with [`bind`].
+/// Lowers a policy for the place where it runs. Bindings and parameters come later: outside of a
+/// cluster with [`bind`].
 pub fn policy(document: &Value, place: Place) -> Policy {
     let mut rule = super::rule(document, place);
     if let (Place::Kyverno, Matcher::Constraints(constraints)) = (place, &rule.when) {
@@ -55,8 +56,8 @@ pub fn binding(document: &Value) -> PolicyBinding {
     lowered
 }
 
-/// The policy with its bindings and what parameters there are. A policy that has bindings is matched by
-/// theirs alone (the reference's behaviour).
+/// The policy with its bindings and what parameters there are. A policy that has bindings is
+/// matched by theirs alone (the reference's behaviour).
 pub fn bind(policy: &Policy, bindings: &[PolicyBinding], params: &Arc<[Value]>) -> Policy {
     with_bound(policy, |rule, bound| {
         let mutates = rule.kind == RuleKind::Mutation;
@@ -69,7 +70,8 @@ pub fn bind(policy: &Policy, bindings: &[PolicyBinding], params: &Arc<[Value]>) 
     })
 }
 
-/// The policy with its bindings, as an API server runs it: by the names of bindings, for what it is about itself.
+/// The policy with its bindings, as an API server runs it: by the names of bindings, for what it is
+/// about itself.
 pub fn bind_as_server(policy: &Policy, mut bindings: Vec<PolicyBinding>) -> Policy {
     bindings.sort_by(|a, b| a.name.cmp(&b.name));
     with_bound(policy, |rule, bound| {

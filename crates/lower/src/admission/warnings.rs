@@ -1,8 +1,8 @@
 //! Warnings about expressions: what the API server writes into `status.typeChecking` of a policy.
 //!
-//! In: a `ValidatingAdmissionPolicy` with its defaults, and definitions of custom resources. Out: what is wrong
-//! with its validations when `object` has the type of a kind that the policy is about, for each such kind.
-//! Semantics: `docs/admission.md`, "Warnings about types".
+//! In: a `ValidatingAdmissionPolicy` with its defaults, and definitions of custom resources. Out:
+//! what is wrong with its validations when `object` has the type of a kind that the policy is
+//! about, for each such kind. Semantics: `docs/admission.md`, "Warnings about types".
 
 use std::collections::BTreeSet;
 
@@ -108,7 +108,8 @@ fn kinds_of(rules: &[Value], known: &Kinds) -> BTreeSet<[Str; 3]> {
     found
 }
 
-/// The type of a kind; where the API server puts a part of the time behind its name, there is a number.
+/// The type of a kind; where the API server puts a part of the time behind its name, there is a
+/// number.
 fn declared(kind: &[Str; 3], number: u8, definitions: &[Value]) -> Option<Declared> {
     let schema = published::schema(kind, definitions)?;
     Declared::of(&schema, true, &format!("{}{number}", kind[2]))

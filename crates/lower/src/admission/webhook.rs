@@ -1,7 +1,7 @@
 //! `ValidatingWebhookConfiguration` and `MutatingWebhookConfiguration` → webhooks of the IR.
 //!
-//! In: configurations with their defaults (`api::admission`). Out: webhooks in the order of the list; a
-//! condition that does not compile keeps its text and fails when it is evaluated.
+//! In: configurations with their defaults (`api::admission`). Out: webhooks in the order of the
+//! list; a condition that does not compile keeps its text and fails when it is evaluated.
 
 use ephor_cel::library::Admission as Choice;
 use ephor_cel::types::Type;

@@ -1,8 +1,8 @@
 //! Templates of generating policies: YAML documents with places `(( expression ))` to fill in.
 //!
-//! In: the text of a template. Out: drafts, or what is wrong with it in Kyverno 1.19.1's words. The scanner
-//! counts parentheses and skips texts inside of a place; `\((` stands for itself. Semantics:
-//! `docs/cel-policies.md`, "Templates".
+//! In: the text of a template. Out: drafts, or what is wrong with it in Kyverno 1.19.1's words. The
+//! scanner counts parentheses and skips texts inside of a place; `\((` stands for itself.
+//! Semantics: `docs/cel-policies.md`, "Templates".
 
 use ephor_cel::CompileError;
 use ephor_ir::expressions::Program;

@@ -194,8 +194,8 @@ fn attestation(v: &Value) -> Attestation {
     }
 }
 
-/// The regular expression of a pattern: `*` and `**` for any text, `?` for a character, `[…]` for one of
-/// several, `{a,b}` for one of several texts.
+/// The regular expression of a pattern: `*` and `**` for any text, `?` for a character, `[…]` for
+/// one of several, `{a,b}` for one of several texts.
 fn pattern(glob: &str) -> Result<Regex, GlobError> {
     let mut out = String::from("(?s)^");
     let mut open = 0usize;

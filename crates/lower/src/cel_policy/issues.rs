@@ -1,9 +1,10 @@
 //! Everything that is wrong with the expressions of a policy, for its author.
 //!
-//! In: the spec of a policy, or the `cel` part of a rule, and the types of the kinds that it is about. Out: each issue with
-//! its path and byte. Lowering stops at the first section with errors; this goes through all of them. Of types, only
-//! fields are reported that none of the kinds has: expressions for several kinds look at the kind first, and
-//! conditional parts of different types are checked more strictly than they run.
+//! In: the spec of a policy, or the `cel` part of a rule, and the types of the kinds that it is
+//! about. Out: each issue with its path and byte. Lowering stops at the first section with errors;
+//! this goes through all of them. Of types, only fields are reported that none of the kinds has:
+//! expressions for several kinds look at the kind first, and conditional parts of different types
+//! are checked more strictly than they run.
 
 use std::sync::Arc;
 
@@ -53,7 +54,8 @@ impl KindTypes {
         Some(KindTypes { declared: Declared::of(&schema, true, &format!("{}1", kind[2]))?, written })
     }
 
-    /// Makes the types known: those of objects that are read, and of those that are written where that is possible.
+    /// Makes the types known: those of objects that are read, and of those that are written where
+    /// that is possible.
     fn declare(&self, env: &mut Env) {
         self.declared.declare(env, "object");
         self.declared.declare(env, "oldObject");
@@ -65,8 +67,9 @@ impl KindTypes {
     }
 }
 
-/// Adds the types of what expressions write for a schema. Their fields may have any value: only names are checked. A part
-/// of which the schema does not say all fields has no type here, and takes every name.
+/// Adds the types of what expressions write for a schema. Their fields may have any value: only
+/// names are checked. A part of which the schema does not say all fields has no type here, and
+/// takes every name.
 fn written_types(schema: &Value, path: &str, out: &mut Vec<(Str, Message)>) {
     // The items of a list have its name.
     if let Some(items) = schema.get("items") {
@@ -152,7 +155,8 @@ const MUTATIONS: &[(&str, &[&str])] = &[
     ("mutations", &["jsonPatch.expression", "applyConfiguration.expression"]),
 ];
 
-/// The expressions of a policy: sections before the variables, those after, and the names of their fields.
+/// The expressions of a policy: sections before the variables, those after, and the names of their
+/// fields.
 struct Expressions<'a> {
     spec: &'a Value,
     path: &'a str,
@@ -247,8 +251,8 @@ impl Expressions<'_> {
         all
     }
 
-    /// The byte of the name of a field: before the colon at which an issue of a written object stands, behind the dot
-    /// of one that is read.
+    /// The byte of the name of a field: before the colon at which an issue of a written object
+    /// stands, behind the dot of one that is read.
     fn at_name(&self, issue: &ExpressionIssue, name: &str) -> usize {
         let below = issue.field.strip_prefix(self.path).unwrap_or(&issue.field);
         let (value, _) = ephor_value::place::follow(self.spec, &ephor_value::place::parse(below));

@@ -1,7 +1,8 @@
 //! The policies of `policies.kyverno.io` → rules with expressions.
 //!
-//! In: a checked document. Out: a policy whose rules are the one as written and its variants for pod controllers, or
-//! the compile error in the reference's words. Semantics: `docs/cel-policies.md`.
+//! In: a checked document. Out: a policy whose rules are the one as written and its variants for
+//! pod controllers, or the compile error in the reference's words. Semantics:
+//! `docs/cel-policies.md`.
 
 mod autogen;
 mod changing;
@@ -140,7 +141,8 @@ pub fn has_variants(spec: &Value) -> bool {
     !autogen::variants(spec, autogen::changes).is_empty()
 }
 
-/// Whether the spec of a policy is about pods alone, so that it can be extended to the controllers of pods.
+/// Whether the spec of a policy is about pods alone, so that it can be extended to the controllers
+/// of pods.
 pub fn is_about_pods(spec: &Value) -> bool {
     autogen::is_about_pods(spec)
 }
@@ -225,7 +227,8 @@ fn is_handed_over(spec: &Value) -> bool {
     spec.at(&["autogen", "mutatingAdmissionPolicy", "enabled"]).and_then(Value::as_bool) == Some(true)
 }
 
-/// Why a policy that changes objects cannot become one of the API server, whatever else is right with it.
+/// Why a policy that changes objects cannot become one of the API server, whatever else is right
+/// with it.
 ///
 /// # Errors
 /// Its conditions do not compile.

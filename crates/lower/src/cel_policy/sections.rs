@@ -1,7 +1,7 @@
 //! Compiling the expressions of one policy, section by section.
 //!
-//! In: the sections of a policy. Out: programs, or the errors of the first section that has any, each with
-//! its place in the policy.
+//! In: the sections of a policy. Out: programs, or the errors of the first section that has any,
+//! each with its place in the policy.
 
 use crate::compiler::Compiler;
 use ephor_cel::CompileError;
@@ -165,7 +165,8 @@ impl Sections {
         gathered(all)
     }
 
-    /// Refuses conditions that mention variables: the API server evaluates them before there are composed variables.
+    /// Refuses conditions that mention variables: the API server evaluates them before there are
+    /// composed variables.
     ///
     /// # Errors
     /// There are some.

@@ -1,7 +1,7 @@
 //! Loops → the macros that they come from.
 //!
-//! In: a tree as the parser gives it. Out: the same with calls of `all`, `exists`, `map`, `filter`, `cel.bind`, `optMap`, `sortBy`
-//! and their like where these stood, which is how they are written.
+//! In: a tree as the parser gives it. Out: the same with calls of `all`, `exists`, `map`, `filter`,
+//! `cel.bind`, `optMap`, `sortBy` and their like where these stood, which is how they are written.
 
 use crate::cel_tree::{ACCUMULATOR, Entry, Fold, Kind, Node, Shape};
 use ephor_value::Value;
@@ -117,7 +117,8 @@ fn bound(fold: &Fold) -> Option<Node> {
     Some(method(name("cel"), "bind", vec![name(var), contract(&fold.init), contract(&fold.result)]))
 }
 
-/// `x.optMap(v, body)` and `x.optFlatMap(v, body)`: `x.hasValue() ? optional.of(cel.bind(v, x.value(), body)) : optional.none()`.
+/// `x.optMap(v, body)` and `x.optFlatMap(v, body)`: `x.hasValue() ? optional.of(cel.bind(v,
+/// x.value(), body)) : optional.none()`.
 fn optional(node: &Node) -> Option<Node> {
     let [has, some, none] = operands(node, "_?_:_")? else { return None };
     operands(none, "optional.none")?;

@@ -1,7 +1,7 @@
 //! Documents that are laid out in lines of a width.
 //!
-//! In: pieces of text with the places where lines may be broken. Out: text. A group is put into one line when it fits, else it is
-//! broken at its own places; groups inside of it are tried anew.
+//! In: pieces of text with the places where lines may be broken. Out: text. A group is put into one
+//! line when it fits, else it is broken at its own places; groups inside of it are tried anew.
 
 /// A piece of a layout.
 #[derive(Clone, Debug)]
@@ -35,7 +35,8 @@ impl Doc {
     }
 }
 
-/// A piece that is still to be written: how far right lines begin, and whether its line breaks are taken.
+/// A piece that is still to be written: how far right lines begin, and whether its line breaks are
+/// taken.
 #[derive(Clone, Copy)]
 struct Piece<'d> {
     indent: usize,

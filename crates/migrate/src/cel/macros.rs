@@ -2,8 +2,8 @@
 
 use crate::cel_tree::Node;
 
-/// How many of the first arguments of a member call are names of variables; none if it is no macro. Of two the first one is the position of an item, or
-/// the key of an entry.
+/// How many of the first arguments of a member call are names of variables; none if it is no macro.
+/// Of two the first one is the position of an item, or the key of an entry.
 pub fn variables(function: &str, args: &[Node]) -> usize {
     match (function, args.len()) {
         ("all" | "exists" | "exists_one" | "existsOne", 3) => 2,

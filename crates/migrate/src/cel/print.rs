@@ -1,7 +1,8 @@
 //! The printer.
 //!
-//! In: a tree. Out: its text. Each node has a rank, that of its operator; a part whose rank is too low for its place stands in
-//! parentheses. Chains of `&&` and `||` are written without them where the parser would build the same tree.
+//! In: a tree. Out: its text. Each node has a rank, that of its operator; a part whose rank is too
+//! low for its place stands in parentheses. Chains of `&&` and `||` are written without them where
+//! the parser would build the same tree.
 
 use std::fmt::Write;
 
@@ -243,7 +244,8 @@ fn filled(open: &str, parts: Vec<Doc>, close: &str) -> Doc {
     Doc::Concat(vec![Doc::text(open), Doc::nest(2, inner), Doc::text(close)])
 }
 
-/// A chain of `&&` or `||`: its terms side by side where the parser builds the same tree of them, else both sides as terms.
+/// A chain of `&&` or `||`: its terms side by side where the parser builds the same tree of them,
+/// else both sides as terms.
 fn chain(node: &Node, function: &str) -> Doc {
     let mut terms = Vec::new();
     leaves(node, function, &mut terms);
@@ -315,7 +317,8 @@ fn literal(value: &Value) -> String {
     }
 }
 
-/// A text in quotation marks that it does not hold; without escapes where it has backslashes and nothing else that needs them.
+/// A text in quotation marks that it does not hold; without escapes where it has backslashes and
+/// nothing else that needs them.
 fn string(s: &str) -> String {
     let quote = if s.contains('\'') && !s.contains('"') { '"' } else { '\'' };
     let needs_escapes = s.chars().any(|c| c.is_control() || c == quote);

@@ -1,6 +1,7 @@
 //! Tests of texts, labels and users as CEL.
 //!
-//! In: wildcards and selectors of filters. Out: expressions as people write them: `==` and `in` before `startsWith`, that before `matches`.
+//! In: wildcards and selectors of filters. Out: expressions as people write them: `==` and `in`
+//! before `startsWith`, that before `matches`.
 
 use ephor_ir::matcher::{Requirement, Selector, SetOperator, Subject};
 use ephor_value::wildcard::Wildcard;

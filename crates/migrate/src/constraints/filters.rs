@@ -1,7 +1,8 @@
 //! Filters of `match` and `exclude` → tests in CEL.
 //!
-//! In: filters, and what a policy selects by resources and operations. Out: for each attribute that the API server cannot select by, a test with a
-//! name; selectors of namespaces where all that is selected lives in some.
+//! In: filters, and what a policy selects by resources and operations. Out: for each attribute that
+//! the API server cannot select by, a test with a name; selectors of namespaces where all that is
+//! selected lives in some.
 
 use crate::expressions::Refusal;
 use ephor_ir::Matcher;
@@ -12,7 +13,8 @@ use ephor_value::wildcard::Wildcard;
 use super::kinds::{Selected, selected};
 use super::{Matching, NAME_OF_NAMESPACE, cel, roles};
 
-/// Whether a filter can match at all: an empty one does not, nor does one with a selector that is not well-formed.
+/// Whether a filter can match at all: an empty one does not, nor does one with a selector that is
+/// not well-formed.
 pub(super) fn can_match(filter: &Filter) -> bool {
     let selectors = [&filter.selector, &filter.namespace_selector];
     (filter.has_resource || filter.has_user) && selectors.into_iter().flatten().all(|s| s.valid)
@@ -108,7 +110,8 @@ pub(super) struct Writer<'w> {
 }
 
 impl Writer<'_> {
-    /// Attributes that hold for all that is selected: selectors of namespaces where these can say them, else conditions.
+    /// Attributes that hold for all that is selected: selectors of namespaces where these can say
+    /// them, else conditions.
     pub(super) fn hoisted(&self, filter: &Filter, skip: Skip, out: &mut Matching) -> Result<(), Refusal> {
         let mut rest = filter.clone();
         let only_in_namespaces = !self.matched.has_cluster && !self.matched.has_namespaces;
@@ -183,7 +186,8 @@ impl Writer<'_> {
         Ok(out)
     }
 
-    /// Labels of the namespace; objects outside of namespaces count as if theirs had none, and namespaces themselves never match.
+    /// Labels of the namespace; objects outside of namespaces count as if theirs had none, and
+    /// namespaces themselves never match.
     fn namespace_test(&self, selector: &Selector) -> Vec<String> {
         let mut out = Vec::new();
         if self.matched.has_namespaces {

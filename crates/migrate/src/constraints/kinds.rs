@@ -1,7 +1,8 @@
 //! Kinds as filters write them → resources as constraints of the Kubernetes API write them.
 //!
-//! In: compiled kind selectors (`docs/policies.md`, "Matching"). Out: [`Resources`]: groups, versions and plurals from the table of kinds. A kind
-//! that is in no table is one of a custom resource; its plural is guessed, and a note says so.
+//! In: compiled kind selectors (`docs/policies.md`, "Matching"). Out: [`Resources`]: groups,
+//! versions and plurals from the table of kinds. A kind that is in no table is one of a custom
+//! resource; its plural is guessed, and a note says so.
 
 use ephor_ir::matcher::KindPattern;
 use ephor_kubernetes::kinds::guessed_plural;
@@ -29,7 +30,8 @@ pub struct Selected {
     pub kinds: Vec<[Str; 3]>,
     /// Kinds whose plural is guessed.
     pub guessed: Vec<String>,
-    /// Kinds of what is sent to subresources, which no request has, with the selector of one of these subresources: `Pod/exec`.
+    /// Kinds of what is sent to subresources, which no request has, with the selector of one of
+    /// these subresources: `Pod/exec`.
     pub of_subresources: Vec<(String, String)>,
     /// Patterns of kinds that the resources do not express: one of them must match.
     pub wild: Vec<Wildcard>,
@@ -140,7 +142,8 @@ fn one(pattern: &KindPattern, kinds: &Kinds) -> Selected {
     out
 }
 
-/// The selector of a subresource to which objects of a kind are sent: requests have the kind of the object that they are about, and a subresource.
+/// The selector of a subresource to which objects of a kind are sent: requests have the kind of the
+/// object that they are about, and a subresource.
 fn subresource_with(pattern: &KindPattern, kinds: &Kinds) -> Option<String> {
     let is_it = |[group, version, kind]: &[Str; 3]| {
         pattern.kind.matches(kind) && pattern.group.matches(group) && pattern.version.matches(version)

@@ -1,10 +1,12 @@
 //! `match` and `exclude` → matchConstraints and matchConditions.
 //!
-//! In: the matchers of a rule. Out: [`Matching`]: the resources and operations that the API server can select by, selectors of namespaces, and
-//! conditions in CEL for what it cannot: names, wildcards, labels of the object, annotations, users, exclusions. Semantics:
-//! `docs/policies.md`, "Matching", and `docs/cel-policies.md`.
+//! In: the matchers of a rule. Out: [`Matching`]: the resources and operations that the API server
+//! can select by, selectors of namespaces, and conditions in CEL for what it cannot: names,
+//! wildcards, labels of the object, annotations, users, exclusions. Semantics: `docs/policies.md`,
+//! "Matching", and `docs/cel-policies.md`.
 //!
-//! Labels of the object become conditions, not an `objectSelector`: that also selects updates of objects whose former labels match.
+//! Labels of the object become conditions, not an `objectSelector`: that also selects updates of
+//! objects whose former labels match.
 
 pub mod cel;
 pub mod filters;
@@ -69,8 +71,8 @@ pub struct Matching {
 }
 
 impl Matching {
-    /// The requests that add ephemeral containers to pods: rules on pods see them, a policy in CEL needs the subresource, and has no pod
-    /// controllers then.
+    /// The requests that add ephemeral containers to pods: rules on pods see them, a policy in CEL
+    /// needs the subresource, and has no pod controllers then.
     pub fn of_ephemeral(&self) -> Option<Matching> {
         let mut out = Matching { is_pods: false, ..self.clone() };
         out.rules
@@ -128,7 +130,8 @@ pub fn of_stored(when: &Matcher, unless: Option<&Matcher>, kinds: &Kinds) -> Res
     found(when, unless, &["*"], kinds, true)
 }
 
-/// What must hold for a matcher to match, whatever the kinds of objects: conditions alone. Operations do not count.
+/// What must hold for a matcher to match, whatever the kinds of objects: conditions alone.
+/// Operations do not count.
 ///
 /// # Errors
 /// The first attribute that has no expression in CEL.
@@ -260,7 +263,8 @@ fn found(
 }
 
 impl Matching {
-    /// Adds the subresource by which ephemeral containers come into pods, where updates of pods are selected.
+    /// Adds the subresource by which ephemeral containers come into pods, where updates of pods are
+    /// selected.
     pub fn add_ephemeral(&mut self) {
         for rule in &mut self.rules {
             if rule.operations.iter().any(|operation| operation == "UPDATE" || operation == "*") {
@@ -338,7 +342,8 @@ fn refuse_roles(filter: &Filter, nearest: &str) -> Result<(), Refusal> {
     Err(Refusal::new(format!("`{written}` of users"), filter.origin.key(written), nearest))
 }
 
-/// The operations of requests for a resource: nothing but connections goes to some subresources, and they may be among others.
+/// The operations of requests for a resource: nothing but connections goes to some subresources,
+/// and they may be among others.
 fn operations(filter: &Filter, resource: &str, default: &[&str]) -> Vec<String> {
     if !filter.operations.is_empty() {
         return filter.operations.iter().map(ToString::to_string).collect();

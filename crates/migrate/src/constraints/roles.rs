@@ -1,8 +1,9 @@
 //! Roles of users → tests in CEL.
 //!
-//! In: the roles and cluster roles of a filter. Out: an expression that looks them up in the role bindings of the cluster, as the old policy's
-//! webhook does: requests name no roles. And the other way round, for comparisons: a policy that wants groups in the place of roles, as no
-//! object says who has a role. Semantics: `docs/policies.md`, "Matching".
+//! In: the roles and cluster roles of a filter. Out: an expression that looks them up in the role
+//! bindings of the cluster, as the old policy's webhook does: requests name no roles. And the other
+//! way round, for comparisons: a policy that wants groups in the place of roles, as no object says
+//! who has a role. Semantics: `docs/policies.md`, "Matching".
 
 use ephor_value::{Map, Str, Value};
 
@@ -30,7 +31,8 @@ pub(super) fn has_role(roles: &[Str]) -> String {
     )
 }
 
-/// Whether the user has one of some cluster roles, in the cluster or in the namespace of the request.
+/// Whether the user has one of some cluster roles, in the cluster or in the namespace of the
+/// request.
 pub(super) fn has_cluster_role(roles: &[Str], matched: &Selected) -> String {
     let everywhere = bindings("clusterrolebindings", "''");
     let name = match roles {
@@ -51,7 +53,8 @@ pub(super) fn has_cluster_role(roles: &[Str], matched: &Selected) -> String {
 /// The places of filters in a matcher.
 const LISTS: [&str; 2] = ["any", "all"];
 
-/// A policy with groups in the place of the roles that its filters want; `None`: they want none, or other users, too.
+/// A policy with groups in the place of the roles that its filters want; `None`: they want none, or
+/// other users, too.
 pub fn as_groups(policy: &Value) -> Option<Value> {
     let rules = policy.at(&["spec", "rules"])?.as_list()?;
     let mut is_other = false;

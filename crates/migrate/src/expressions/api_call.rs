@@ -1,7 +1,9 @@
-//! Calls of the Kubernetes API → `resource.get`, `resource.list` and `resource.post`; calls of services → `http.get` and `http.post`.
+//! Calls of the Kubernetes API → `resource.get`, `resource.list` and `resource.post`; calls of
+//! services → `http.get` and `http.post`.
 //!
-//! In: an `apiCall` of a context. Out: the object, the list or the answer that its path names, or what a service answers: an object, for others have no
-//! fields to read. Semantics: `docs/variables.md`, "apiCall".
+//! In: an `apiCall` of a context. Out: the object, the list or the answer that its path names, or
+//! what a service answers: an object, for others have no fields to read. Semantics:
+//! `docs/variables.md`, "apiCall".
 
 use crate::cel::build::{
     binary, call as cel_call, choose, constant, equals, index, int, list, method, name, object, or_value,
@@ -127,7 +129,8 @@ fn data(call: &Template, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusa
     Ok((with_free_values(node), faults))
 }
 
-/// A map whose values may be of several types: the checker wants one, unless nothing is known of any.
+/// A map whose values may be of several types: the checker wants one, unless nothing is known of
+/// any.
 fn with_free_values(node: Node) -> Node {
     let Kind::Map(entries) = node.kind else { return node };
     let is_text = |entry: &Entry<Node>| as_word(&entry.value).is_some();
@@ -149,7 +152,8 @@ fn items(list: Option<Template>, scope: &Scope<'_>) -> Result<Vec<Template>, Ref
     }
 }
 
-/// What a service answers. An answer that is no success fails the old rule, and is an object with its status in CEL: no item is left of it.
+/// What a service answers. An answer that is no success fails the old rule, and is an object with
+/// its status in CEL: no item is left of it.
 fn service(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     if scope.cx.namespace.is_some() {
         return Err(scope.refuse("a call of a service in a policy of a namespace", "write a ClusterPolicy"));
@@ -419,7 +423,8 @@ const FIELDS: [&str; 8] = [
     "type",
 ];
 
-/// `labelSelector=a%3Db` and `fieldSelector=metadata.name=a`; a variable may be the whole value of a label or field.
+/// `labelSelector=a%3Db` and `fieldSelector=metadata.name=a`; a variable may be the whole value of
+/// a label or field.
 fn selectors(query: &[Result<String, Node>], scope: &Scope<'_>) -> Result<Selectors, Refusal> {
     // Variables stand as a character that no query has.
     const HOLE: char = '\u{0}';

@@ -1,7 +1,8 @@
 //! Context entries → variables.
 //!
-//! In: a name that an expression reads. Out: the value of the entry of that name; what comes from outside is read through
-//! Kyverno's libraries, once, under the entry's name. Semantics: `docs/variables.md`, "Entries".
+//! In: a name that an expression reads. Out: the value of the entry of that name; what comes from
+//! outside is read through Kyverno's libraries, once, under the entry's name. Semantics:
+//! `docs/variables.md`, "Entries".
 
 use std::sync::Arc;
 
@@ -126,8 +127,9 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             let faults: Faults = own.faults.into_iter().chain(namespace.faults).collect();
             let args = arguments(text("v1"), text("configmaps"), namespace.node, Some(own.node), scope)?;
             let kind = ["".into(), "v1".into(), "ConfigMap".into()];
-            // One that is missing fails the old rule, whatever defaults its keys have; `resource.get` gives null, whose data cannot be read. Where a
-            // key has a default, one without any data is looked for, too.
+            // One that is missing fails the old rule, whatever defaults its keys have;
+            // `resource.get` gives null, whose data cannot be read. Where a key has a default, one
+            // without any data is looked for, too.
             let ty = Ty::of_kinds(&[kind], &scope.cx.types).with("data", Value::Map(Map::new()));
             let found = fetched(&binding.name, "resource", "get", args, ty, faults, scope);
             Ok(match found {
@@ -165,7 +167,8 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     }
 }
 
-/// What a call that reads objects is given: policies of a namespace read their own, and do not name it.
+/// What a call that reads objects is given: policies of a namespace read their own, and do not name
+/// it.
 ///
 /// # Errors
 /// Another namespace is read.
@@ -265,8 +268,9 @@ pub fn queried(own: &QuerySource, data: Option<Val>, scope: &mut Scope<'_>) -> R
     found
 }
 
-/// A value, or the default where it is missing, null, or cannot be computed. Data from outside that do not exist are null, of which no field is there;
-/// what is computed of data that cannot be read fails: no expression of CEL sees a failure.
+/// A value, or the default where it is missing, null, or cannot be computed. Data from outside that
+/// do not exist are null, of which no field is there; what is computed of data that cannot be read
+/// fails: no expression of CEL sees a failure.
 fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let (own, ty, faults) = match found {
         Val::Const(Value::Null) => return Ok(default.clone()),
@@ -367,8 +371,8 @@ fn is_answer(path: &str) -> bool {
     path.strip_prefix("variables.").is_some_and(|rest| rest.split('.').all(is_word))
 }
 
-/// The tests that say whether the optionals are there whose values an expression reads; none where it fails for something else than
-/// these, and for data from outside that do not answer.
+/// The tests that say whether the optionals are there whose values an expression reads; none where
+/// it fails for something else than these, and for data from outside that do not answer.
 fn values_in(node: &Node, faults: &Faults) -> Option<Vec<Node>> {
     let mut read: Vec<Node> = Vec::new();
     values_read(node, &mut read);
@@ -405,8 +409,8 @@ fn is_outside(path: &str) -> bool {
     path.starts_with("variables.") || path.contains('(')
 }
 
-/// The tests that say whether what an expression fails for is there; none without faults, and where these are data from outside, without which what is
-/// computed of them fails.
+/// The tests that say whether what an expression fails for is there; none without faults, and where
+/// these are data from outside, without which what is computed of them fails.
 fn readable(faults: &Faults) -> Option<Vec<Node>> {
     if faults.is_empty() || faults.iter().any(|path| is_outside(path)) {
         return None;

@@ -1,7 +1,8 @@
 //! Certificates: which fields CEL lacks.
 //!
-//! In: the expressions of a rule. Out: a field that they read of a certificate and that only requests for certificates have in CEL, whereas
-//! `x509_decode` shows it of both. Source: the keys that Kyverno's `x509.decode` gives.
+//! In: the expressions of a rule. Out: a field that they read of a certificate and that only
+//! requests for certificates have in CEL, whereas `x509_decode` shows it of both. Source: the keys
+//! that Kyverno's `x509.decode` gives.
 
 use crate::cel_tree::{Kind, Node};
 use ephor_value::{Str, Value};

@@ -1,8 +1,8 @@
 //! Conditions → tests.
 //!
-//! In: conditions of preconditions or of `deny`. Out: the test that says whether they hold. What the old conditions say of a
-//! failure is retained: a key that is missing fails, in the order in which the conditions are evaluated. Semantics:
-//! `docs/conditions.md`.
+//! In: conditions of preconditions or of `deny`. Out: the test that says whether they hold. What
+//! the old conditions say of a failure is retained: a key that is missing fails, in the order in
+//! which the conditions are evaluated. Semantics: `docs/conditions.md`.
 
 use crate::cel::build::{
     all, any, binary, boolean, call, choose, constant_bool, equals, int, not, select, text,
@@ -32,7 +32,8 @@ pub fn fails_alike(first: &Test, second: &Test) -> bool {
     first.faults.iter().all(|path| **path == *ABSORBED || always_reads(&second.node, path))
 }
 
-/// Whether every evaluation of an expression reads a path, so that it fails where the path is missing.
+/// Whether every evaluation of an expression reads a path, so that it fails where the path is
+/// missing.
 fn always_reads(node: &Node, path: &str) -> bool {
     let of = |node: &Node| always_reads(node, path);
     match &node.kind {
@@ -54,7 +55,8 @@ fn always_reads(node: &Node, path: &str) -> bool {
     }
 }
 
-/// Both, where the second is looked at only when the first holds, and a failure of the first is one of the whole.
+/// Both, where the second is looked at only when the first holds, and a failure of the first is one
+/// of the whole.
 pub fn both(first: Test, mut second: Test) -> Test {
     // What the first has found is there.
     if let Kind::Select { operand, field, test: true } = &first.node.kind {
@@ -218,7 +220,8 @@ fn is_computed(val: &Val) -> bool {
     }
 }
 
-/// Whether `(left || default) == constant`, where the default is another constant: what is missing or empty is none of both.
+/// Whether `(left || default) == constant`, where the default is another constant: what is missing
+/// or empty is none of both.
 fn without_default(
     op: Operator,
     key: &Val,
@@ -308,7 +311,8 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -
     Ok(decided(there, of_left, of_right))
 }
 
-/// Whether a value is of unknown type, or comes from outside: a default of its own would say more than is known.
+/// Whether a value is of unknown type, or comes from outside: a default of its own would say more
+/// than is known.
 fn is_plain_read(val: &Val) -> bool {
     match val {
         Val::Path(path) => path.ty == Ty::Any || !path.faults.is_empty(),
@@ -376,7 +380,8 @@ fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal>
     }
 }
 
-/// Whether a value equals a constant; `is_key`: the constant is the right side, whose wildcards count.
+/// Whether a value equals a constant; `is_key`: the constant is the right side, whose wildcards
+/// count.
 fn equal_constant(val: &Val, c: &Value, is_key: bool, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let ty = ty_of(val);
     match c {

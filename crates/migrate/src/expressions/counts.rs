@@ -1,8 +1,9 @@
 //! Two counts of one list.
 //!
-//! In: two expressions that count items, of which one counts those that pass a test, and the other those of them that pass one more
-//! test. Out: that they are equal, said of each item: what passes the first test passes the other one. Nothing in it may fail, as
-//! `all` forgives an item that fails where another item decides.
+//! In: two expressions that count items, of which one counts those that pass a test, and the other
+//! those of them that pass one more test. Out: that they are equal, said of each item: what passes
+//! the first test passes the other one. Nothing in it may fail, as `all` forgives an item that
+//! fails where another item decides.
 
 use crate::cel::build::{any, flatten, not, over};
 use crate::cel::is_same;
@@ -16,7 +17,8 @@ pub fn equal_counts(one: &Node, other: &Node) -> Option<Node> {
     alike(one, other).or_else(|| alike(other, one))
 }
 
-/// A test of the items of lists that are put together as one of each list: the lists have other types.
+/// A test of the items of lists that are put together as one of each list: the lists have other
+/// types.
 pub fn of_each_list(node: &Node) -> Node {
     mapped(node, &|node| {
         let (range, var, body) = of_macro(node, "all")?;

@@ -1,7 +1,8 @@
 //! Loops that change or generate something: expressions about their elements.
 //!
-//! In: the lists of loops, from the outermost to the innermost. Out: expressions about the elements, which stand in macros over the lists. What
-//! expressions share is written out, because variables do not see elements.
+//! In: the lists of loops, from the outermost to the innermost. Out: expressions about the
+//! elements, which stand in macros over the lists. What expressions share is written out, because
+//! variables do not see elements.
 
 use std::sync::Arc;
 
@@ -174,7 +175,8 @@ impl<'c> InLoop<'c> {
     /// What YAML reads where a template stands in a text, in quotes or not.
     ///
     /// # Errors
-    /// The first construct that cannot be said in CEL, or a text that YAML may read as something else.
+    /// The first construct that cannot be said in CEL, or a text that YAML may read as something
+    /// else.
     pub fn in_yaml(&mut self, own: &Template, is_quoted: bool) -> Result<String, Refusal> {
         let node = super::read_by_yaml(own, is_quoted, &mut self.scope)?;
         Ok(whole(node, &self.scope))

@@ -1,4 +1,5 @@
-//! What a value is as an expression: its type, whether it is there, whether it counts as true, and the expression itself.
+//! What a value is as an expression: its type, whether it is there, whether it counts as true, and
+//! the expression itself.
 use crate::cel::build::{
     any, binary, boolean, choose, constant, constant_bool, int, list, method, not, object, or_value, text,
 };

@@ -1,7 +1,8 @@
 //! Leaves of patterns → tests of a value.
 //!
-//! In: a leaf, and a value of a known type. Out: the test that says what the leaf says of values of that type, and no more: a
-//! quantity is compared as one, a truth value never as text. Semantics: `docs/patterns.md`, "Scalars".
+//! In: a leaf, and a value of a known type. Out: the test that says what the leaf says of values of
+//! that type, and no more: a quantity is compared as one, a truth value never as text. Semantics:
+//! `docs/patterns.md`, "Scalars".
 
 use crate::cel::build::{
     all, any, binary, boolean, call, constant, equals, int, is, method, not, over, text,
@@ -103,7 +104,8 @@ fn alternatives(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
     }
     let mut literal: Vec<&str> = Vec::new();
     if let (Ty::Any, Value::Str(own), true) = (ty, &leaf.source, leaf.is_only_itself()) {
-        // The pattern as it stands matches, too, as a text; where a schema is known, it is no value.
+        // The pattern as it stands matches, too, as a text; where a schema is known, it is no
+        // value.
         literal.push(own);
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
 //! Lists: what is said of their items, how many there are, and the list itself.
 //!
-//! In: a list as a value. Out: `exists`, `all`, `size`, or the list as an expression. Loops over loops become one test inside the
-//! other; a list is built only where it is needed as one.
+//! In: a list as a value. Out: `exists`, `all`, `size`, or the list as an expression. Loops over
+//! loops become one test inside the other; a list is built only where it is needed as one.
 
 use crate::cel::build::{all, any, binary, boolean, constant_bool, int, list, method, name, not, over};
 use crate::cel_tree::{Kind, Node};
@@ -201,7 +201,8 @@ fn unrolled<'c>(
     Ok(joined_tests(quantifier, tests))
 }
 
-/// Whether a variable of a list fails where it is missing: what is written as `["{{ a.b }}"]`, not as `[a.b]` in a query.
+/// Whether a variable of a list fails where it is missing: what is written as `["{{ a.b }}"]`, not
+/// as `[a.b]` in a query.
 fn is_failing(item: &Val) -> bool {
     matches!(item, Val::Path(path) if path.fails && !path.is_required() && !path.is_nullable())
 }

@@ -1,8 +1,10 @@
 //! Numbers, amounts and truth values of patterns that are compared with variables.
 //!
-//! In: an operand of a pattern that is a variable, and a value that is no text. Out: first a comparison that stands for the one that is meant,
-//! as the variable has only a mark; then the comparison itself, by the types of both: numbers as numbers, amounts as amounts. What a
-//! variable brings in is a number or an amount, or nothing that can be compared. Semantics: `docs/patterns.md`, "Scalars".
+//! In: an operand of a pattern that is a variable, and a value that is no text. Out: first a
+//! comparison that stands for the one that is meant, as the variable has only a mark; then the
+//! comparison itself, by the types of both: numbers as numbers, amounts as amounts. What a variable
+//! brings in is a number or an amount, or nothing that can be compared. Semantics:
+//! `docs/patterns.md`, "Scalars".
 
 use crate::cel::build::{all, binary, call, int, method, text};
 use crate::cel_tree::Node;
@@ -14,7 +16,8 @@ use super::types::Ty;
 /// What stands before and after the number of a variable.
 pub const MARK: char = '\u{1}';
 
-/// The call that stands for a comparison: what is written, the operator, the type of the value, the value.
+/// The call that stands for a comparison: what is written, the operator, the type of the value, the
+/// value.
 pub const ORDER: &str = "\u{1}order";
 
 /// The mark of a variable.

@@ -1,6 +1,7 @@
 //! Membership: `AnyIn` and its like.
 //!
-//! In: a key, an operator, a list or a text. Out: the test. Semantics: `docs/conditions.md`, "AnyIn, AllIn, AnyNotIn, AllNotIn".
+//! In: a key, an operator, a list or a text. Out: the test. Semantics: `docs/conditions.md`,
+//! "AnyIn, AllIn, AnyNotIn, AllNotIn".
 use crate::cel::build::{binary, boolean, call, choose, equals, int, method, text};
 use crate::cel::is_same;
 use crate::cel_tree::{Kind, Node};
@@ -113,7 +114,8 @@ pub fn may_be_wild(val: &Val, scope: &Scope<'_>) -> bool {
     }
 }
 
-/// Whether an expression is a text in upper or lower case, or a part of one, which may be `*`; names and labels have no such characters.
+/// Whether an expression is a text in upper or lower case, or a part of one, which may be `*`;
+/// names and labels have no such characters.
 fn is_wild_word(node: &Node) -> bool {
     let Kind::Call { function, target, args } = &node.kind else { return false };
     match (&**function, target, &args[..]) {
@@ -234,7 +236,8 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
     }
 }
 
-/// Whether a value is in another one, of which nothing is known: in a list, or else as `other` says.
+/// Whether a value is in another one, of which nothing is known: in a list, or else as `other`
+/// says.
 fn in_any(own: Node, right: Node, ty: &Ty, other: Node) -> Node {
     match ty {
         Ty::Any => {
@@ -268,7 +271,8 @@ fn is_text(val: &Val) -> bool {
     matches!(ty_of(val), Ty::Text | Ty::Any)
 }
 
-/// Whether a key and an item of a list match; `wild`: which of them may be `*`, which as a pattern matches the other one.
+/// Whether a key and an item of a list match; `wild`: which of them may be `*`, which as a pattern
+/// matches the other one.
 fn matching(key: &Val, item: &Val, wild: (bool, bool), scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let (own, mut faults) = scalar(key, scope)?;
     let (other, more) = scalar(item, scope)?;
@@ -283,7 +287,8 @@ fn matching(key: &Val, item: &Val, wild: (bool, bool), scope: &mut Scope<'_>) ->
     Ok(Test { node, faults })
 }
 
-/// Whether a value is a text in which people write lists: one from outside, or a value of annotations or data.
+/// Whether a value is a text in which people write lists: one from outside, or a value of
+/// annotations or data.
 fn is_text_of_list(val: &Val) -> bool {
     match val {
         Val::Path(path) => !path.faults.is_empty() || path.is_free_text(),
@@ -352,8 +357,9 @@ fn word_in(node: &Node, ty: &Ty, items: &[Value], wild: bool) -> Node {
     }
 }
 
-/// Whether a value matches a text: as a wildcard pattern, in a range, or in the list that the text is one of. `wild`: it may be any text; `is_item`: it is
-/// an item of a list, which is a pattern for the text, too.
+/// Whether a value matches a text: as a wildcard pattern, in a range, or in the list that the text
+/// is one of. `wild`: it may be any text; `is_item`: it is an item of a list, which is a pattern
+/// for the text, too.
 fn in_text(node: &Node, ty: &Ty, s: &str, wild: bool, is_item: bool) -> Node {
     if Range::parse(s).is_some_and(|range| !range.negated) {
         return leaf::test(&Leaf::new(Value::from(s)), node, ty);

@@ -1,7 +1,8 @@
 //! Messages: constant ones, and expressions that fail only where data from outside are missing.
 //!
-//! In: the message of a rule. Out: a text, or an expression that puts what is read of the object into the text; what is missing
-//! becomes an empty text. An element of a loop becomes the elements that are in violation.
+//! In: the message of a rule. Out: a text, or an expression that puts what is read of the object
+//! into the text; what is missing becomes an empty text. An element of a loop becomes the elements
+//! that are in violation.
 
 use crate::cel::build::{
     binary, boolean, call, choose, constant_bool, equals, method, name, not, or_value, over, text,
@@ -73,7 +74,8 @@ pub fn message(
     if !literal.is_empty() {
         parts.push(text(&literal));
     }
-    // A sum is a text where one of its first two parts is known to be one; else the first becomes one.
+    // A sum is a text where one of its first two parts is known to be one; else the first becomes
+    // one.
     let is_text = |part: &Node| match &part.kind {
         Kind::Const(_) => true,
         Kind::Call { function, .. } => matches!(&**function, "string" | "join"),
@@ -170,7 +172,8 @@ fn of_value(hole: &ephor_ir::Query, scope: &mut Scope<'_>) -> Option<Node> {
     node
 }
 
-/// Whether what a value fails for is data from outside alone: without them the old rule has no message either.
+/// Whether what a value fails for is data from outside alone: without them the old rule has no
+/// message either.
 fn is_readable(faults: &Faults) -> bool {
     let is_word = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let is_outside = |path: &String| path.strip_prefix("variables.").is_some_and(is_word);

@@ -1,8 +1,9 @@
 //! Validate rules of the IR → expressions in CEL.
 //!
-//! In: a rule as it was lowered (`ephor_lower::policy::policy_as_lowered`; the optimiser's nodes are not read) and the kinds it
-//! is about. Out: [`Converted`], the expressions of a ValidatingPolicy or ValidatingAdmissionPolicy that is violated by the same
-//! requests, or a [`Refusal`] that names what cannot be said. Semantics: `docs/conditions.md`, `docs/patterns.md`,
+//! In: a rule as it was lowered (`ephor_lower::policy::policy_as_lowered`; the optimiser's nodes
+//! are not read) and the kinds it is about. Out: [`Converted`], the expressions of a
+//! ValidatingPolicy or ValidatingAdmissionPolicy that is violated by the same requests, or a
+//! [`Refusal`] that names what cannot be said. Semantics: `docs/conditions.md`, `docs/patterns.md`,
 //! `docs/jmespath.md`, `docs/validate.md` on one side, `docs/cel.md` on the other.
 
 mod alternatives;
@@ -74,7 +75,8 @@ pub struct Context {
     pub operations: Vec<Str>,
     /// The request, where expressions are about another object than that of the request.
     pub trigger: Option<Trigger>,
-    /// Whether the new policy, which is about pods, is evaluated on the pods of CronJobs, too, with paths that are replaced.
+    /// Whether the new policy, which is about pods, is evaluated on the pods of CronJobs, too, with
+    /// paths that are replaced.
     pub generates_cron_jobs: bool,
 }
 
@@ -130,11 +132,13 @@ pub struct Validation {
 pub struct Converted {
     /// What must be true of a request for the rule to apply: its preconditions.
     pub conditions: Vec<Named>,
-    /// What validations read as `variables.NAME`, in the order in which they must be declared; conditions read none.
+    /// What validations read as `variables.NAME`, in the order in which they must be declared;
+    /// conditions read none.
     pub variables: Vec<Named>,
     /// The validations, in the order of the rule.
     pub validations: Vec<Validation>,
-    /// Variables of messages that no expression reads without failing: the messages are without them.
+    /// Variables of messages that no expression reads without failing: the messages are without
+    /// them.
     pub left_out: Vec<Str>,
     /// Context entries whose default covers data that cannot be read, which fail in CEL.
     pub unanswered: Vec<Origin>,
@@ -177,7 +181,8 @@ pub fn convert(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
     rule::convert(rule, rule::Readers::Validations, context)
 }
 
-/// The preconditions of a rule that changes, generates or deletes objects, and what a pattern requires: conditions that read no variables.
+/// The preconditions of a rule that changes, generates or deletes objects, and what a pattern
+/// requires: conditions that read no variables.
 ///
 /// # Errors
 /// The first construct that cannot be said in CEL.

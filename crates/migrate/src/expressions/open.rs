@@ -1,8 +1,10 @@
-//! What the type check of Kubernetes' own policies needs where an expression reads more of a value than its schema says: `dyn(value)`.
+//! What the type check of Kubernetes' own policies needs where an expression reads more of a value
+//! than its schema says: `dyn(value)`.
 //!
-//! In: expressions, and values with their types. Out: the same, open where that counts. The check only warns (`status.typeChecking`); it says so of
-//! null for a list, of the size of an object with fields, and of two objects of different kinds that are compared. Source: what a
-//! kube-apiserver 1.36 answers.
+//! In: expressions, and values with their types. Out: the same, open where that counts. The check
+//! only warns (`status.typeChecking`); it says so of null for a list, of the size of an object with
+//! fields, and of two objects of different kinds that are compared. Source: what a kube-apiserver
+//! 1.36 answers.
 
 use crate::cel::build::call;
 use crate::cel_tree::{Kind, Node};
@@ -22,7 +24,8 @@ impl Scope<'_> {
         }
     }
 
-    /// An expression in which no value that is null where it is missing has a type, where the target checks types.
+    /// An expression in which no value that is null where it is missing has a type, where the
+    /// target checks types.
     pub fn with_open_nulls(&self, node: &Node) -> Node {
         match self.cx.target {
             Target::Kyverno => node.clone(),

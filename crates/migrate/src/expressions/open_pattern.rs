@@ -1,8 +1,8 @@
 //! Patterns with variables → tests.
 //!
-//! In: a pattern whose leaves hold variables. Out: the test. Each variable is a text of its own while the pattern is read, and is put
-//! into its place in the test; what it brings in is compared as it is, never read as a pattern. Semantics: `docs/validate.md`,
-//! "Bodies".
+//! In: a pattern whose leaves hold variables. Out: the test. Each variable is a text of its own
+//! while the pattern is read, and is put into its place in the test; what it brings in is compared
+//! as it is, never read as a pattern. Semantics: `docs/validate.md`, "Bodies".
 
 use std::cell::Cell;
 

@@ -1,7 +1,8 @@
 //! Orderings: `GreaterThan` and its like.
 //!
-//! In: a key, an operator, a value. Out: the test; how both sides are read – as durations, quantities or numbers – follows from what
-//! the key can be. Semantics: `docs/conditions.md`, "GreaterThan, GreaterThanOrEquals, LessThan, LessThanOrEquals".
+//! In: a key, an operator, a value. Out: the test; how both sides are read – as durations,
+//! quantities or numbers – follows from what the key can be. Semantics: `docs/conditions.md`,
+//! "GreaterThan, GreaterThanOrEquals, LessThan, LessThanOrEquals".
 use crate::cel::build::{all, any, binary, boolean, call, choose, int, list, method, name, over, text};
 use crate::cel_tree::{Kind, Node};
 use ephor_ir::condition::Ordering;
@@ -206,8 +207,8 @@ fn by_default(val: &Val) -> Option<Ty> {
     }
 }
 
-/// How a text, or what may be one, is ordered by a number: as a number, or as a duration by so many seconds. A quantity is none of both.
-/// `is_some`: whether there is a number.
+/// How a text, or what may be one, is ordered by a number: as a number, or as a duration by so many
+/// seconds. A quantity is none of both. `is_some`: whether there is a number.
 fn number_ordered(order: Ordering, (own, ty): (&Node, &Ty), number: Node, is_some: Node) -> Node {
     let looks = |like: &str| method(own.clone(), "matches", vec![text(like)]);
     let (number, seconds) = match &number.kind {

@@ -1,7 +1,8 @@
 //! Patterns → tests of the object.
 //!
-//! In: a shape, and the path it is about. Out: whether the object passes the pattern, and whether it does not fail it, which
-//! includes that an anchor says that the pattern does not apply. Semantics: `docs/patterns.md`, `engine::shape`.
+//! In: a shape, and the path it is about. Out: whether the object passes the pattern, and whether
+//! it does not fail it, which includes that an anchor says that the pattern does not apply.
+//! Semantics: `docs/patterns.md`, `engine::shape`.
 
 use crate::cel::build::{
     all_safe as all, any_safe as any, boolean, constant_bool, equals, index, name, not, over,
@@ -416,8 +417,9 @@ fn existence(entry: &Entry, path: &Path, scope: &mut Scope<'_>) -> Result<Outcom
     }))
 }
 
-/// A label or annotation whose key may hold wildcards: it stands for one of the keys that it matches, whichever comes first. So that the order of
-/// keys decides nothing, each of them must fit, and one is enough for a condition (`compare::Side::with_one_key`). Others than strings are
+/// A label or annotation whose key may hold wildcards: it stands for one of the keys that it
+/// matches, whichever comes first. So that the order of keys decides nothing, each of them must
+/// fit, and one is enough for a condition (`compare::Side::with_one_key`). Others than strings are
 /// left out.
 fn of_label(entry: &Entry, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
     let Shape::Leaf(leaf) = &entry.shape else { return Ok(Outcome::plain(boolean(true))) };

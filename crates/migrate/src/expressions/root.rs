@@ -1,7 +1,7 @@
 //! What expressions of rules read, under the names that CEL has for it.
 //!
-//! In: a path from the root of a rule's data: `request`, `element`, names of the context. Out: the value. Semantics:
-//! `docs/variables.md`, "Data of a rule".
+//! In: a path from the root of a rule's data: `request`, `element`, names of the context. Out: the
+//! value. Semantics: `docs/variables.md`, "Data of a rule".
 
 use crate::cel::build::{boolean, call, choose, equals, method, name, select, text};
 use crate::cel_tree::{Kind, Node};
@@ -51,7 +51,8 @@ pub fn root(keys: &[Str], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     rest.iter().try_fold(start, |val, key| values::member(&val, key, scope))
 }
 
-/// `images.containers."{{element.name}}".tag`: a part of the image of the element that a loop is about.
+/// `images.containers."{{element.name}}".tag`: a part of the image of the element that a loop is
+/// about.
 fn image_of_element(keys: &[Str], scope: &Scope<'_>) -> Result<Option<Val>, Refusal> {
     let [_, key, part] = keys else { return Ok(None) };
     let Some(Val::Path(path)) = values::inner_of(key, super::template::INNER_KEY, scope)

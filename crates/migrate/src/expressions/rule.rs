@@ -1,6 +1,7 @@
 //! A rule → conditions and validations.
 //!
-//! In: a rule with its check. Out: expressions that are violated by the same requests; what they share stands under names.
+//! In: a rule with its check. Out: expressions that are violated by the same requests; what they
+//! share stands under names.
 
 use std::sync::Arc;
 
@@ -99,7 +100,8 @@ pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted,
     Ok(finished(rule, admit, validations, readers, &scope))
 }
 
-/// The expressions as they are written: shared ones stay under their names where they are long or occur twice.
+/// The expressions as they are written: shared ones stay under their names where they are long or
+/// occur twice.
 fn finished(
     rule: &Rule,
     admit: Test,
@@ -235,7 +237,8 @@ fn checked(check: &Check, message: &Message, scope: &mut Scope<'_>) -> Result<Ve
     }
 }
 
-/// Checks of conditions that deny, with their messages: those of which one must hold are a check each, where they say something of their own.
+/// Checks of conditions that deny, with their messages: those of which one must hold are a check
+/// each, where they say something of their own.
 fn denied(own: &Conditions, message: &Message, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
     let said = |all: &[Condition]| -> Vec<Str> {
         all.iter().map(|one| one.message.clone()).filter(|text| !text.is_empty()).collect()
@@ -284,7 +287,8 @@ fn joined(loops: Vec<Checked>, scope: &mut Scope<'_>) -> Vec<Checked> {
     vec![Checked { test: Test { node, faults }, inside, ..first }]
 }
 
-/// A test of all items of a list of containers: the list's name, the list, and the variable with the test.
+/// A test of all items of a list of containers: the list's name, the list, and the variable with
+/// the test.
 fn container_loop(node: &Node) -> Option<(String, Node, Vec<Node>)> {
     let Kind::Call { function, target: Some(list), args } = &node.kind else { return None };
     let mut read = &**list;
@@ -508,7 +512,8 @@ fn guarded(test: Test, scope: &Scope<'_>) -> Result<Test, Refusal> {
     let faults: Vec<&String> = test.faults.iter().filter(|path| **path != *ABSORBED).collect();
     let mut terms: Vec<Node> = faults.iter().filter_map(|path| has_of(path)).collect();
     if terms.len() < faults.len() {
-        // An element is skipped where its preconditions fail: what fails deep inside cannot be looked for.
+        // An element is skipped where its preconditions fail: what fails deep inside cannot be
+        // looked for.
         return Err(scope.refuse("a precondition of a loop that may fail", "give what it reads a default"));
     }
     terms.push(test.node);

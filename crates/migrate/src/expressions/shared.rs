@@ -1,7 +1,7 @@
 //! Expressions that others share.
 //!
-//! In: the expressions of a rule. Out: the same, where what is long and occurs several times stands under a name of its own; and
-//! the walks over trees that this needs.
+//! In: the expressions of a rule. Out: the same, where what is long and occurs several times stands
+//! under a name of its own; and the walks over trees that this needs.
 use crate::cel::macros::variables;
 use crate::cel::print;
 use crate::cel_tree::{Entry, Kind, Node};

@@ -1,7 +1,8 @@
 //! Templates: values with variables in them.
 //!
-//! In: a template of the IR. Out: its value. Texts that are resolved in rounds are read from the inside: an inner variable that
-//! stands in quotation marks, or as a key, becomes a value of its own. Semantics: `docs/variables.md`, "Variables".
+//! In: a template of the IR. Out: its value. Texts that are resolved in rounds are read from the
+//! inside: an inner variable that stands in quotation marks, or as a key, becomes a value of its
+//! own. Semantics: `docs/variables.md`, "Variables".
 
 use std::sync::Arc;
 
@@ -209,7 +210,8 @@ fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<V
     }
 }
 
-/// The text with an inner variable under its name: in quotation marks it is a value, behind a dot in quotation marks a key.
+/// The text with an inner variable under its name: in quotation marks it is a value, behind a dot
+/// in quotation marks a key.
 fn put(head: &str, tail: &str, number: usize) -> Option<String> {
     let quoted = |quote: char| head.ends_with(quote) && tail.starts_with(quote);
     if quoted('"') && head.trim_end_matches('"').ends_with('.') {

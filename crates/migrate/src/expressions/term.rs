@@ -1,7 +1,8 @@
 //! Values of expressions: what is read, of which type, and whether it can be missing.
 //!
-//! A value of JMESPath can be missing (a fault) or null; the value here says which, and gives its tree in the form that the place
-//! needs: as it stands, which fails in CEL where the old expression failed, or as an optional.
+//! A value of JMESPath can be missing (a fault) or null; the value here says which, and gives its
+//! tree in the form that the place needs: as it stands, which fails in CEL where the old expression
+//! failed, or as an optional.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +46,8 @@ pub fn outside(faults: Faults, var: &str) -> Faults {
     faults.into_iter().map(|path| if is_inner(&path) { format!("?{path}") } else { path }).collect()
 }
 
-/// The map and the key of an entry that is read under a key that is computed: `map[?key]`; as a map that is there.
+/// The map and the key of an entry that is read under a key that is computed: `map[?key]`; as a map
+/// that is there.
 fn entry(optional: &Node) -> Option<(Vec<Node>, Node, Node)> {
     let Kind::Call { function, target: None, args } = &optional.kind else { return None };
     let ("_[?_]", [map, key]) = (&**function, &args[..]) else { return None };
@@ -68,7 +70,8 @@ pub fn is_entry(optional: &Node) -> bool {
     entry(optional).is_some()
 }
 
-/// Whether a list has items, and the least or largest of them; of a list without items there is none.
+/// Whether a list has items, and the least or largest of them; of a list without items there is
+/// none.
 pub fn extreme(optional: &Node) -> Option<(&Node, Node)> {
     let Kind::Call { function, target: None, args } = &optional.kind else { return None };
     let ("_?_:_", [is_some, some, _]) = (&**function, &args[..]) else { return None };
@@ -172,7 +175,8 @@ pub struct Path {
     pub fails: bool,
     /// The base itself may be the text `*`.
     pub wild: bool,
-    /// The base may be null, which is a fault whatever the steps are: `has` and `.?` would see none.
+    /// The base may be null, which is a fault whatever the steps are: `has` and `.?` would see
+    /// none.
     pub guarded: bool,
 }
 
@@ -342,7 +346,8 @@ pub enum Val {
     Or(Box<[Val; 2]>),
 }
 
-/// A list: the items of another list that a test keeps, each replaced by a value; nulls are left out.
+/// A list: the items of another list that a test keeps, each replaced by a value; nulls are left
+/// out.
 #[derive(Clone, Debug)]
 pub struct Loop {
     /// Where the items come from.

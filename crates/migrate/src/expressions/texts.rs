@@ -1,6 +1,7 @@
 //! Wildcards on texts → the shortest test that says the same.
 //!
-//! In: a wildcard pattern. Out: `==`, `startsWith`, `endsWith`, `contains`, a test for nothing, or a regular expression.
+//! In: a wildcard pattern. Out: `==`, `startsWith`, `endsWith`, `contains`, a test for nothing, or
+//! a regular expression.
 
 use crate::cel::build::{all, any, boolean, call, equals, method, not, text, texts};
 use crate::cel::is_same;
@@ -74,7 +75,8 @@ pub fn regex(pattern: &str) -> String {
     if is_any { format!("(?s){out}") } else { out }
 }
 
-/// Whether a text matches one of several patterns, or is one of some texts: what has no wildcards is a list.
+/// Whether a text matches one of several patterns, or is one of some texts: what has no wildcards
+/// is a list.
 pub fn matches_any(value: &Node, patterns: &[&str], literal: &[&str]) -> Node {
     let (wild, mut plain): (Vec<&str>, Vec<&str>) = patterns.iter().partition(|p| has_wildcard(p));
     plain.extend(literal);

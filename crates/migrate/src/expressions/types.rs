@@ -1,6 +1,7 @@
 //! What is known of the values at a path: the schemas of the kinds that a rule is about.
 //!
-//! In: a type and a key. Out: the type of the field and whether it is always there. Where the kinds disagree, nothing is known.
+//! In: a type and a key. Out: the type of the field and whether it is always there. Where the kinds
+//! disagree, nothing is known.
 
 use std::sync::{Arc, LazyLock};
 
@@ -28,11 +29,13 @@ pub enum Ty {
     List(Box<Ty>),
     /// An object with any keys.
     Map(Box<Ty>),
-    /// An object with fields, of one of these descriptions; with the smallest objects of its kind, whose fields are always there.
+    /// An object with fields, of one of these descriptions; with the smallest objects of its kind,
+    /// whose fields are always there.
     Object(Vec<(Arc<TypeDef>, Option<Value>)>),
     /// A duration of CEL, which is text in the old expression.
     Duration,
-    /// A quantity that was computed, as the number of its thousandths, which is a text in the old expression.
+    /// A quantity that was computed, as the number of its thousandths, which is a text in the old
+    /// expression.
     Thousandths,
     /// What the API lists: objects of this type under `items`.
     Listing(Box<Ty>),
@@ -80,7 +83,8 @@ pub struct FieldOf {
 }
 
 impl Ty {
-    /// Objects of these kinds, or of any kind where there are none. Of kinds without a schema is known what every object has.
+    /// Objects of these kinds, or of any kind where there are none. Of kinds without a schema is
+    /// known what every object has.
     pub fn of_kinds(kinds: &[[Str; 3]], types: &Types) -> Ty {
         let described = |kind: &[Str; 3]| match types.of_kind(kind) {
             Some(def) => (def.clone(), always(kind)),
@@ -115,7 +119,8 @@ impl Ty {
             }
             Ty::Object(all) => {
                 let mut found: Option<FieldOf> = None;
-                // Where one kind has the field, it is missing in objects of kinds that have none of that name.
+                // Where one kind has the field, it is missing in objects of kinds that have none of
+                // that name.
                 let is_known = all.iter().any(|(def, _)| def.field(key).is_some());
                 let mut is_missing = false;
                 for (def, smallest) in all {

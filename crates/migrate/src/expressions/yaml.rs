@@ -1,8 +1,9 @@
 //! Values that variables put into a text which YAML reads afterwards: that of a JSON patch.
 //!
-//! In: a template, and whether it stands in quotes there. Out: what YAML reads. In quotes that is the text; without them it is the value where it is a
-//! number, a truth value, a list or an object, and a text only where YAML reads it as the same text. Semantics: `docs/variables.md`, "Variables",
-//! and `docs/mutate.md`, "JSON patches".
+//! In: a template, and whether it stands in quotes there. Out: what YAML reads. In quotes that is
+//! the text; without them it is the value where it is a number, a truth value, a list or an object,
+//! and a text only where YAML reads it as the same text. Semantics: `docs/variables.md`,
+//! "Variables", and `docs/mutate.md`, "JSON patches".
 
 use crate::cel::build::{call, choose, constant, text};
 use crate::cel_tree::{Kind, Node};
@@ -75,7 +76,8 @@ pub fn unquoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node, Refusal> 
     })
 }
 
-/// The test and the value of `test ? optional.of(value) : optional.none()`. None is null, which has a text, too.
+/// The test and the value of `test ? optional.of(value) : optional.none()`. None is null, which has
+/// a text, too.
 fn choice(val: &Val, scope: &Scope<'_>) -> Option<(Node, Node)> {
     let Val::Optional { node, .. } = val else { return None };
     let shared = scope.shared.iter().rev();
@@ -100,7 +102,8 @@ fn is_unit(text: &str) -> bool {
     matches!(text, "m" | "k" | "M" | "G" | "T" | "P" | "Ki" | "Mi" | "Gi" | "Ti" | "Pi" | "s" | "h" | "%")
 }
 
-/// What YAML reads for an expression of constants, where that is known: texts that it reads as they are, and what is JSON anyway.
+/// What YAML reads for an expression of constants, where that is known: texts that it reads as they
+/// are, and what is JSON anyway.
 fn read(node: &Node) -> Option<Node> {
     match &node.kind {
         Kind::Const(Value::Str(text)) => {

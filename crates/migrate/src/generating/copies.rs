@@ -1,7 +1,9 @@
 //! Copies of objects, and objects for the elements of lists → expressions that hand them over.
 //!
-//! In: `clone`, `cloneList` or `foreach` of a generate rule as written. Out: calls of `generator.Apply`. A copy under another name is written out field by
-//! field, as the schema names them; with the version of its source it follows it. Semantics: `docs/generate.md`, `docs/cel-policies.md`, "Generation".
+//! In: `clone`, `cloneList` or `foreach` of a generate rule as written. Out: calls of
+//! `generator.Apply`. A copy under another name is written out field by field, as the schema names
+//! them; with the version of its source it follows it. Semantics: `docs/generate.md`,
+//! `docs/cel-policies.md`, "Generation".
 
 use std::sync::Arc;
 
@@ -38,7 +40,8 @@ pub fn copy(own: &Value, origin: &Origin, context: &Context, fill: Fill<'_>) -> 
     Copy { own, origin, context, fill }.expression().map(|text| laid_out(&text))
 }
 
-/// Whether a copy is another object than its source, where it may be the same: that one is not generated.
+/// Whether a copy is another object than its source, where it may be the same: that one is not
+/// generated.
 ///
 /// # Errors
 /// A construct that has no counterpart.

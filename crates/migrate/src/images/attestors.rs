@@ -1,7 +1,9 @@
-//! Who must have signed (`attestors`) → `attestors` of a policy, and the test that enough of them have.
+//! Who must have signed (`attestors`) → `attestors` of a policy, and the test that enough of them
+//! have.
 //!
-//! In: sets of entries as written. Out: attestors with names, each once, and for each set an expression about `image`. Several keys in one text are
-//! an attestor each. Semantics: `docs/images.md`, "Images", and `docs/cel-policies.md`, "Images".
+//! In: sets of entries as written. Out: attestors with names, each once, and for each set an
+//! expression about `image`. Several keys in one text are an attestor each. Semantics:
+//! `docs/images.md`, "Images", and `docs/cel-policies.md`, "Images".
 
 use crate::expressions::Refusal;
 use crate::text::{Map, Node};
@@ -173,7 +175,8 @@ impl Attestors<'_> {
         Ok(vec![with("kms", Node::text(reference))])
     }
 
-    /// Who may have signed: the subject is one of two, where both a pattern and a regular expression are given.
+    /// Who may have signed: the subject is one of two, where both a pattern and a regular
+    /// expression are given.
     fn identities(&self, own: &Value) -> Result<Vec<Node>, Refusal> {
         let mut issuer = Vec::new();
         issuer.extend(self.identity(own, "issuer")?);

@@ -1,14 +1,16 @@
 //! Patterns of images (`imageReferences`) → `matchImageReferences`.
 //!
-//! In: patterns, which are about the normal form of an image: with registry and tag, without a tag where it has a digest. Out: globs, which are about
-//! the image as it is written, where that says the same; else expressions about its parsed parts. Semantics: `docs/images.md`, "Images", and
+//! In: patterns, which are about the normal form of an image: with registry and tag, without a tag
+//! where it has a digest. Out: globs, which are about the image as it is written, where that says
+//! the same; else expressions about its parsed parts. Semantics: `docs/images.md`, "Images", and
 //! `docs/cel-policies.md`, "Images".
 
 use crate::constraints::cel::{all, matches, not};
 use crate::text::Node;
 use ephor_value::wildcard::Wildcard;
 
-/// Images with a digest count, whatever their tag was: the digest is what a mutation has put behind the tag.
+/// Images with a digest count, whatever their tag was: the digest is what a mutation has put behind
+/// the tag.
 pub const DIGESTS: &str = "images with a digest: the old pattern has a tag and is not about them; the new policy verifies them, too";
 /// A pattern without a tag.
 pub const TAGLESS: &str =

@@ -1,6 +1,7 @@
 //! Anchors of merges, and which lists are merged by keys of their items.
 //!
-//! In: parts of a patch as written, and types. Out: their keys without anchors, the conditions among them, and the items that are merged.
+//! In: parts of a patch as written, and types. Out: their keys without anchors, the conditions
+//! among them, and the items that are merged.
 
 use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::{Type, Whole};
@@ -96,7 +97,8 @@ pub(super) fn is_condition(value: &Value) -> bool {
     }
 }
 
-/// Whether a value that matches a condition of an object's parts is the condition itself, so that merging these changes nothing.
+/// Whether a value that matches a condition of an object's parts is the condition itself, so that
+/// merging these changes nothing.
 pub(super) fn merges_into_itself(value: &Value) -> bool {
     let is_own = |value: &Value| match value {
         Value::Bool(_) | Value::Int(_) => true,
@@ -127,7 +129,8 @@ pub(super) fn is_whole(ty: &Type, types: &Types) -> bool {
     }
 }
 
-/// The type of the items of a list that is merged by their names, or by other keys that all of them have.
+/// The type of the items of a list that is merged by their names, or by other keys that all of them
+/// have.
 pub(super) fn merged_items<'t>(ty: Option<&'t Type>, items: &[Value], types: &Types) -> Option<&'t Type> {
     let (item, is_by_name, keys) = keyed_items(ty).filter(|(item, ..)| !is_whole(item, types))?;
     // A protocol that is not said is TCP.

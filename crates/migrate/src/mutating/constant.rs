@@ -10,7 +10,8 @@ use ephor_value::{Str, Value, print};
 /// What fills texts with variables in.
 pub type Fill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
 
-/// A value as a literal; members of different types are dynamic, which lists and maps of mixed types need.
+/// A value as a literal; members of different types are dynamic, which lists and maps of mixed
+/// types need.
 ///
 /// # Errors
 /// A variable that cannot be said.
@@ -53,7 +54,8 @@ enum Known {
     Unsaid,
 }
 
-/// Whether the checker takes expressions for values of one type, as members of a map or a list have to be.
+/// Whether the checker takes expressions for values of one type, as members of a map or a list have
+/// to be.
 pub fn are_alike(texts: &[String]) -> bool {
     let mut all = texts.iter().map(|text| known(text));
     let first = all.next();
@@ -217,7 +219,8 @@ impl Place {
             (Some(Type::Map(value, _)), None) => Some((**value).clone()),
             _ => None,
         };
-        // An API server writes these, whatever the schema says; it writes no spec of a custom resource.
+        // An API server writes these, whatever the schema says; it writes no spec of a custom
+        // resource.
         let is_first = self.steps.is_empty() && self.text == "object";
         let is_written = is_first && (key == "metadata" || (key == "spec" && self.ty.is_some()));
         let is_there = field.is_some_and(|field| field.required) || is_written;
@@ -301,7 +304,8 @@ pub fn is_map(ty: Option<&Type>) -> bool {
     matches!(ty, Some(Type::Map(_, Whole::Merged)))
 }
 
-/// The type of the items of a list that is merged by keys of its items, and whether that is their name.
+/// The type of the items of a list that is merged by keys of its items, and whether that is their
+/// name.
 pub fn keyed_items(ty: Option<&Type>) -> Option<(&Type, bool, &[Str])> {
     match ty {
         Some(Type::List(ListKind::Keyed(keys), item)) => {

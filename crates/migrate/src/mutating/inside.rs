@@ -1,7 +1,8 @@
 //! Items of lists that are changed, and items of lists in these.
 //!
-//! In: the lists around a value, from the outermost to the innermost, each with what says which of its items count. Out: where the value is in a JSON
-//! patch, and expressions that give patches for each of the items.
+//! In: the lists around a value, from the outermost to the innermost, each with what says which of
+//! its items count. Out: where the value is in a JSON patch, and expressions that give patches for
+//! each of the items.
 
 use super::constant::Place;
 use super::loops::over_items;
@@ -54,7 +55,8 @@ impl Inside {
         }
     }
 
-    /// Whether expressions reach the items: the list is one of the object, or one of an item that is reached.
+    /// Whether expressions reach the items: the list is one of the object, or one of an item that
+    /// is reached.
     pub fn is_reached(&self) -> bool {
         match &self.around {
             None => self.list.text == "object",

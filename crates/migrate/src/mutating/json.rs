@@ -1,9 +1,11 @@
 //! JSON patches (`patchesJson6902`) → expressions that give the same operations.
 //!
-//! In: the operations as written. Out: an expression for each operation. Two things are done for the author there: parents that `add` needs are created,
-//! and what `remove` does not find is left alone; here they are guards. `move` fails on both sides where there is nothing at its path; so does `copy` as an addition of
-//! what is read, where an API server would copy null. A `test`
-//! is a condition of the whole patch: of the object as it was, so that no operation before it may change what it reads. Semantics: `docs/mutate.md`.
+//! In: the operations as written. Out: an expression for each operation. Two things are done for
+//! the author there: parents that `add` needs are created, and what `remove` does not find is left
+//! alone; here they are guards. `move` fails on both sides where there is nothing at its path; so
+//! does `copy` as an addition of what is read, where an API server would copy null. A `test` is a
+//! condition of the whole patch: of the object as it was, so that no operation before it may change
+//! what it reads. Semantics: `docs/mutate.md`.
 
 use std::cell::RefCell;
 
@@ -196,7 +198,8 @@ impl Patch<'_> {
         let last = keys.len().saturating_sub(1);
         for (at, key) in keys.iter().enumerate() {
             place = match (self.positions)(&place, key)? {
-                // What an item is added to is created by its position; a list that must be there has a first one.
+                // What an item is added to is created by its position; a list that must be there
+                // has a first one.
                 Some(item) if item.exists.is_some() && op == "add" && !place.is_required() => {
                     return self.no("an addition at a position that a list may not have");
                 }
@@ -211,8 +214,8 @@ impl Patch<'_> {
         Ok(Led::To(place))
     }
 
-    /// An addition inside of the first or the last item of a list that may be missing: there it is added with its item. `None`: no such item is
-    /// on the way.
+    /// An addition inside of the first or the last item of a list that may be missing: there it is
+    /// added with its item. `None`: no such item is on the way.
     fn added(
         &self,
         base: &Place,
@@ -379,7 +382,8 @@ fn nested(keys: &[String], appends: bool, value: &Value) -> Value {
     })
 }
 
-/// Whether one of two paths may lead through what the other one leads to. Items of a list change their positions.
+/// Whether one of two paths may lead through what the other one leads to. Items of a list change
+/// their positions.
 fn meet(a: &str, b: &str) -> bool {
     order::keys(a).iter().zip(&order::keys(b)).all(|(a, b)| a == b)
 }

@@ -1,7 +1,8 @@
 //! Loops of JSON patches → one expression over the elements.
 //!
-//! In: a loop and those in it. Out: an expression that gives the operations for all elements, in the order of the loop. Paths begin with the position of
-//! an element. Semantics: `docs/mutate.md`, "Loops".
+//! In: a loop and those in it. Out: an expression that gives the operations for all elements, in
+//! the order of the loop. Paths begin with the position of an element. Semantics: `docs/mutate.md`,
+//! "Loops".
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use super::constant::{Place, joined};
 use super::json;
 use super::unquoted::unquoted;
 
-/// The construct that is refused where what is done at a position is no addition, or the list is another one.
+/// The construct that is refused where what is done at a position is no addition, or the list is
+/// another one.
 const OF_OTHERS: &str = "the position of an element in another list than its own";
 
 /// The expressions of a loop, in order, and the path of its list.
@@ -188,15 +190,16 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a list that is always there has items that an API server refuses where they are bare: an operation behind the last one puts such an item
-/// there.
+/// Whether a list that is always there has items that an API server refuses where they are bare: an
+/// operation behind the last one puts such an item there.
 fn is_never_bare(list: &Place, types: &Types) -> bool {
     let Some(Type::List(_, item)) = &list.ty else { return false };
     let Type::Named(name, _) = &**item else { return false };
     list.is_there().is_none() && types.named(name).is_some() && !needed(name).is_empty()
 }
 
-/// The level of a position: `{{elementIndex}}` = the innermost, `{{elementIndex0}}` = the outermost.
+/// The level of a position: `{{elementIndex}}` = the innermost, `{{elementIndex0}}` = the
+/// outermost.
 fn position_of(key: &str) -> Option<Option<usize>> {
     let inner = key.trim().strip_prefix("{{")?.strip_suffix("}}")?.trim().strip_prefix("elementIndex")?;
     match inner {
@@ -205,7 +208,8 @@ fn position_of(key: &str) -> Option<Option<usize>> {
     }
 }
 
-/// The member of an element that a path leads into: the first key behind the last position. Empty: the element itself, or something else.
+/// The member of an element that a path leads into: the first key behind the last position. Empty:
+/// the element itself, or something else.
 fn part_of_element(path: &str) -> String {
     let tokens = json::tokens(path);
     let last = tokens.iter().rposition(|key| position_of(key).is_some());

@@ -1,8 +1,11 @@
-//! Strategic merges (`patchStrategicMerge`) → apply configurations, and JSON patches for what they cannot say.
+//! Strategic merges (`patchStrategicMerge`) → apply configurations, and JSON patches for what they
+//! cannot say.
 //!
-//! In: a constant patch as written. Out: an `Object{…}` with what is merged by keys and names, and expressions of JSON patches for lists that are replaced
-//! as a whole, for what is removed, and for kinds without a schema. Anchors: `+(key)` becomes a field that is there only where the object has none,
-//! `(key)` of a list's items chooses items, `(key)` elsewhere is a condition of the policy. Semantics: `docs/mutate.md`.
+//! In: a constant patch as written. Out: an `Object{…}` with what is merged by keys and names, and
+//! expressions of JSON patches for lists that are replaced as a whole, for what is removed, and for
+//! kinds without a schema. Anchors: `+(key)` becomes a field that is there only where the object
+//! has none, `(key)` of a list's items chooses items, `(key)` elsewhere is a condition of the
+//! policy. Semantics: `docs/mutate.md`.
 
 use crate::constraints::cel::{literal, matches};
 use crate::expressions::{Refusal, leaf_test};
@@ -42,9 +45,11 @@ struct Writer<'w> {
     patches: Vec<String>,
     /// The items around.
     inside: Option<Inside>,
-    /// What keeps out the values of items that are replaced as a whole: that something above them is there already.
+    /// What keeps out the values of items that are replaced as a whole: that something above them
+    /// is there already.
     above: Option<String>,
-    /// Which item decides whether a field is added to all of them: for its own fields, and for those below.
+    /// Which item decides whether a field is added to all of them: for its own fields, and for
+    /// those below.
     deciding: Option<[String; 2]>,
     /// Whether something is for elements of the loop, and whether something is not.
     elements: [bool; 2],
@@ -217,7 +222,8 @@ impl Writer<'_> {
         fields.iter().map(|(_, value)| value).filter(is_scalar).map(|v| constant(v, self.fill)).collect()
     }
 
-    /// The value of an element's field as an optional, where it may be null: a merge leaves out a field that was not there then.
+    /// The value of an element's field as an optional, where it may be null: a merge leaves out a
+    /// field that was not there then.
     fn optional(&self, value: &Value, place: &Place) -> Result<Option<String>, Refusal> {
         let text = value.as_str().filter(|text| text.contains("{{") && place.is_there().is_some());
         match (self.element, text) {
@@ -226,8 +232,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a value is a list of items that are their keys and nothing more, in a list that is merged by these and whose items are replaced as a
-    /// whole: each is added where there is none of its name.
+    /// Whether a value is a list of items that are their keys and nothing more, in a list that is
+    /// merged by these and whose items are replaced as a whole: each is added where there is none
+    /// of its name.
     fn adds_items(&mut self, value: &Value, place: &Place) -> Result<bool, Refusal> {
         let Some((item, _, keys)) = keyed_items(place.ty.as_ref()).filter(|_| place.text == "object") else {
             return Ok(false);
@@ -256,7 +263,8 @@ impl Writer<'_> {
         }
     }
 
-    /// For an object of an item of which each part is added where another item has none: whether all parts are there.
+    /// For an object of an item of which each part is added where another item has none: whether
+    /// all parts are there.
     fn added_alone(&self, value: &Value, own: &Place) -> Option<String> {
         self.deciding.as_ref()?;
         let mut tests = Vec::new();

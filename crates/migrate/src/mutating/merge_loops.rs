@@ -1,7 +1,8 @@
 //! Loops of merges → apply configurations over the elements.
 //!
-//! In: a loop with `patchStrategicMerge`. Out: mutations. A merge names its element by `(name)` in one list of the object, and elements of the loop's other
-//! lists change nothing there; or it puts an entry for each element into a map. Semantics: `docs/mutate.md`, "Loops".
+//! In: a loop with `patchStrategicMerge`. Out: mutations. A merge names its element by `(name)` in
+//! one list of the object, and elements of the loop's other lists change nothing there; or it puts
+//! an entry for each element into a map. Semantics: `docs/mutate.md`, "Loops".
 
 use std::sync::Arc;
 
@@ -146,7 +147,8 @@ fn names_plainly(patch: &Value) -> bool {
     }
 }
 
-/// The map of a merge that does nothing but add entries with computed keys to it: the keys that lead to it, and the entries.
+/// The map of a merge that does nothing but add entries with computed keys to it: the keys that
+/// lead to it, and the entries.
 fn entries(patch: &Value) -> Option<(Vec<&str>, &Map)> {
     let mut keys = Vec::new();
     let mut at = patch.as_map()?;

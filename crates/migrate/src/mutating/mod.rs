@@ -1,7 +1,8 @@
 //! Mutate rules → MutatingPolicies.
 //!
-//! In: a rule as it is written. Out: a draft with its mutations, in order: an apply configuration where values are merged by the schema, JSON patches for
-//! the rest. Preconditions and conditions of the patch become matchConditions. Semantics: `docs/mutate.md` and `docs/cel-policies.md`.
+//! In: a rule as it is written. Out: a draft with its mutations, in order: an apply configuration
+//! where values are merged by the schema, JSON patches for the rest. Preconditions and conditions
+//! of the patch become matchConditions. Semantics: `docs/mutate.md` and `docs/cel-policies.md`.
 
 pub mod anchors;
 mod constant;
@@ -47,8 +48,9 @@ pub struct Mutation {
 }
 
 impl Mutation {
-    /// Whether the policy's own generation of rules for controllers makes nothing that works of it: it replaces paths of the spec in apply
-    /// configurations, not those of JSON patches, and not the type of the metadata, which is an error then.
+    /// Whether the policy's own generation of rules for controllers makes nothing that works of it:
+    /// it replaces paths of the spec in apply configurations, not those of JSON patches, and not
+    /// the type of the metadata, which is an error then.
     pub fn is_of_pods_alone(&self) -> bool {
         self.is_json || self.expression.contains("Object.metadata{")
     }
@@ -235,7 +237,8 @@ fn changes(
     Ok(Changes { mutations, pattern, tests })
 }
 
-/// The preconditions of a rule, and a pattern that the object must match, in CEL: those of a rule that validates with that pattern.
+/// The preconditions of a rule, and a pattern that the object must match, in CEL: those of a rule
+/// that validates with that pattern.
 pub fn preconditions(
     written: &Value,
     pattern: Option<Value>,

@@ -1,8 +1,9 @@
 //! Operations in an order in which each reads the object as it was.
 //!
-//! In: the operations of a patch, with the paths that they write and the expressions that their variables became. Out: the operations, where one that
-//! reads what another one writes comes before it. There the variables of a rule are filled in before the first operation; here each mutation sees
-//! what those before it did. Semantics: `docs/mutate.md`, "Order".
+//! In: the operations of a patch, with the paths that they write and the expressions that their
+//! variables became. Out: the operations, where one that reads what another one writes comes before
+//! it. There the variables of a rule are filled in before the first operation; here each mutation
+//! sees what those before it did. Semantics: `docs/mutate.md`, "Order".
 
 use crate::cel_tree::{Kind, Node};
 use crate::expressions::children;

@@ -1,8 +1,10 @@
 //! Mutations of objects that exist already (`targets`) → MutatingPolicies with `mutateExisting`.
 //!
-//! In: a rule as it is written. Out: a draft for each target: the rule's match selects the requests, `targetMatchConstraints` the objects. Targets that
-//! depend on the request, or whose change does, are found by an expression, which sees the request's object as `object`; in mutations the target is
-//! `object`, and the request's object is `request.object`. Semantics: `docs/mutate.md`, "Other objects", and `docs/cel-policies.md`, "Changes".
+//! In: a rule as it is written. Out: a draft for each target: the rule's match selects the
+//! requests, `targetMatchConstraints` the objects. Targets that depend on the request, or whose
+//! change does, are found by an expression, which sees the request's object as `object`; in
+//! mutations the target is `object`, and the request's object is `request.object`. Semantics:
+//! `docs/mutate.md`, "Other objects", and `docs/cel-policies.md`, "Changes".
 
 use std::sync::Arc;
 
@@ -236,7 +238,8 @@ impl Writer<'_> {
         (condition == "names" && is_exact("name")) || (condition == "namespaces" && is_exact("namespace"))
     }
 
-    /// An expression that returns the objects; none for subresources, which only constraints can name.
+    /// An expression that returns the objects; none for subresources, which only constraints can
+    /// name.
     fn expression(&self, matching: &Matching) -> Result<Option<Found>, Refusal> {
         let refuse = |construct: &str| {
             Refusal::new(construct, self.own.origin.clone(), "write the MutatingPolicy by hand")

@@ -1,7 +1,8 @@
 //! The text of a JSON patch → its operations, with variables where they stand.
 //!
-//! In: the text, which is read as YAML only once its variables are filled in. Out: the operations, as if each variable were a text; one that begins a
-//! value without quotes is marked, because YAML reads what comes in its place: `value: {{ x }}` is a number where `x` is one. Semantics:
+//! In: the text, which is read as YAML only once its variables are filled in. Out: the operations,
+//! as if each variable were a text; one that begins a value without quotes is marked, because YAML
+//! reads what comes in its place: `value: {{ x }}` is a number where `x` is one. Semantics:
 //! `docs/mutate.md`, "JSON patches".
 
 use ephor_value::variables::find_all_variables;
@@ -24,7 +25,8 @@ pub const NO_LIST: &str = "a JSON patch that is no list";
 /// The operations of a patch.
 ///
 /// # Errors
-/// What it is instead: no YAML, a variable that is a key, one that is part of a text in braces without quotes, or one without quotes in JSON.
+/// What it is instead: no YAML, a variable that is a key, one that is part of a text in braces
+/// without quotes, or one without quotes in JSON.
 pub fn operations(patch: &str) -> Result<Value, &'static str> {
     let holes: Vec<&str> =
         find_all_variables(patch).into_iter().map(|at| patch.get(at).unwrap_or_default()).collect();

@@ -1,8 +1,9 @@
 //! Documents as people write them: maps in their own order, comments, blocks for what is long.
 //!
-//! In: a tree of [`Node`]s. Out: YAML with two blanks a level. `ephor_document::write` prints as Kyverno does, with sorted keys and
-//! without comments; this is for files that are committed. A text reads back as the same text, except for [`Node::Code`], whose line
-//! breaks and blanks may change.
+//! In: a tree of [`Node`]s. Out: YAML with two blanks a level. `ephor_document::write` prints as
+//! Kyverno does, with sorted keys and without comments; this is for files that are committed. A
+//! text reads back as the same text, except for [`Node::Code`], whose line breaks and blanks may
+//! change.
 
 mod scalar;
 

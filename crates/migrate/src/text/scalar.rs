@@ -21,7 +21,8 @@ pub fn flow(text: &str) -> Option<String> {
     is_short.then(|| if is_safe { text.into() } else { quoted(text) })
 }
 
-/// A text behind a colon or a dash: blocks have `indent` blanks, the line has `column` characters already.
+/// A text behind a colon or a dash: blocks have `indent` blanks, the line has `column` characters
+/// already.
 pub fn text(text: &str, indent: usize, column: usize) -> String {
     let fits = column + text.chars().count() <= WIDTH;
     if is_plain(text) && (fits || !text.contains(' ')) {
@@ -89,7 +90,8 @@ fn has_escapes(text: &str) -> bool {
     text.contains(['\r', '\u{85}', '\u{2028}', '\u{2029}', '\u{feff}'])
 }
 
-/// Whether a text with line breaks can be a literal block: no line begins the text with blanks or has only blanks.
+/// Whether a text with line breaks can be a literal block: no line begins the text with blanks or
+/// has only blanks.
 fn is_block(text: &str) -> bool {
     let mut lines = text.split('\n');
     let first = lines.next().unwrap_or_default();

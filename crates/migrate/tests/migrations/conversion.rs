@@ -37,7 +37,8 @@ pub fn convert_for(target: Target, kinds: &[&str], rule: &str) -> Result<Convert
     convert(&lowered.rules[0], &Context::new(target, kinds, Types::built_in().clone()))
 }
 
-/// What is written for a rule: conditions, variables and validations, a line each where they are not broken.
+/// What is written for a rule: conditions, variables and validations, a line each where they are
+/// not broken.
 pub fn written(kinds: &[&str], rule: &str) -> String {
     let converted = convert_for(Target::Kyverno, kinds, rule).unwrap();
     let mut out = Vec::new();

@@ -1,4 +1,5 @@
-//! What a collection of policies of our own showed: constructs that were lost, refused or written in another sense.
+//! What a collection of policies of our own showed: constructs that were lost, refused or written
+//! in another sense.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use ephor_migrate::{Limits, Options, exceptions, file};

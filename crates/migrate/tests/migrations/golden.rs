@@ -1,7 +1,10 @@
-//! Policies that together have each construct that is migrated, and what is written for them: `golden/NAME.yaml` and `golden/NAME.migrated.yaml`.
+//! Policies that together have each construct that is migrated, and what is written for them:
+//! `golden/NAME.yaml` and `golden/NAME.migrated.yaml`.
 //!
-//! The second begins with what the proof says and the notes of the report. Files whose names begin with `vap-` become policies of Kubernetes. A change of
-//! what is written shows here, where people read it: `EPHOR_WRITE_GOLDEN=1 cargo test --workspace --test migrations golden` writes the files anew.
+//! The second begins with what the proof says and the notes of the report. Files whose names begin
+//! with `vap-` become policies of Kubernetes. A change of what is written shows here, where people
+//! read it: `EPHOR_WRITE_GOLDEN=1 cargo test --workspace --test migrations golden` writes the files
+//! anew.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fmt::Write;

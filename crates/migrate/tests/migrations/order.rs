@@ -10,7 +10,8 @@ use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
 
-/// How a policy changes containers; their order behind it and behind the migrated one, and whether the answer names it.
+/// How a policy changes containers; their order behind it and behind the migrated one, and whether
+/// the answer names it.
 const RECORDED: [(&str, &str, &str, bool); 10] = [
     (
         "patchStrategicMerge: {spec: {containers: [{(image): '*:latest', imagePullPolicy: Always}]}}",

@@ -1,4 +1,5 @@
-//! Functions that order lists, look something up and compute times, and defaults of data that are not there.
+//! Functions that order lists, look something up and compute times, and defaults of data that are
+//! not there.
 #![allow(clippy::unwrap_used)]
 
 use ephor_migrate::expressions::Target;

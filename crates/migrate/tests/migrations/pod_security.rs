@@ -44,7 +44,8 @@ fn context(field: &str, value: Option<&str>) -> String {
     value.map(inside).unwrap_or_default()
 }
 
-/// Pods with one or two containers of two images and perhaps an init container, and all values of a field in each place.
+/// Pods with one or two containers of two images and perhaps an init container, and all values of a
+/// field in each place.
 fn pods(field: &str, values: [Option<&str>; 3]) -> Vec<String> {
     let contexts = values.map(|value| context(field, value));
     let each = |image: &'static str| contexts.iter().map(move |own| format!("image: {image}{own}"));

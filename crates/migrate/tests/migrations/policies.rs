@@ -6,7 +6,8 @@ use std::time::Duration;
 use ephor_compare::Answer;
 use ephor_migrate::{Limits, Options, Outcome, To, exceptions, file};
 
-/// The migrated text of a file, from the line that begins with `from`, and the words for what its proofs say.
+/// The migrated text of a file, from the line that begins with `from`, and the words for what its
+/// proofs say.
 fn migrated(text: &str, options: &Options) -> (String, Vec<String>) {
     let limits = Limits { time: Some(Duration::from_secs(60)), ..Limits::default() };
     let mut files = vec![file("old.yaml", text, options, limits).unwrap()];

@@ -1,4 +1,5 @@
-//! The printer of CEL: parsing what it prints gives the same tree, for generated expressions and for those of recordings.
+//! The printer of CEL: parsing what it prints gives the same tree, for generated expressions and
+//! for those of recordings.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! JSON patches with variables, in quotes and without them, and what else patches and merges of teams showed.
+//! JSON patches with variables, in quotes and without them, and what else patches and merges of
+//! teams showed.
 #![allow(clippy::unwrap_used)]
 
 use super::kinds::{has, migrated, rule};

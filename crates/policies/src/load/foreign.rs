@@ -1,9 +1,11 @@
 //! Documents of a policy file that are no policies.
 //!
-//! In: a document whose kind is none of policies. Out: why it is left out, and whether its file is left out with it. Kyverno's command line reads a
-//! document by the published schema of its kind: a sound object of a kind that it knows, and one with a field that the kind does not have, leave out the
-//! file; an object that its schema refuses, and one of an unknown kind, are left out alone. `document-kinds.txt` has the kinds that it knows, recorded from the
-//! program. Semantics: `docs/policies.md`, "Loading".
+//! In: a document whose kind is none of policies. Out: why it is left out, and whether its file is
+//! left out with it. Kyverno's command line reads a document by the published schema of its kind: a
+//! sound object of a kind that it knows, and one with a field that the kind does not have, leave
+//! out the file; an object that its schema refuses, and one of an unknown kind, are left out alone.
+//! `document-kinds.txt` has the kinds that it knows, recorded from the program. Semantics:
+//! `docs/policies.md`, "Loading".
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -171,7 +173,8 @@ mod tests {
 
     use ephor_sources::files::SourceText;
 
-    /// What the command line of Kyverno 1.19.1 does with a file that has the document and a policy: `policy` when the policy counts.
+    /// What the command line of Kyverno 1.19.1 does with a file that has the document and a policy:
+    /// `policy` when the policy counts.
     const RECORDED: &str = include_str!("foreign-documents.txt");
 
     #[test]

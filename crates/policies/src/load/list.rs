@@ -1,8 +1,9 @@
 //! The items of a `v1 List` as Kyverno's command line reads them.
 //!
-//! In: a document with items. Out: what each item gives. An item is decoded without schema and defaults: a field that its
-//! kind does not have, and a value of another type, leave out this item alone, where they would leave out the whole file of a
-//! document. Semantics: `docs/policies.md`, "Loading"; texts recorded from Kyverno 1.19.1.
+//! In: a document with items. Out: what each item gives. An item is decoded without schema and
+//! defaults: a field that its kind does not have, and a value of another type, leave out this item
+//! alone, where they would leave out the whole file of a document. Semantics: `docs/policies.md`,
+//! "Loading"; texts recorded from Kyverno 1.19.1.
 
 use ephor_api::schema::{self, SchemaError};
 use ephor_document::{Document, locate};

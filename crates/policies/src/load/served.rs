@@ -1,8 +1,10 @@
-//! How a server reads a document, and what says something about policies as a whole: nothing that may be a policy is left out silently.
+//! How a server reads a document, and what says something about policies as a whole: nothing that
+//! may be a policy is left out silently.
 //!
-//! In: a document. Out: the items that it gives. Lists of any form (`List`, `ClusterPolicyList`, a YAML sequence, lists in
-//! lists) give their items, which are read like documents of their own. A document of a policy's group or
-//! kind that cannot be read is a problem; other objects are foreign. Semantics: `docs/serve.md`, "Reload".
+//! In: a document. Out: the items that it gives. Lists of any form (`List`, `ClusterPolicyList`, a
+//! YAML sequence, lists in lists) give their items, which are read like documents of their own. A
+//! document of a policy's group or kind that cannot be read is a problem; other objects are
+//! foreign. Semantics: `docs/serve.md`, "Reload".
 
 use strsim::damerau_levenshtein;
 
@@ -145,7 +147,8 @@ fn object(d: &Document, value: &Value, reader: Reader) -> Item {
     }
 }
 
-/// Whether an object says, at a place where a policy of some kind says it, that its errors are ignored.
+/// Whether an object says, at a place where a policy of some kind says it, that its errors are
+/// ignored.
 fn ignores(value: &Value) -> bool {
     let policy = value.text_at(&["kind"]).ends_with("Policy");
     let places: [&[&str]; 2] =
@@ -179,8 +182,8 @@ const OTHER_KINDS: [&str; 13] = [
 /// A policy language of Kyverno for data, with kinds of the same names.
 const FOR_DATA: &str = "json.kyverno.io";
 
-/// Whether an object of this group, version and kind is, or was meant to be, a policy or something that
-/// belongs to policies.
+/// Whether an object of this group, version and kind is, or was meant to be, a policy or something
+/// that belongs to policies.
 pub fn is_about_policies(api_version: &str, kind: &str) -> bool {
     let group = api_version.split_once('/').map_or(api_version, |(group, _)| group).trim().to_lowercase();
     let kind = kind.trim();

@@ -42,7 +42,8 @@ pub fn of_outcome(set: &PolicySet, object: &Value, outcome: &Outcome) -> OfOutco
     out
 }
 
-/// Results of an admission policy of Kubernetes about an object that it does not select: the command line looks at its bindings alone.
+/// Results of an admission policy of Kubernetes about an object that it does not select: the
+/// command line looks at its bindings alone.
 fn of_binding(outcome: &PolicyOutcome, object: &Value) -> Option<Pitfall> {
     let policy = &outcome.policy;
     if policy.stage != Stage::ApiServer || outcome.rules.iter().all(|rule| rule.status == Status::Skip) {

@@ -1,7 +1,8 @@
-//! What controllers do after a request: objects that rules generate, and other objects that they change.
+//! What controllers do after a request: objects that rules generate, and other objects that they
+//! change.
 //!
-//! In: a policy, one of its rules, a request. Out: whether there is such work, what the rule wants to exist, the objects as it
-//! changes them. Semantics: `docs/generate.md`, `docs/mutate.md`.
+//! In: a policy, one of its rules, a request. Out: whether there is such work, what the rule wants
+//! to exist, the objects as it changes them. Semantics: `docs/generate.md`, `docs/mutate.md`.
 
 use ephor_engine::expressions::existing::Targets;
 use ephor_engine::generate::{GenerationError, Present, Wanted};
@@ -14,8 +15,8 @@ use ephor_ir::{Policy, Rule};
 use super::engine::Engine;
 
 impl Engine {
-    /// Which rules of a policy have work for a controller, for a request. Passed: there is some; failed: what the rule
-    /// generated before has to go.
+    /// Which rules of a policy have work for a controller, for a request. Passed: there is some;
+    /// failed: what the rule generated before has to go.
     pub fn triggered(&self, policy: &Policy, request: &Request) -> Vec<RuleOutcome> {
         let rules = policy.rules_for(&request.target.kind).iter().map(AsRef::as_ref);
         self.run(Phase::Trigger, policy, rules, request).rules
@@ -37,19 +38,22 @@ impl Engine {
         self.with_surroundings(policy, |around| run::wanted(policy, rule, request, around, present))
     }
 
-    /// The result of a policy whose expressions generate objects, with the objects; `None` = it does not match.
+    /// The result of a policy whose expressions generate objects, with the objects; `None` = it
+    /// does not match.
     pub fn generated(&self, policy: &Policy, request: &Request) -> Option<RuleOutcome> {
         let rules = policy.rules.iter().map(AsRef::as_ref);
         self.run(Phase::Generate, policy, rules, request).rules.pop()
     }
 
-    /// Whether a policy matches a request, or matched it with the former object, whatever its conditions say.
+    /// Whether a policy matches a request, or matched it with the former object, whatever its
+    /// conditions say.
     pub fn concerns(&self, policy: &Policy, request: &Request) -> bool {
         let applies = |request: &Request| policy.rules.iter().any(|rule| run::applies(rule, request));
         applies(request) || (!request.old_object.is_null() && applies(&request.of_former()))
     }
 
-    /// Whether a policy matched the object of a deletion when it was created or updated, whatever its conditions say.
+    /// Whether a policy matched the object of a deletion when it was created or updated, whatever
+    /// its conditions say.
     pub fn concerned(&self, policy: &Policy, request: &Request) -> bool {
         !request.old_object.is_null()
             && ["CREATE", "UPDATE"].into_iter().any(|operation| {
@@ -58,12 +62,14 @@ impl Engine {
             })
     }
 
-    /// The objects that a policy of expressions changes because of a request, in addition to that of the request.
+    /// The objects that a policy of expressions changes because of a request, in addition to that
+    /// of the request.
     pub fn targets(&self, policy: &Policy, rule: &Rule, request: &Request) -> Targets {
         self.with_surroundings(policy, |around| run::targets(policy, rule, request, around))
     }
 
-    /// The result of a policy of expressions on an object that exists; `None` = it does not select it.
+    /// The result of a policy of expressions on an object that exists; `None` = it does not select
+    /// it.
     pub fn changed_existing(
         &self,
         policy: &Policy,
@@ -73,8 +79,8 @@ impl Engine {
         self.run(Phase::Mutate, policy, std::iter::once(&*existing.rule), request).rules.pop()
     }
 
-    /// The results of a rule on the objects that its targets name, each with the object as the rule changes it. `sources` has the
-    /// objects, and the data of the rule.
+    /// The results of a rule on the objects that its targets name, each with the object as the rule
+    /// changes it. `sources` has the objects, and the data of the rule.
     pub fn changed_targets(
         &self,
         policy: &Policy,

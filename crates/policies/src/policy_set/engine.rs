@@ -105,8 +105,9 @@ impl Engine {
         self
     }
 
-    /// With a result cache for verdicts on requests that a server has sent, of at most so many bytes; 0 = none.
-    /// Requests must be built with the engine's profile and functions. Nothing is cached with values for rules.
+    /// With a result cache for verdicts on requests that a server has sent, of at most so many
+    /// bytes; 0 = none. Requests must be built with the engine's profile and functions. Nothing is
+    /// cached with values for rules.
     #[must_use]
     pub fn with_result_cache(mut self, bytes: u64) -> Engine {
         self.result_cache = if bytes > 0 && !self.is_valued { ResultCache::new(bytes) } else { None };
@@ -119,7 +120,8 @@ impl Engine {
         self
     }
 
-    /// With another time, default registry or the like for functions; before [`Engine::with_external`].
+    /// With another time, default registry or the like for functions; before
+    /// [`Engine::with_external`].
     #[must_use]
     pub fn with_functions(mut self, functions: ephor_functions::Context) -> Engine {
         self.functions = functions;
@@ -195,8 +197,8 @@ impl Engine {
         outcome
     }
 
-    /// The outcomes of [`Engine::evaluate`] for many requests, policy by policy: a policy's rules stay
-    /// in the processor's cache for all of them.
+    /// The outcomes of [`Engine::evaluate`] for many requests, policy by policy: a policy's rules
+    /// stay in the processor's cache for all of them.
     pub fn evaluate_all(&self, requests: &[&Request]) -> Vec<Outcome> {
         if self.set.has_phases() {
             return requests.iter().map(|r| self.evaluate(r)).collect();

@@ -1,8 +1,9 @@
 //! Native policies of a set, as an API server evaluates them.
 //!
-//! In: the request of a review. Out: the API server's answer, or the changed object. The index finds the policies by the
-//! resource of the request; results of those that validate are stored in the result cache. Bindings belong to the set;
-//! what depends on parameters or rights, which may change without an admission request, is not cached.
+//! In: the request of a review. Out: the API server's answer, or the changed object. The index
+//! finds the policies by the resource of the request; results of those that validate are stored in
+//! the result cache. Bindings belong to the set; what depends on parameters or rights, which may
+//! change without an admission request, is not cached.
 
 use std::sync::Arc;
 

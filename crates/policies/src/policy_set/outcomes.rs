@@ -1,7 +1,7 @@
 //! Results of policies in parts that may be shared with other requests.
 //!
-//! What the result cache keeps shares nothing with a request (`Part::detach`), and counts in the cache as long as anything
-//! holds it ([`Charge`]).
+//! What the result cache keeps shares nothing with a request (`Part::detach`), and counts in the
+//! cache as long as anything holds it ([`Charge`]).
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -103,7 +103,8 @@ impl Bundle {
         Bundle { parts: vec![Arc::new(part)], ..Bundle::default() }
     }
 
-    /// How many bytes it keeps alive on the heap besides its parts, with what may be derived from it.
+    /// How many bytes it keeps alive on the heap besides its parts, with what may be derived from
+    /// it.
     pub(super) fn footprint(&self) -> usize {
         let results: u64 = self.parts.iter().map(|part| part.results()).sum();
         let derived = usize::try_from(results).unwrap_or_default() * DERIVED.0 + DERIVED.1;

@@ -1,6 +1,7 @@
-//! Sets that mutate or generate objects: all mutate rules first, each policy on what the former one left, then
-//! the rules that give verdicts, on the mutated object; then Kubernetes' own mutations, CEL policies likewise,
-//! all policies that generate objects, and at the end Kubernetes' own verdicts.
+//! Sets that mutate or generate objects: all mutate rules first, each policy on what the former one
+//! left, then the rules that give verdicts, on the mutated object; then Kubernetes' own mutations,
+//! CEL policies likewise, all policies that generate objects, and at the end Kubernetes' own
+//! verdicts.
 
 use std::sync::Arc;
 
@@ -30,8 +31,8 @@ impl Engine {
         self.set.policies.iter().filter(|p| p.stage == Stage::CheckRequests).filter_map(run).collect()
     }
 
-    /// The results of CEL policies that mutate existing objects, for one such object: in order, without those
-    /// that do not select it.
+    /// The results of CEL policies that mutate existing objects, for one such object: in order,
+    /// without those that do not select it.
     pub fn change_target(&self, request: &Request) -> Vec<PolicyOutcome> {
         let run = |(_, policy): (usize, &Arc<Policy>)| {
             let Body::Mutate(mutation) = &policy.rules.first()?.body else { return None };
@@ -43,8 +44,8 @@ impl Engine {
         self.set.phases.changing.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()
     }
 
-    /// The results of DeletingPolicies for the object of a request, or for data of any form: in order,
-    /// without those that do not select it.
+    /// The results of DeletingPolicies for the object of a request, or for data of any form: in
+    /// order, without those that do not select it.
     pub fn deletions(&self, request: &Request, subject: Subject) -> Vec<PolicyOutcome> {
         let run = |(_, policy): (usize, &Arc<Policy>)| {
             let result = deletion::run(
@@ -74,8 +75,8 @@ pub struct LimitedOutcome {
 }
 
 impl Engine {
-    /// The object of a request after Kyverno's policies: mutate rules, then image verification, then CEL
-    /// mutations. The mutations of a policy that fails are discarded.
+    /// The object of a request after Kyverno's policies: mutate rules, then image verification,
+    /// then CEL mutations. The mutations of a policy that fails are discarded.
     pub fn changes(&self, request: &Request, limits: &Limits<'_>) -> LimitedOutcome {
         let mut out = LimitedOutcome::default();
         let mut current: Option<Request> = None;
@@ -123,7 +124,8 @@ impl Engine {
     }
 }
 
-/// Builds the request of a policy that has values of its own: by the policy's position, for an object.
+/// Builds the request of a policy that has values of its own: by the policy's position, for an
+/// object.
 pub type OwnRequest<'r> = dyn Fn(usize, &Value) -> Option<Request> + 'r;
 
 impl Engine {
@@ -133,7 +135,8 @@ impl Engine {
         let phases = &self.set.phases;
         let changed = self.pass(Phase::Mutate, &phases.mutating, request, own, &mut outcome);
         if outcome.object.as_ref().is_some_and(Value::is_null) && !request.outlives_object() {
-            // A rule lost the object, and nothing else is known of it: nothing is left that could match.
+            // A rule lost the object, and nothing else is known of it: nothing is left that could
+            // match.
             return outcome;
         }
         let request = changed.as_ref().unwrap_or(request);
@@ -176,7 +179,8 @@ impl Engine {
         self.set.policies.get(at).map(|p| (at, p))
     }
 
-    /// Runs the rules of a phase; the request with the object that they leave, when it is another one.
+    /// Runs the rules of a phase; the request with the object that they leave, when it is another
+    /// one.
     fn pass(
         &self,
         phase: Phase,
@@ -229,8 +233,8 @@ mod tests {
 
     use crate::{Engine, PolicySet, Status};
 
-    /// A check, a mutation of Kubernetes, one of a CEL policy, and one of a ClusterPolicy, in this order; each mutation appends its
-    /// letter to the label `way`.
+    /// A check, a mutation of Kubernetes, one of a CEL policy, and one of a ClusterPolicy, in this
+    /// order; each mutation appends its letter to the label `way`.
     const ALL: &str = r#"
 apiVersion: kyverno.io/v1
 kind: ClusterPolicy

@@ -44,8 +44,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The object that a mutating policy left, as Kyverno's command line shows it; `done`: what the policy did. Responses of MutatingPolicies
-    /// share one object: that which all of them leave.
+    /// The object that a mutating policy left, as Kyverno's command line shows it; `done`: what the
+    /// policy did. Responses of MutatingPolicies share one object: that which all of them leave.
     pub fn left_by<'o>(&'o self, policy: &Policy, done: Option<&'o PolicyOutcome>) -> Option<&'o Value> {
         match policy.stage {
             Stage::Expressions => self.object.as_ref(),

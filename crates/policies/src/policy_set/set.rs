@@ -1,6 +1,7 @@
 //! Policies, compiled and indexed.
 //!
-//! In: lowered policies and exceptions, or their documents. Out: a [`PolicySet`], immutable, which threads share; a reload builds a new one.
+//! In: lowered policies and exceptions, or their documents. Out: a [`PolicySet`], immutable, which
+//! threads share; a reload builds a new one.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -76,12 +77,13 @@ impl PolicySet {
         PolicySet { policies, exceptions, cel_exceptions: Vec::new(), index, phases, native }
     }
 
-    /// Reads policies of all kinds, bindings of admission policies and exceptions from a YAML or JSON
-    /// stream, all or nothing.
+    /// Reads policies of all kinds, bindings of admission policies and exceptions from a YAML or
+    /// JSON stream, all or nothing.
     ///
     /// # Errors
     /// The first document that does not parse, breaks its schema, fails the policy check, does not
-    /// compile, or is none of these. Cleanup policies are not part of a set (see [`Engine::sweep`](super::Engine::sweep)).
+    /// compile, or is none of these. Cleanup policies are not part of a set (see
+    /// [`Engine::sweep`](super::Engine::sweep)).
     pub fn from_yaml(text: &str) -> Result<PolicySet, PolicyError> {
         let fail = |policy: &str, text: String| PolicyError { policy: policy.into(), text };
         let source = SourceText { name: "-".into(), text: text.into() };

@@ -1,6 +1,7 @@
 //! Which policies of a set run in which phase.
 //!
-//! In: policies in order. Out: [`Phases`], the positions of those that mutate, verify images, generate or delete.
+//! In: policies in order. Out: [`Phases`], the positions of those that mutate, verify images,
+//! generate or delete.
 
 use std::sync::Arc;
 

@@ -24,8 +24,9 @@ pub struct Limits<'l> {
     pub has_time: &'l dyn Fn() -> bool,
     /// Whether a policy that failed, with these results, ends the run.
     pub stops: &'l dyn Fn(&Policy, &[RuleOutcome]) -> bool,
-    /// Identifies the policies and rules that are evaluated: requests about the same kind in the same namespace with
-    /// the same name of limits evaluate the same ones. `None` = results are not cached.
+    /// Identifies the policies and rules that are evaluated: requests about the same kind in the
+    /// same namespace with the same name of limits evaluate the same ones. `None` = results are not
+    /// cached.
     pub name: Option<&'l str>,
 }
 
@@ -90,8 +91,8 @@ impl Engine {
         })
     }
 
-    /// Finds the rules that may match a request, to be evaluated within one or several limits. Native policies are
-    /// found by [`Engine::validate_as_server`].
+    /// Finds the rules that may match a request, to be evaluated within one or several limits.
+    /// Native policies are found by [`Engine::validate_as_server`].
     pub fn prepare(&self, request: Request) -> PreparedRequest {
         let mut slots = self.set.index.candidates(&request.target);
         slots.retain(|(policy, _)| !self.set.native.contains(policy));
@@ -101,7 +102,8 @@ impl Engine {
         PreparedRequest { request, rules }
     }
 
-    /// How rules are evaluated; `is_known` = all that their results can depend on is known of the subject.
+    /// How rules are evaluated; `is_known` = all that their results can depend on is known of the
+    /// subject.
     pub(super) fn planned(&self, slots: Vec<Slot>, subject: &dyn Subject, is_known: bool) -> Rules {
         let Some(result_cache) = self.result_cache.as_ref().filter(|_| is_known) else {
             return Rules::All(slots);
@@ -111,7 +113,8 @@ impl Engine {
         Rules::Planned { plan, digests }
     }
 
-    /// The verdicts of Kyverno's policies on a request as it is; those of Kubernetes are not evaluated.
+    /// The verdicts of Kyverno's policies on a request as it is; those of Kubernetes are not
+    /// evaluated.
     pub fn verdicts(&self, prepared: &PreparedRequest, limits: &Limits<'_>) -> Verdicts {
         let PreparedRequest { request, rules } = prepared;
         let part = |slots: &[Slot], left: &mut Vec<Arc<Policy>>| self.part(slots, request, limits, left);
@@ -165,8 +168,8 @@ impl Engine {
         Some((result_cache, result_cache.place(digest, name)?))
     }
 
-    /// The verdicts of policies, those of each from the cache or computed; a single one was looked up already. `is_retained`: all of
-    /// them together may be stored.
+    /// The verdicts of policies, those of each from the cache or computed; a single one was looked
+    /// up already. `is_retained`: all of them together may be stored.
     fn bundle(
         &self,
         members: &[Member],
@@ -238,7 +241,8 @@ impl Engine {
                 continue;
             }
             let Results { rules, .. } = self.run(Phase::Decide, policy, selected.iter().copied(), request);
-            // The rules that ended in time count; those that did not leave the policy's verdict open.
+            // The rules that ended in time count; those that did not leave the policy's verdict
+            // open.
             if budget::is_interrupted() {
                 left.push(policy.clone());
             }

@@ -1,7 +1,7 @@
 //! The field that decided, of those that were read.
 //!
-//! In: a decision on computed values, with the addresses of what was read for it. Out: the path of the read value that decides alone, or else of the
-//! part that all reads have in common.
+//! In: a decision on computed values, with the addresses of what was read for it. Out: the path of
+//! the read value that decides alone, or else of the part that all reads have in common.
 
 use ephor_engine::error::EntryError;
 use ephor_engine::trace::{self, DataError, Event, EventKind, Step, TracedValue};
@@ -71,7 +71,8 @@ pub(super) fn decisive(event: &Event, before: &[&Event], object: &Value) -> Opti
     }
 }
 
-/// Whether a text repeats why an API or a service could not be called: what that gives is no part of the object, although its address may name parts.
+/// Whether a text repeats why an API or a service could not be called: what that gives is no part
+/// of the object, although its address may name parts.
 fn is_call_that_fails(event: &Event, text: &str) -> bool {
     match &event.what {
         EventKind::Data(_, Err(DataError::Entry(error))) => {
@@ -81,7 +82,8 @@ fn is_call_that_fails(event: &Event, text: &str) -> bool {
     }
 }
 
-/// Whether a step reads a key of something that is null and no part of the object, such as an object that was not found.
+/// Whether a step reads a key of something that is null and no part of the object, such as an
+/// object that was not found.
 pub(super) fn is_missing_elsewhere(step: &Step, object: &Value) -> bool {
     let (Expr::Walk(walk), Err(Fault::NotFound(_))) = (&step.expr, &step.value) else { return false };
     let base = step.operands.iter().rev().find(|(expr, _)| *expr == walk.base);
@@ -91,7 +93,8 @@ pub(super) fn is_missing_elsewhere(step: &Step, object: &Value) -> bool {
     base.is_some_and(|(_, value)| value.as_ref().is_ok_and(is_elsewhere))
 }
 
-/// The items of the lists that a condition compares for which alone it holds too, each with its list.
+/// The items of the lists that a condition compares for which alone it holds too, each with its
+/// list.
 fn deciding<'v>(operator: Operator, (key, right): (&'v Value, &'v Prepared)) -> Vec<DecidingItem<'v>> {
     let one = |item: &Value| Value::List(vec![item.clone()].into());
     // Some operators take an item by itself for another question than a list with it.
@@ -118,7 +121,8 @@ struct DecidingItem<'v> {
     is_needed: bool,
 }
 
-/// Where an item of a computed list was read: a part of the object, a key of a map, a text, or what the round of a projection read that computed it.
+/// Where an item of a computed list was read: a part of the object, a key of a map, a text, or what
+/// the round of a projection read that computed it.
 fn of_item(deciding: &DecidingItem<'_>, event: &Event, found: &[Path], object: &Value) -> Option<Path> {
     let DecidingItem { item, all, is_needed } = deciding;
     let Some(text) = item.as_str() else {
@@ -188,8 +192,8 @@ pub(super) fn reads_variable(steps: &[Step], event: &Event) -> bool {
     found
 }
 
-/// The paths of what was read, in the order of the reads, without those of what is around other reads. What was read of a copy of an element is the same
-/// part of the element.
+/// The paths of what was read, in the order of the reads, without those of what is around other
+/// reads. What was read of a copy of an element is the same part of the element.
 pub(super) fn paths(reads: &[usize], element: Option<(&TracedValue, &Path)>, object: &Value) -> Vec<Path> {
     let of_copy = |address: usize| {
         let (copy, path) = element?;

@@ -1,8 +1,9 @@
-//! A page that stands alone: counts, charts, filters and every violation with the line of the manifest and that of the policy.
+//! A page that stands alone: counts, charts, filters and every violation with the line of the
+//! manifest and that of the policy.
 //!
-//! It loads nothing: a content security policy forbids all requests, style and script are part of it. Without the script everything
-//! is still there; the script filters, and moves between violations by keys. Texts are escaped, so that neither policies nor manifests
-//! can add markup.
+//! It loads nothing: a content security policy forbids all requests, style and script are part of
+//! it. Without the script everything is still there; the script filters, and moves between
+//! violations by keys. Texts are escaped, so that neither policies nor manifests can add markup.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -104,7 +105,8 @@ const KEYS: [Key; 5] = [
     ("resource", "Resource", resource),
 ];
 
-/// How many violations there are by a key, the most first; severities by their weight. One that several policies report counts for each.
+/// How many violations there are by a key, the most first; severities by their weight. One that
+/// several policies report counts for each.
 fn numbers(violations: &[Merged<'_>], (key, _, value): &Key) -> Vec<(String, usize)> {
     let mut by_value: BTreeMap<String, usize> = BTreeMap::new();
     for value in violations.iter().flat_map(|violation| violation.distinct(value)) {

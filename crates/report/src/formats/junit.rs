@@ -1,8 +1,9 @@
 //! JUnit's XML: a suite for each policy, a case for each rule and resource.
 //!
-//! The form is the one that Jenkins and GitLab read (`junit-10.xsd`): counts and time on suites, file and line on cases, and
-//! the message with both places as the text of a failure. A known violation is a skipped case. Build servers know a case by its
-//! class and name, whatever its suite: no two cases of a run have both in common.
+//! The form is the one that Jenkins and GitLab read (`junit-10.xsd`): counts and time on suites,
+//! file and line on cases, and the message with both places as the text of a failure. A known
+//! violation is a skipped case. Build servers know a case by its class and name, whatever its
+//! suite: no two cases of a run have both in common.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! Markdown: a table of everything that did not pass, each violation once, and the counts of all results.
+//! Markdown: a table of everything that did not pass, each violation once, and the counts of all
+//! results.
 
 use std::fmt::Write;
 

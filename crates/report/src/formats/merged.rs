@@ -1,9 +1,12 @@
-//! Violations as people read them: those that say the same are shown once, with every policy that says so.
+//! Violations as people read them: those that say the same are shown once, with every policy that
+//! says so.
 //!
-//! In: the results of a run. Out: [`Merged`] violations, in the order of their first results. A control often has more than one form – a
-//! ClusterPolicy, and the CEL policy that replaces it – and forms of one control say the same about the same place. Results are the same
-//! when resource, status and statement are, and the field that decided as far as each of them names it; the statement is the message without
-//! the words that Kyverno adds to it. Formats for programs have each result of its own.
+//! In: the results of a run. Out: [`Merged`] violations, in the order of their first results. A
+//! control often has more than one form – a ClusterPolicy, and the CEL policy that replaces it –
+//! and forms of one control say the same about the same place. Results are the same when resource,
+//! status and statement are, and the field that decided as far as each of them names it; the
+//! statement is the message without the words that Kyverno adds to it. Formats for programs have
+//! each result of its own.
 
 use std::collections::HashMap;
 use std::iter::once;
@@ -39,7 +42,8 @@ impl<'r> Merged<'r> {
         once(self.first).chain(self.others.iter().copied())
     }
 
-    /// Whether a result with the same key is about the same place. A rule that says the same again says it about another field or object.
+    /// Whether a result with the same key is about the same place. A rule that says the same again
+    /// says it about another field or object.
     fn fits(&self, finding: &Finding) -> bool {
         let (own, field) = (field_of(self.nearest), field_of(finding));
         (is_within(own, field) || is_within(field, own))
@@ -110,7 +114,8 @@ fn number(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// Nothing where other results cannot be about the same: a policy that is refused, and data that is in no file.
+/// Nothing where other results cannot be about the same: a policy that is refused, and data that is
+/// in no file.
 fn key(finding: &Finding) -> Option<Key<'_>> {
     Some(Key {
         resource: finding.resource.as_ref()?,
@@ -137,7 +142,8 @@ fn is_same_rule(a: &Finding, b: &Finding) -> bool {
     a.rule == b.rule && a.policy.kind == b.policy.kind && a.policy.name == b.policy.name
 }
 
-/// What the policy says: the message without the words that Kyverno adds to it, where the place is shown instead.
+/// What the policy says: the message without the words that Kyverno adds to it, where the place is
+/// shown instead.
 pub(super) fn statement(finding: &Finding) -> &str {
     let whole = message(finding).trim();
     let is_failure = matches!(finding.status, Status::Fail | Status::Warn);

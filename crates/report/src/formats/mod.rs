@@ -1,6 +1,7 @@
 //! A run as text: for people, for build servers, for other programs.
 //!
-//! In: a [`Run`]. Out: one whole document, in a format a file. The formats are described in `docs/formats.md`.
+//! In: a [`Run`]. Out: one whole document, in a format a file. The formats are described in
+//! `docs/formats.md`.
 
 use crate::run::{Finding, Run, Severity};
 use ephor_engine::Status;
@@ -106,7 +107,8 @@ impl Level {
     }
 }
 
-/// The level of a violation: failures by the severity of their policy, errors of rules always the highest.
+/// The level of a violation: failures by the severity of their policy, errors of rules always the
+/// highest.
 fn level(finding: &Finding) -> Option<Level> {
     match (finding.status, finding.policy.severity) {
         (Status::Pass | Status::Skip, _) => None,
@@ -126,8 +128,8 @@ fn message(finding: &Finding) -> &str {
     }
 }
 
-/// The text without characters that a terminal or a parser would act on: control characters are replaced, but those that are `retained`.
-/// Messages hold what policies and resources hold.
+/// The text without characters that a terminal or a parser would act on: control characters are
+/// replaced, but those that are `retained`. Messages hold what policies and resources hold.
 fn visible(text: &str, retained: &[char]) -> String {
     let is_hidden =
         |c: char| (c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')) && !retained.contains(&c);

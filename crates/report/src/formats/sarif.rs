@@ -1,7 +1,8 @@
 //! SARIF 2.1.0: a result for each violation, at the field that decided.
 //!
-//! In: a [`Run`]; findings about files come in through `lint_formats`. Out: one log, written by `log::Log` for all commands, so that what code
-//! scanning requires of rules and results is met in one place. A violation of the baseline is `unchanged` and suppressed.
+//! In: a [`Run`]; findings about files come in through `lint_formats`. Out: one log, written by
+//! `log::Log` for all commands, so that what code scanning requires of rules and results is met in
+//! one place. A violation of the baseline is `unchanged` and suppressed.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -76,7 +77,8 @@ fn result(uris: &Uris<'_>, finding: &Finding) -> Value {
         (None, Some(place)) => {
             location.insert("physicalLocation".into(), of_place(uris, place));
         }
-        // Data that came from no file, as a policy without a file decided. Code scanning refuses results without an artifact.
+        // Data that came from no file, as a policy without a file decided. Code scanning refuses
+        // results without an artifact.
         (None, None) => {
             location.insert("physicalLocation".into(), log::physical(uris, "-", &Region::top()));
         }

@@ -6,7 +6,8 @@ use super::*;
 use crate::roots::Roots;
 use crate::run::{Counts, Note, Place, PolicyInfo, ResourceName};
 
-/// A run with every status, texts that need escaping, a policy without rule names, a template and a known violation.
+/// A run with every status, texts that need escaping, a policy without rule names, a template and a
+/// known violation.
 fn run() -> Run {
     let place = |file: &str, line, column, length, text: &str| {
         Some(Place { file: file.into(), line, column, length, text: text.into() })
@@ -93,7 +94,8 @@ pub(crate) fn sarif_errors(log: &str) -> Vec<String> {
 fn sarif_validator() -> jsonschema::Validator {
     let mut schema: serde_json::Value =
         serde_json::from_str(include_str!("../../tests/schemas/sarif-2.1.0.json")).unwrap();
-    // The published schema has one bracket too many in this pattern, which concerns nothing that is written here.
+    // The published schema has one bracket too many in this pattern, which concerns nothing that is
+    // written here.
     for definition in ["run", "toolComponent"] {
         schema["definitions"][definition]["properties"]["language"]["pattern"] =
             "^[a-zA-Z]{2}(-[a-zA-Z]{2})?$".into();

@@ -1,5 +1,5 @@
-//! For terminals: violations by resource, each once with the line of the manifest and the places in the policies, the counts of all
-//! results, and the command that explains a violation.
+//! For terminals: violations by resource, each once with the line of the manifest and the places in
+//! the policies, the counts of all results, and the command that explains a violation.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -128,7 +128,8 @@ fn heading(violation: &Merged<'_>) -> String {
     }
 }
 
-/// The kind of a policy with what the heading does not say: the rule, and the name where there are several.
+/// The kind of a policy with what the heading does not say: the rule, and the name where there are
+/// several.
 fn speaker(violation: &Merged<'_>, result: &Finding) -> String {
     let is_named = violation.distinct(|other| other.policy.name.as_str()).len() == 1;
     match (is_named, result.rule.as_str()) {

@@ -29,8 +29,8 @@ pub const BASE: &str = "%SRCROOT%";
 pub struct Uris<'r>(pub &'r Roots);
 
 impl Uris<'_> {
-    /// A file as an artifact of SARIF: relative to the root of its repository, or to the folder of the run where there is none, else
-    /// absolute; addresses stay as they are.
+    /// A file as an artifact of SARIF: relative to the root of its repository, or to the folder of
+    /// the run where there is none, else absolute; addresses stay as they are.
     pub fn artifact(self, file: &str) -> Value {
         if file.contains("://") {
             return json!({"uri": utf8_percent_encode(file, NOT_IN_URIS).to_string()});

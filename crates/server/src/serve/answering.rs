@@ -1,8 +1,9 @@
 //! Answering one review whose body is there.
 //!
-//! In: the body, and when the answer is due. Out: the answer; metrics, the audit log, reports and spans on the
-//! way. All of it runs on threads for evaluations, so that threads which read requests wait for the deadline alone. What is
-//! late is answered by failure policy; a later result of the evaluation is ignored.
+//! In: the body, and when the answer is due. Out: the answer; metrics, the audit log, reports and
+//! spans on the way. All of it runs on threads for evaluations, so that threads which read requests
+//! wait for the deadline alone. What is late is answered by failure policy; a later result of the
+//! evaluation is ignored.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -179,7 +180,8 @@ impl Review {
         (decision, failed)
     }
 
-    /// Writes down the work that an allowed request causes; one that must not go through without it is refused.
+    /// Writes down the work that an allowed request causes; one that must not go through without it
+    /// is refused.
     fn take_work(&self, incoming: &Incoming, decision: &mut Decision) {
         let Some(intake) = self.state.work.get() else { return };
         let Some(prepared) = decision.prepared.as_ref().filter(|_| decision.answer.allowed()) else { return };
@@ -229,8 +231,9 @@ impl Review {
         response
     }
 
-    /// Results that no answer waits for, as long as few wait for theirs: those of rules that only audit, and comparisons with shadows. When too many wait for slow ones, these
-    /// are left out and counted.
+    /// Results that no answer waits for, as long as few wait for theirs: those of rules that only
+    /// audit, and comparisons with shadows. When too many wait for slow ones, these are left out
+    /// and counted.
     fn later(&self, incoming: &Arc<Incoming>, decision: Decision) {
         let audits = decision.audits && decision.answer.allowed();
         let compares = self.snapshot.gate.has_shadows(&self.route);
@@ -267,7 +270,8 @@ impl Review {
             drop(permit);
         };
         if slow || (waits && !brief) {
-            // Right after the answer, by the same thread if it can be: what was allocated is freed where it was.
+            // Right after the answer, by the same thread if it can be: what was allocated is freed
+            // where it was.
             drop(state.threads.spawn(slow, work));
         } else {
             drop(catch_unwind(AssertUnwindSafe(work)));

@@ -1,8 +1,8 @@
 //! The audit log: a line of JSON for every decision.
 //!
-//! A line is handed to the operating system before the decision is answered, so a crash of the program loses
-//! none that a client has seen. Files that grow too large are renamed (`FILE.1` is the youngest) and a new one
-//! is begun; the oldest are removed.
+//! A line is handed to the operating system before the decision is answered, so a crash of the
+//! program loses none that a client has seen. Files that grow too large are renamed (`FILE.1` is
+//! the youngest) and a new one is begun; the oldest are removed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -47,7 +47,8 @@ impl Audit {
         Audit { has_objects, ..self }
     }
 
-    /// Adds the object of a request to its line, where `ephor apply` reads it. Objects of Secrets are never written.
+    /// Adds the object of a request to its line, where `ephor apply` reads it. Objects of Secrets
+    /// are never written.
     pub fn add_object(&self, line: Value, incoming: &Incoming) -> Value {
         let object = incoming.object("object");
         match (line, object) {

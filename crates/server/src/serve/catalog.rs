@@ -1,7 +1,9 @@
-//! The registry of metrics, and what each of them is: the page `docs/reference/metrics.md` lists the rows.
+//! The registry of metrics, and what each of them is: the page `docs/reference/metrics.md` lists
+//! the rows.
 //!
-//! In: names, texts and labels as the server registers its metrics. Out: the metrics, and a [`Description`] of each. The
-//! crate `prometheus` describes only families that have a series, and never says of which type they are.
+//! In: names, texts and labels as the server registers its metrics. Out: the metrics, and a
+//! [`Description`] of each. The crate `prometheus` describes only families that have a series, and
+//! never says of which type they are.
 
 use std::cell::RefCell;
 
@@ -127,7 +129,8 @@ impl Catalog {
     }
 }
 
-/// All metrics of the server with the labels that they have by default, in the order of their names.
+/// All metrics of the server with the labels that they have by default, in the order of their
+/// names.
 ///
 /// # Errors
 /// Two metrics have the same name.

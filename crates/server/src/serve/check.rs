@@ -1,6 +1,7 @@
 //! `--check`: what a server with these settings would load.
 //!
-//! In: settings. Out: a [`Check`], the policies with what is wrong with them, as text. Nothing is written, and no address is bound.
+//! In: settings. Out: a [`Check`], the policies with what is wrong with them, as text. Nothing is
+//! written, and no address is bound.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Counting results.
 //!
-//! In: results about an object. Results that requests share also share their counters: the labels are the same for
-//! all of them.
+//! In: results about an object. Results that requests share also share their counters: the labels
+//! are the same for all of them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use super::series::Count;
 /// The counters of results that requests share.
 struct Counted {
     families: Arc<Families>,
-    /// One for each result that is counted, without spare room: the result cache has counted an address for each result.
+    /// One for each result that is counted, without spare room: the result cache has counted an
+    /// address for each result.
     counters: Box<[Count]>,
     results: u64,
 }

@@ -1,7 +1,8 @@
 //! Denials in the log.
 //!
-//! In: a review and its decision. Out: at info, one line for each request that is denied: by which policies and rules, whose request it
-//! was and about what, and why. Values of Secrets do not get into the log.
+//! In: a review and its decision. Out: at info, one line for each request that is denied: by which
+//! policies and rules, whose request it was and about what, and why. Values of Secrets do not get
+//! into the log.
 
 use crate::admit::{Decision, Incoming};
 use ephor_engine::{RuleOutcome, Status, action};
@@ -31,7 +32,8 @@ pub fn log(path: &str, incoming: &Incoming, decision: &Decision) {
     );
 }
 
-/// The rules that deny, as `POLICY/RULE`; empty when it is a policy of Kubernetes or the server itself that does.
+/// The rules that deny, as `POLICY/RULE`; empty when it is a policy of Kubernetes or the server
+/// itself that does.
 fn rules(decision: &Decision) -> String {
     let target = decision.prepared.as_ref().map(|prepared| &prepared.request.target);
     let denies = |(policy, rule): &(&Policy, &RuleOutcome)| match policy.actions.is_per_rule() {

@@ -1,10 +1,11 @@
-//! The metrics that operators can configure: which labels and buckets they have, and what is counted at all.
+//! The metrics that operators can configure: which labels and buckets they have, and what is
+//! counted at all.
 //!
-//! In: the settings. Out: families of counters that take all their labels and use those that are exposed.
-//! Changed settings mean new families, which start at zero.
+//! In: the settings. Out: families of counters that take all their labels and use those that are
+//! exposed. Changed settings mean new families, which start at zero.
 //!
-//! Clients determine kinds and namespaces; a family has at most [`MOST_SERIES`] series, and further ones are counted
-//! under `other`.
+//! Clients determine kinds and namespaces; a family has at most [`MOST_SERIES`] series, and further
+//! ones are counted under `other`.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -57,7 +58,8 @@ const RULE: [&str; 6] =
 
 /// Labels whose values come from requests.
 const OF_REQUESTS: [&str; 2] = ["resource_kind", "resource_namespace"];
-/// The series of a family; a counter with the values of its labels takes about 200 bytes, a histogram twice as much.
+/// The series of a family; a counter with the values of its labels takes about 200 bytes, a
+/// histogram twice as much.
 const MOST_SERIES: usize = 20_000;
 /// The label value of what is counted together.
 pub(super) const OTHER: &str = "other";
@@ -216,7 +218,8 @@ impl Families {
         self.durations.observe(labels, &self.bounds, seconds);
     }
 
-    /// Whether new families have to replace these: the settings changed, or the refresh interval is over.
+    /// Whether new families have to replace these: the settings changed, or the refresh interval is
+    /// over.
     pub fn are_outdated(&self, exposure: &Exposure) -> bool {
         self.exposure != *exposure || exposure.refresh.is_some_and(|after| self.since.elapsed() >= after)
     }

@@ -1,8 +1,9 @@
 //! Policies that were deleted a moment ago.
 //!
-//! In: the policies of the cluster, each time they are read. Out: those that were there and are not any more: webhook configurations
-//! may still name them for a while, and a request must not be denied because of that. A name that was never here is another matter: a
-//! replica that is late must not allow what a new policy would deny.
+//! In: the policies of the cluster, each time they are read. Out: those that were there and are not
+//! any more: webhook configurations may still name them for a while, and a request must not be
+//! denied because of that. A name that was never here is another matter: a replica that is late
+//! must not allow what a new policy would deny.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};

@@ -1,9 +1,10 @@
 //! HTTP: reviews in, answers out; health and metrics.
 //!
 //! Bodies are read by `intake`, decided on by `answering`, on the threads of
-//! `threads`, while the client waits until the deadline of the request. What is not ready then is answered by failure policy. When too
-//! many reviews are in flight, the next ones are refused at once with status 429, so that those that were accepted are
-//! answered in time. A review counts when its body is there.
+//! `threads`, while the client waits until the deadline of the request. What is not ready then is
+//! answered by failure policy. When too many reviews are in flight, the next ones are refused at
+//! once with status 429, so that those that were accepted are answered in time. A review counts
+//! when its body is there.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,8 +40,9 @@ use super::traces::{self, Requested, Tracer};
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest that it waits.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// How many reviews may wait for quick results that only audit. More of them would push each other out of the
-/// processors' caches: the results of the next ones are evaluated before they are answered.
+/// How many reviews may wait for quick results that only audit. More of them would push each other
+/// out of the processors' caches: the results of the next ones are evaluated before they are
+/// answered.
 const AFTERWARDS: usize = 2;
 /// How many bodies may be arriving for each review that may be under way, and in any case.
 const ARRIVING: (usize, usize) = (8, 1024);

@@ -1,9 +1,10 @@
 //! Taking in the bodies of reviews.
 //!
-//! In: bodies as they arrive. Out: whole bodies, or a refusal. Clients are not authenticated, so that none may
-//! take much: a body has a limit, must arrive at a rate, and all bodies that are not answered yet have a limit together. When there is no
-//! room, those that have been arriving for long make way for others. Bodies of at most [`SMALL`] bytes that are whole are not
-//! counted: `--max-in-flight` bounds them.
+//! In: bodies as they arrive. Out: whole bodies, or a refusal. Clients are not authenticated, so
+//! that none may take much: a body has a limit, must arrive at a rate, and all bodies that are not
+//! answered yet have a limit together. When there is no room, those that have been arriving for
+//! long make way for others. Bodies of at most [`SMALL`] bytes that are whole are not counted:
+//! `--max-in-flight` bounds them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -234,7 +235,8 @@ impl Intake {
         if has_room { Ok(()) } else { Err(no_room()) }
     }
 
-    /// How many bytes may be held so that there is room for a body: some are reserved for small ones.
+    /// How many bytes may be held so that there is room for a body: some are reserved for small
+    /// ones.
     fn limit(&self, size: usize) -> usize {
         if size <= SMALL { self.most + self.most / 8 } else { self.most }
     }
@@ -267,7 +269,8 @@ impl Held {
         fits(self) || self.evict(LONG, fits)
     }
 
-    /// Gives up bodies that have been arriving for a while, the oldest first, until there is what is needed.
+    /// Gives up bodies that have been arriving for a while, the oldest first, until there is what
+    /// is needed.
     fn evict(&mut self, after: Duration, enough: impl Fn(&mut Held) -> bool) -> bool {
         while !enough(self) {
             match self.arriving.first_key_value() {

@@ -1,7 +1,8 @@
 //! Connections: accepting them, encrypting them, ending them.
 //!
-//! A client that does not finish its handshake or its headers in time is cut off, and there is a limit to
-//! connections. When the server ends, what is under way is answered before connections close.
+//! A client that does not finish its handshake or its headers in time is cut off, and there is a
+//! limit to connections. When the server ends, what is under way is answered before connections
+//! close.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

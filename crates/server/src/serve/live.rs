@@ -1,8 +1,9 @@
 //! The data of rules from a cluster.
 //!
-//! In: a cluster, and the external data of the policies. Out: a [`Link`] that watches objects as long as the server runs,
-//! and for each set of policies a [`FromCluster`] that answers. Objects of files take precedence over those of the
-//! cluster. What is not watched is fetched when a rule needs it. Semantics: `docs/cluster.md`, "In the server".
+//! In: a cluster, and the external data of the policies. Out: a [`Link`] that watches objects as
+//! long as the server runs, and for each set of policies a [`FromCluster`] that answers. Objects of
+//! files take precedence over those of the cluster. What is not watched is fetched when a rule
+//! needs it. Semantics: `docs/cluster.md`, "In the server".
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,13 +68,15 @@ pub struct Link {
     pub cache: Arc<Cache>,
     /// Kinds that may not be watched, with the reason.
     unwatched: Mutex<HashMap<String, String>>,
-    /// Notified when kinds or global context entries have changed, so that policies have to be read again.
+    /// Notified when kinds or global context entries have changed, so that policies have to be read
+    /// again.
     pub changed: Arc<Notify>,
     /// Notified when ConfigMaps have changed.
     pub configured: Arc<Notify>,
     /// Whether the kinds of the cluster have changed since they were fetched.
     renew: Arc<AtomicBool>,
-    /// Whether policies have to be read again: a task that waits for a notice may end before it acts on it.
+    /// Whether policies have to be read again: a task that waits for a notice may end before it
+    /// acts on it.
     outdated: Arc<AtomicBool>,
     /// The policies of the cluster that are served.
     stored: Chosen,
@@ -81,7 +84,8 @@ pub struct Link {
     places: ConfigMaps,
     /// Their versions when they were last looked at.
     versions: Mutex<[Option<String>; 2]>,
-    /// The fields of the kinds that the cluster defines, and how often the definitions had changed then.
+    /// The fields of the kinds that the cluster defines, and how often the definitions had changed
+    /// then.
     types: Mutex<Option<(u64, Arc<Types>)>>,
 }
 
@@ -152,8 +156,9 @@ impl Link {
         }
     }
 
-    /// The fields of the kinds that the cluster and these objects define. Those of the cluster alone are built once: a cluster has
-    /// hundreds of definitions, and policies change more often than they do.
+    /// The fields of the kinds that the cluster and these objects define. Those of the cluster
+    /// alone are built once: a cluster has hundreds of definitions, and policies change more often
+    /// than they do.
     fn types(&self, objects: &[Value]) -> Arc<Types> {
         let (group, kind) = DEFINITIONS;
         if objects.iter().any(|o| o.text_at(&["kind"]) == kind) {
@@ -246,7 +251,8 @@ fn identity(o: &Value) -> [String; 4] {
 }
 
 impl FromCluster {
-    /// The data for policies; objects of files take precedence. Also watches the kinds that the policies look up.
+    /// The data for policies; objects of files take precedence. Also watches the kinds that the
+    /// policies look up.
     pub fn new<'p>(
         link: Arc<Link>,
         objects: Vec<Value>,

@@ -1,7 +1,7 @@
 //! Which policies are loaded, and what a reload changed.
 //!
-//! In: the policies of files. Out: [`Loaded`], kind and name of each with a digest of its document; the [`Changes`] between two of them,
-//! which the server logs.
+//! In: the policies of files. Out: [`Loaded`], kind and name of each with a digest of its document;
+//! the [`Changes`] between two of them, which the server logs.
 
 use std::collections::BTreeMap;
 use std::fmt;

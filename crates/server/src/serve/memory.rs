@@ -1,9 +1,10 @@
 //! The memory of the process: what it holds, and what it requests from the system.
 //!
-//! In: nothing. Out: the resident memory as the system counts it. Semantics: `docs/serve.md`, "Memory".
+//! In: nothing. Out: the resident memory as the system counts it. Semantics: `docs/serve.md`,
+//! "Memory".
 
-/// Has the system give the process ordinary pages. The allocator keeps what it frees for later in pieces of 64 kB and less; where the
-/// system gives it huge pages, each piece in use holds 2 MB.
+/// Has the system give the process ordinary pages. The allocator keeps what it frees for later in
+/// pieces of 64 kB and less; where the system gives it huge pages, each piece in use holds 2 MB.
 pub fn without_huge_pages() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {

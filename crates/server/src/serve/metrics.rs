@@ -1,4 +1,5 @@
-//! Metrics, in the text form of Prometheus. Names and labels are Kyverno's where it has such a metric.
+//! Metrics, in the text form of Prometheus. Names and labels are Kyverno's where it has such a
+//! metric.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +33,8 @@ struct CacheMetrics {
     limit: IntGauge,
     misses: IntCounter,
     evictions: IntCounter,
-    /// The snapshot and the figures of its cache that were counted last: a cache begins with its policies.
+    /// The snapshot and the figures of its cache that were counted last: a cache begins with its
+    /// policies.
     counted: Mutex<(u64, CacheFigures)>,
 }
 

@@ -1,7 +1,8 @@
 //! The admission webhook server.
 //!
-//! In: policies and data in files, certificates, reviews over HTTPS. Out: answers, metrics, an audit log.
-//! Deciding is [`crate::admit`]'s; here is what a server needs around it. Semantics: `docs/serve.md`.
+//! In: policies and data in files, certificates, reviews over HTTPS. Out: answers, metrics, an
+//! audit log. Deciding is [`crate::admit`]'s; here is what a server needs around it. Semantics:
+//! `docs/serve.md`.
 
 mod answering;
 pub mod audit;
@@ -321,7 +322,8 @@ pub async fn until(
     Ok(())
 }
 
-/// Counts and logs the first policies; `started` is called with them. Nothing holds them afterwards but the store, which replaces them.
+/// Counts and logs the first policies; `started` is called with them. Nothing holds them afterwards
+/// but the store, which replaces them.
 fn begin(state: &State, addresses: Addresses, started: impl FnOnce(Addresses, &Snapshot)) -> watch::Logged {
     let first = state.store.current();
     state.metrics.loaded(&first);

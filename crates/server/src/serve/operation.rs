@@ -1,4 +1,5 @@
-//! The thread of health and metrics, which nothing else uses: no evaluation and no review can keep it from answering.
+//! The thread of health and metrics, which nothing else uses: no evaluation and no review can keep
+//! it from answering.
 
 use std::net::SocketAddr;
 

@@ -1,8 +1,8 @@
 //! Whether decisions are slow.
 //!
-//! In: the wall-clock time of each. Out: whether the next ones should run on threads of the pool. A thread may be
-//! preempted while it decides, so one long decision proves nothing: slow are policies whose decisions take long
-//! again and again, and those that wait on the network.
+//! In: the wall-clock time of each. Out: whether the next ones should run on threads of the pool. A
+//! thread may be preempted while it decides, so one long decision proves nothing: slow are policies
+//! whose decisions take long again and again, and those that wait on the network.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

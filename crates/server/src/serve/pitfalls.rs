@@ -1,8 +1,10 @@
-//! Where Kyverno 1.19.1 does what the users of a policy do not expect, in the log and in a metric: no answer says it.
+//! Where Kyverno 1.19.1 does what the users of a policy do not expect, in the log and in a metric:
+//! no answer says it.
 //!
-//! In: pitfalls of loaded policies, and those that reviews show ([`crate::pitfalls`]). Out: one line of the log for each policy, rule and
-//! pitfall, and a counter with these labels. Policies, not clients, determine how many there are; further ones than [`MOST`] are counted
-//! together and not logged.
+//! In: pitfalls of loaded policies, and those that reviews show ([`crate::pitfalls`]). Out: one
+//! line of the log for each policy, rule and pitfall, and a counter with these labels. Policies,
+//! not clients, determine how many there are; further ones than [`MOST`] are counted together and
+//! not logged.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

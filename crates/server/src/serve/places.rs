@@ -1,8 +1,8 @@
 //! Where a server reads policies, data and settings, and what it reads there.
 //!
 //! In: files and folders. Out: their texts as they are now, and a fingerprint that shows whether
-//! they are others than before: most checks find what was there, and compile nothing then. Semantics: `docs/serve.md`,
-//! "Reload".
+//! they are others than before: most checks find what was there, and compile nothing then.
+//! Semantics: `docs/serve.md`, "Reload".
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

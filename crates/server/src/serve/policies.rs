@@ -1,7 +1,8 @@
 //! Policies and data that are watched.
 //!
-//! In: files and folders. Out: a [`Snapshot`] that decides, swapped as a whole when they change. What is read
-//! anew is compiled while the old snapshot stays in use. What of it is used is decided in `retained`.
+//! In: files and folders. Out: a [`Snapshot`] that decides, swapped as a whole when they change.
+//! What is read anew is compiled while the old snapshot stays in use. What of it is used is decided
+//! in `retained`.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,7 +53,8 @@ pub struct Snapshot {
     pub again: Option<Duration>,
     /// How often policies were read before.
     pub generation: u64,
-    /// Whether every policy that must be evaluated can be. There may still be fewer than are required.
+    /// Whether every policy that must be evaluated can be. There may still be fewer than are
+    /// required.
     pub complete: bool,
     /// How many policies there are.
     pub policies: usize,
@@ -156,8 +158,8 @@ impl Store {
         self.replace(&mut files, Texts::of(&self.places))
     }
 
-    /// As [`Store::reload`], if a file is another one than before, or something waits for time to pass or to become
-    /// usable: results that are cached stay usable otherwise.
+    /// As [`Store::reload`], if a file is another one than before, or something waits for time to
+    /// pass or to become usable: results that are cached stay usable otherwise.
     pub fn reload_what_changed(&self) -> Arc<Snapshot> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let texts = Texts::of(&self.places);
@@ -179,8 +181,8 @@ impl Store {
     }
 }
 
-/// `established`: everything was usable before, so a new file that cannot be used is skipped; else requests are
-/// refused because of it.
+/// `established`: everything was usable before, so a new file that cannot be used is skipped; else
+/// requests are refused because of it.
 fn read(
     texts: Texts,
     required: usize,
@@ -398,7 +400,8 @@ mod tests {
         std::fs::write(&data, map("a") + "---\n" + &map("b")).expect("a file");
         let waits = store.reload_what_changed();
         assert_eq!((waits.generation, waits.again.is_some()), (1, true));
-        // A text is used when it has stayed the same for a while, so the check must not find that nothing has changed.
+        // A text is used when it has stayed the same for a while, so the check must not find that
+        // nothing has changed.
         assert_eq!(store.reload_what_changed().generation, 2);
         assert_eq!(store.reload().generation, 3, "another source has changed");
     }

@@ -1,7 +1,8 @@
 //! Reviews of policies themselves, over HTTP.
 //!
-//! In: a review on one of the paths of [`About`]. Out: its answer. They are decided on threads for evaluations, as all reviews
-//! are, and refused when there is no time for them. Deciding is [`crate::admit::policies`]'s.
+//! In: a review on one of the paths of [`About`]. Out: its answer. They are decided on threads for
+//! evaluations, as all reviews are, and refused when there is no time for them. Deciding is
+//! [`crate::admit::policies`]'s.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,8 +1,8 @@
-//! Reviews that are refused before policies are evaluated: an API server counts these as failed calls, and allows the
-//! request with `failurePolicy: Ignore`.
+//! Reviews that are refused before policies are evaluated: an API server counts these as failed
+//! calls, and allows the request with `failurePolicy: Ignore`.
 //!
-//! In: refusals with their reasons. Out: a counter, lines in the log and in the audit log. A client can cause
-//! many, so that there is one line a second for each reason, with how many there were.
+//! In: refusals with their reasons. Out: a counter, lines in the log and in the audit log. A client
+//! can cause many, so that there is one line a second for each reason, with how many there were.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};

@@ -1,8 +1,9 @@
 //! Reports and events: results of policies, written to the cluster.
 //!
-//! In: results of decisions. Out: a report for each object, and events. One thread writes; what it has no room for is counted and
-//! dropped, so that no request waits. An object that is being created has no identity yet when it is changed: those results wait
-//! until it is stored. Semantics: `docs/cluster.md`, "Reports and events".
+//! In: results of decisions. Out: a report for each object, and events. One thread writes; what it
+//! has no room for is counted and dropped, so that no request waits. An object that is being
+//! created has no identity yet when it is changed: those results wait until it is stored.
+//! Semantics: `docs/cluster.md`, "Reports and events".
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};

@@ -1,10 +1,11 @@
 //! Files in use: what was last loaded from each, and when it is replaced.
 //!
-//! In: the texts of files as they are now, argument by argument. Out: for each file what is in use of it. A text that cannot be used
-//! never replaces one that could. A running server takes a new or changed text when it has stayed the same for
-//! [`SETTLE`], so that files being written are not read half; and it drops what a file or folder no longer holds
-//! when that has stayed so for [`GIVE_UP`]. What was loaded from files that are emptied, and from folders without any file, stays in use.
-//! Semantics: `docs/serve.md`, "Reload".
+//! In: the texts of files as they are now, argument by argument. Out: for each file what is in use
+//! of it. A text that cannot be used never replaces one that could. A running server takes a new or
+//! changed text when it has stayed the same for [`SETTLE`], so that files being written are not
+//! read half; and it drops what a file or folder no longer holds when that has stayed so for
+//! [`GIVE_UP`]. What was loaded from files that are emptied, and from folders without any file,
+//! stays in use. Semantics: `docs/serve.md`, "Reload".
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -24,7 +25,8 @@ pub struct Parsed<T> {
     pub gives: T,
     /// What cannot, a line each.
     pub problems: Vec<String>,
-    /// What can be read but not evaluated, a line each: it is used when nothing was before, and reported by who uses it.
+    /// What can be read but not evaluated, a line each: it is used when nothing was before, and
+    /// reported by who uses it.
     pub broken: Vec<String>,
     /// Whether requests are refused when it was never usable.
     pub fail_closed: bool,
@@ -76,8 +78,8 @@ pub struct Current<T> {
 }
 
 impl<T> Retained<T> {
-    /// Takes what was read of each argument. `established`: everything that must be in use is, so that something new may
-    /// wait, and is left out when it cannot be used.
+    /// Takes what was read of each argument. `established`: everything that must be in use is, so
+    /// that something new may wait, and is left out when it cannot be used.
     pub fn update(
         &mut self,
         read: &[(String, Loaded)],
@@ -206,8 +208,8 @@ impl<T> Retained<T> {
         self.files.insert(source.name.clone(), file);
     }
 
-    /// Files that were not read: those of places that cannot be read, or that hold no file at all any more, stay; others are
-    /// gone.
+    /// Files that were not read: those of places that cannot be read, or that hold no file at all
+    /// any more, stay; others are gone.
     fn missing(&mut self, read: &[(String, Loaded)], round: &mut Round<T>) {
         let there: HashSet<&String> = read.iter().flat_map(|(_, l)| &l.sources).map(|s| &s.name).collect();
         self.pending

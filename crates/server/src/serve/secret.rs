@@ -1,8 +1,8 @@
 //! The certificate in a Secret of the cluster, while the server runs.
 //!
-//! In: the Secret, watched and read from time to time. Out: the pair that new connections use, and word to the controllers
-//! when webhook configurations are to trust other authorities. What is in the Secret, and who writes it:
-//! `controllers::certificates`.
+//! In: the Secret, watched and read from time to time. Out: the pair that new connections use, and
+//! word to the controllers when webhook configurations are to trust other authorities. What is in
+//! the Secret, and who writes it: `controllers::certificates`.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -26,7 +26,8 @@ pub fn of(link: Option<&Link>, wanted: &Wanted) -> Result<ServerSecret, Error> {
     Ok(ServerSecret::new(cluster, wanted.clone(), Arc::new(SystemTime::now)))
 }
 
-/// Reads or creates the Secret. One that cannot be used is reported, and the server waits for another one.
+/// Reads or creates the Secret. One that cannot be used is reported, and the server waits for
+/// another one.
 pub async fn open(link: Option<&Link>, wanted: &Wanted) -> Result<Arc<Certificates>, Error> {
     let secret = Arc::new(of(link, wanted)?);
     let begun = move || {

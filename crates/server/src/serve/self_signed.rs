@@ -1,7 +1,9 @@
-//! Self-signed certificates: an authority and a pair for the server, in a folder, renewed before they expire.
+//! Self-signed certificates: an authority and a pair for the server, in a folder, renewed before
+//! they expire.
 //!
-//! The bundle holds a new authority together with the old one until that expires, so clients with the bundle trust
-//! both. Files are written under a temporary name and renamed, so that no reader sees half of one.
+//! The bundle holds a new authority together with the old one until that expires, so clients with
+//! the bundle trust both. Files are written under a temporary name and renamed, so that no reader
+//! sees half of one.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! Metrics of which there are thousands of series, in little memory.
 //!
-//! In: the values of labels. Out: the counter, gauge or histogram that they belong to, and the text form of
-//! Prometheus. The crate `prometheus` copies the description of a metric and the names of its labels into each
-//! series (2 kB for a dozen labels), and all of them once more when they are read; here a series has the values of
-//! its labels and its numbers.
+//! In: the values of labels. Out: the counter, gauge or histogram that they belong to, and the text
+//! form of Prometheus. The crate `prometheus` copies the description of a metric and the names of
+//! its labels into each series (2 kB for a dozen labels), and all of them once more when they are
+//! read; here a series has the values of its labels and its numbers.
 
 use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -65,7 +65,8 @@ pub(super) struct Histogram(Arc<Buckets>);
 #[derive(Debug)]
 struct Buckets {
     bounds: Arc<[f64]>,
-    /// How many measurements are at most as large as each bound and larger than the one before; then those that are larger than all.
+    /// How many measurements are at most as large as each bound and larger than the one before;
+    /// then those that are larger than all.
     counts: Box<[AtomicU64]>,
     /// The bits of the total.
     sum: AtomicU64,

@@ -1,7 +1,8 @@
 //! Policies in audit mode that may replace others, on the requests of a cluster.
 //!
-//! In: a request, after its answer. Out: a counter by policy and result, and at info one line for each request that a policy and its shadow
-//! decide differently: by which policies and rules, whose request it was and about what.
+//! In: a request, after its answer. Out: a counter by policy and result, and at info one line for
+//! each request that a policy and its shadow decide differently: by which policies and rules, whose
+//! request it was and about what.
 
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,10 @@
 //! Policies that are stored in the cluster.
 //!
-//! In: the watched objects of the kinds that are served. Out: the policies that can be used, and of each object what is wrong
-//! with it. Only objects that have changed are compiled again. An object that cannot be used any more keeps what could be used
-//! of it before; one that never could be used has no effect, is named on `/readyz` and in its status, and never stops the
-//! others. Semantics: `docs/cluster.md`, "Policies of the cluster".
+//! In: the watched objects of the kinds that are served. Out: the policies that can be used, and of
+//! each object what is wrong with it. Only objects that have changed are compiled again. An object
+//! that cannot be used any more keeps what could be used of it before; one that never could be used
+//! has no effect, is named on `/readyz` and in its status, and never stops the others. Semantics:
+//! `docs/cluster.md`, "Policies of the cluster".
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,7 +38,8 @@ pub struct Chosen {
 pub struct KindError(String);
 
 impl Chosen {
-    /// Those that words name: `legacy` (all of `kyverno.io`), `cel` (all of `policies.kyverno.io`), `all`, or kinds.
+    /// Those that words name: `legacy` (all of `kyverno.io`), `cel` (all of `policies.kyverno.io`),
+    /// `all`, or kinds.
     ///
     /// # Errors
     /// A word names no kind.

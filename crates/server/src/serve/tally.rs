@@ -1,7 +1,7 @@
 //! Counters of results, found without looking at all their labels.
 //!
-//! A request has some dozens of results, each with a counter of a dozen labels that hardly ever change. In:
-//! what a request is about, a policy and its result. Out: the counter, from a cache.
+//! A request has some dozens of results, each with a counter of a dozen labels that hardly ever
+//! change. In: what a request is about, a policy and its result. Out: the counter, from a cache.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -26,7 +26,8 @@ struct Known {
     counter: Count,
 }
 
-/// Counters by the address of the policy, which is retained so that no other policy gets the address.
+/// Counters by the address of the policy, which is retained so that no other policy gets the
+/// address.
 type ByPolicy = HashMap<usize, (Arc<Policy>, Vec<Known>)>;
 
 /// See the module page.
@@ -58,8 +59,8 @@ impl Tally {
 }
 
 impl Book {
-    /// Counts results of a policy; `enforced` returns whether a result counts as enforced, `find` finds the
-    /// counter of one that is not known yet; `counted` is called with each counter.
+    /// Counts results of a policy; `enforced` returns whether a result counts as enforced, `find`
+    /// finds the counter of one that is not known yet; `counted` is called with each counter.
     pub fn count(
         &self,
         policy: &Arc<Policy>,

@@ -1,9 +1,10 @@
 //! Threads: those that read and answer, and those on which evaluations run.
 //!
-//! In: work and the deadline of its result. Out: the result, or that it is late; the work then continues, and is counted
-//! until it ends. Quick work runs where its request was read, on at most all but [`RESERVED`] of these threads at a time; slow work, and
-//! what finds no room there, runs on threads of a pool. So accepting, reading and deadlines never wait for an
-//! evaluation, whatever it does. Health and metrics have a thread of their own besides ([`super::until`]).
+//! In: work and the deadline of its result. Out: the result, or that it is late; the work then
+//! continues, and is counted until it ends. Quick work runs where its request was read, on at most
+//! all but [`RESERVED`] of these threads at a time; slow work, and what finds no room there, runs
+//! on threads of a pool. So accepting, reading and deadlines never wait for an evaluation, whatever
+//! it does. Health and metrics have a thread of their own besides ([`super::until`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinHandle};
 
-/// The stack of each thread: values of reviews nest up to [`DEPTH`](crate::admit::incoming::DEPTH) levels. Memory is taken as
-/// far as it is used.
+/// The stack of each thread: values of reviews nest up to [`DEPTH`](crate::admit::incoming::DEPTH)
+/// levels. Memory is taken as far as it is used.
 pub const STACK: usize = 64 << 20;
 /// How many of the threads that read and answer never evaluate.
 const RESERVED: usize = 2;

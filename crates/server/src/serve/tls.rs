@@ -1,7 +1,7 @@
 //! Certificates: from files or a Secret, read again when they change.
 //!
-//! A new pair is used from the next handshake on; open connections are not affected. A pair that cannot be loaded
-//! leaves the former one in use.
+//! A new pair is used from the next handshake on; open connections are not affected. A pair that
+//! cannot be loaded leaves the former one in use.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

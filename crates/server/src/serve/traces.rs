@@ -1,9 +1,10 @@
 //! Traces: a span for each review, sent to an OpenTelemetry collector.
 //!
-//! In: decisions and refusals with the times they took. Out: spans, which the OpenTelemetry SDK samples, batches and
-//! sends over OTLP (`export`), with the attributes of this replica (`resource`). A `traceparent` header makes a span
-//! part of the caller's trace, and what the caller does not sample is not recorded. Span kind, status and HTTP
-//! attributes follow OpenTelemetry's semantic conventions for HTTP servers. Semantics: `docs/serve.md`, "Traces".
+//! In: decisions and refusals with the times they took. Out: spans, which the OpenTelemetry SDK
+//! samples, batches and sends over OTLP (`export`), with the attributes of this replica
+//! (`resource`). A `traceparent` header makes a span part of the caller's trace, and what the
+//! caller does not sample is not recorded. Span kind, status and HTTP attributes follow
+//! OpenTelemetry's semantic conventions for HTTP servers. Semantics: `docs/serve.md`, "Traces".
 
 mod export;
 mod resource;
@@ -42,7 +43,8 @@ pub fn parent(headers: &HeaderMap) -> Parent {
     Parent(TraceContextPropagator::new().extract_with_context(&Context::new(), &HeaderExtractor(headers)))
 }
 
-/// Whether a text is a `traceparent` of W3C Trace Context. The propagator takes shorter identifiers too.
+/// Whether a text is a `traceparent` of W3C Trace Context. The propagator takes shorter identifiers
+/// too.
 fn is_trace_parent(text: &str) -> bool {
     let is_hex = |text: &str, length: usize| {
         text.len() == length && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
@@ -103,8 +105,8 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// Begins to send to a collector: its address without `/v1/traces`, otherwise that of the environment.
-    /// `None` = there is neither, or the environment disables traces.
+    /// Begins to send to a collector: its address without `/v1/traces`, otherwise that of the
+    /// environment. `None` = there is neither, or the environment disables traces.
     ///
     /// # Errors
     /// The address is none.

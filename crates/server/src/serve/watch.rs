@@ -1,7 +1,7 @@
 //! What is watched while the server runs: policy files, data, certificates.
 //!
-//! The operating system reports changes; as not every file system does, everything is also checked from time to
-//! time. Many changes in a row are read once, when they pause.
+//! The operating system reports changes; as not every file system does, everything is also checked
+//! from time to time. Many changes in a row are read once, when they pause.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,13 +43,15 @@ impl FileWatch {
         FileWatch { sender, receiver, watcher }
     }
 
-    /// Watches paths that may have been replaced since. To be called before they are read: what changes from then on is
-    /// reported, and what was reported before is not lost, as the former watcher ends when the new one has begun.
+    /// Watches paths that may have been replaced since. To be called before they are read: what
+    /// changes from then on is reported, and what was reported before is not lost, as the former
+    /// watcher ends when the new one has begun.
     fn renew(&mut self, paths: &[&Path]) {
         self.watcher = watcher(paths, self.sender.clone());
     }
 
-    /// Waits for a change and until changes pause, or for the time after which everything is checked.
+    /// Waits for a change and until changes pause, or for the time after which everything is
+    /// checked.
     async fn next(&mut self, after: Duration) {
         let _ = tokio::time::timeout(after, self.receiver.recv()).await;
         let latest = tokio::time::Instant::now() + LONGEST;
@@ -79,11 +81,13 @@ fn watcher(paths: &[&Path], sender: mpsc::Sender<()>) -> Option<notify::Recommen
     Some(watcher)
 }
 
-/// Which changes are about the watched paths: the folder above one is watched too, and has more in it.
+/// Which changes are about the watched paths: the folder above one is watched too, and has more in
+/// it.
 struct Concerned {
     /// Watched folders.
     folders: Vec<PathBuf>,
-    /// Folders with a watched file, or with one that does not exist yet: links in them may lead to it.
+    /// Folders with a watched file, or with one that does not exist yet: links in them may lead to
+    /// it.
     around: Vec<PathBuf>,
 }
 
@@ -155,7 +159,8 @@ impl Logged {
     }
 }
 
-/// Reads policies and data again when they change. `changes`: of the places of the store, from before they were first read.
+/// Reads policies and data again when they change. `changes`: of the places of the store, from
+/// before they were first read.
 pub fn policies(
     state: Arc<State>,
     mut changes: FileWatch,
@@ -172,7 +177,8 @@ pub fn policies(
                 // Kinds and global entries of the cluster count like files.
                 Some(link) => tokio::select! {
                     () = changes.next(after) => {}
-                    // A few policies are read at once; where reading takes longer, changes are gathered for as long.
+                    // A few policies are read at once; where reading takes longer, changes are
+                    // gathered for as long.
                     () = link.changed.notified() => tokio::time::sleep(took.min(PAUSE)).await,
                     () = reconfigured(link.clone()) => {}
                 },
@@ -223,7 +229,8 @@ pub fn certificates(certificates: Arc<Certificates>, tls: Tls, pair: Pair) -> Jo
     })
 }
 
-/// A text for a line of a log: without the source lines and carets below errors of CEL, and without what wraps them.
+/// A text for a line of a log: without the source lines and carets below errors of CEL, and without
+/// what wraps them.
 fn one_line(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('|')).collect();
     lines.join(" ").replace("[<nil>: Internal error: ", "").trim().to_string()

@@ -1,7 +1,9 @@
-//! Headers of COSE: maps whose labels occur once and whose known parameters have the type that they must have.
+//! Headers of COSE: maps whose labels occur once and whose known parameters have the type that they
+//! must have.
 //!
-//! In: a map of headers. Out: its fields, or what is wrong with the first that is not as it must be. Semantics: RFC 9052,
-//! sections 1.5 and 3.1, and the texts of `go-cose` 1.3, through which Kyverno reads envelopes.
+//! In: a map of headers. Out: its fields, or what is wrong with the first that is not as it must
+//! be. Semantics: RFC 9052, sections 1.5 and 3.1, and the texts of `go-cose` 1.3, through which
+//! Kyverno reads envelopes.
 
 use std::collections::BTreeSet;
 

@@ -45,7 +45,8 @@ fn refused(why: &str) -> Result<usize, String> {
     Err(why.to_owned())
 }
 
-/// What becomes of a chain of three of which each member is changed: intermediate, then root, then leaf.
+/// What becomes of a chain of three of which each member is changed: intermediate, then root, then
+/// leaf.
 fn each(change: impl Fn(&mut CertificateParams)) -> [Result<usize, String>; 3] {
     let top = root(ca("root"));
     let middle = top.issue(with(ca("middle"), &change));

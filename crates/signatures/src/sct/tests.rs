@@ -135,7 +135,8 @@ fn the_signature_of_an_sct_is_of_the_kind_of_its_key() {
 fn no_bit_of_a_certificate_with_scts_may_change() {
     let own = Fixture::new();
     let good = own.leaf(|plain| list(&[own.sct(plain, TIME)]));
-    // The issuer's signature is what covers the rest: the path is verified first, as where signatures are checked.
+    // The issuer's signature is what covers the rest: the path is verified first, as where
+    // signatures are checked.
     let whole = |der: &[u8]| {
         let leaf = crate::chain::Link::of_der(der).map_err(|e| e.to_string())?;
         let path = find(&leaf, &[], &[&own.issuer.der], Purpose::CodeSigning, &now());

@@ -1,4 +1,5 @@
-//! Why a timestamp does not count, in the words of `cosign` and Notary where they have words for it.
+//! Why a timestamp does not count, in the words of `cosign` and Notary where they have words for
+//! it.
 
 use crate::certificates;
 use crate::chain::{self, NotTsa};

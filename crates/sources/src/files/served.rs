@@ -1,8 +1,10 @@
-//! Files that a server reads again and again: reading one never blocks and never takes unbounded memory.
+//! Files that a server reads again and again: reading one never blocks and never takes unbounded
+//! memory.
 //!
-//! In: a path, and the folder that it was found in. Out: its bytes, or why it cannot be read. Only regular files
-//! are read, up to [`LARGEST_FILE`]: no FIFO, socket or device. A link inside a folder must lead to a file of the same folder
-//! (volumes of ConfigMaps and Secrets are such links); the folder itself may be a link.
+//! In: a path, and the folder that it was found in. Out: its bytes, or why it cannot be read. Only
+//! regular files are read, up to [`LARGEST_FILE`]: no FIFO, socket or device. A link inside a
+//! folder must lead to a file of the same folder (volumes of ConfigMaps and Secrets are such
+//! links); the folder itself may be a link.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};

@@ -1,7 +1,8 @@
 //! A request on its way, from the first connection to the answer that leads nowhere else.
 //!
-//! In: a request, an agent and a moment by which it must be over. Out: an answer, or what went wrong in the words of Go's
-//! client. Before each step the guard checks the URL, and the address where a proxy would resolve it.
+//! In: a request, an agent and a moment by which it must be over. Out: an answer, or what went
+//! wrong in the words of Go's client. Before each step the guard checks the URL, and the address
+//! where a proxy would resolve it.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -42,7 +43,8 @@ impl<'a> Exchange<'a> {
         Exchange { client, agent, request, ends }
     }
 
-    /// Sends the request and follows redirects: a POST is only repeated where the answer requires it.
+    /// Sends the request and follows redirects: a POST is only repeated where the answer requires
+    /// it.
     pub(super) fn run(mut self) -> Result<Answer, RequestError> {
         let Some(permit) = self.client.under_way.acquire(self.ends) else { return Err(self.failed(LATE)) };
         for sent in 1.. {
@@ -67,7 +69,8 @@ impl<'a> Exchange<'a> {
                     quote(&place)
                 )));
             }
-            // What a registry says over TLS is not fetched without it: it would lead into private networks.
+            // What a registry says over TLS is not fetched without it: it would lead into private
+            // networks.
             let is_weaker = self.request.url.starts_with("https://") && !next.starts_with("https://");
             if is_weaker && self.request.caller == Caller::Registry {
                 return Err(

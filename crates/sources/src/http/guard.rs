@@ -1,8 +1,9 @@
 //! What policies may not call: the machine itself, metadata services, and what operators say.
 //!
-//! In: a URL, a host or an address, and a [`Guard`]. Out: a [`Refusal`]; a resolver that gives only addresses that may be called.
-//! The client connects to those addresses and no others, so that a name cannot mean something else a moment later. Every address of a
-//! name is checked, also one that is embedded in another. Semantics: `docs/cel-policies.md`, "http".
+//! In: a URL, a host or an address, and a [`Guard`]. Out: a [`Refusal`]; a resolver that gives only
+//! addresses that may be called. The client connects to those addresses and no others, so that a
+//! name cannot mean something else a moment later. Every address of a name is checked, also one
+//! that is embedded in another. Semantics: `docs/cel-policies.md`, "http".
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -74,7 +75,8 @@ struct Prefix {
 }
 
 impl Default for Guard {
-    /// A server's: Kyverno's list, and the addresses `0.0.0.0/8` and `::`, which systems take for the machine itself.
+    /// A server's: Kyverno's list, and the addresses `0.0.0.0/8` and `::`, which systems take for
+    /// the machine itself.
     fn default() -> Guard {
         Guard::of(&BLOCKED, &[]).unwrap_or(Guard {
             ranges: Vec::new(),
@@ -99,7 +101,8 @@ impl Guard {
         guard
     }
 
-    /// A guard of ranges, addresses and names that may not be called, and of prefixes of URLs that may.
+    /// A guard of ranges, addresses and names that may not be called, and of prefixes of URLs that
+    /// may.
     ///
     /// # Errors
     /// An entry cannot be used.

@@ -1,11 +1,13 @@
-//! The HTTP client: every request of the program to something that is no Kubernetes API goes through it.
+//! The HTTP client: every request of the program to something that is no Kubernetes API goes
+//! through it.
 //!
-//! In: a [`Request`]. Out: an [`Answer`], or a [`Failure`] in the words of Go's client. Connections and TLS sessions are
-//! pooled for the next request to the same host. Redirects are followed one by one and each is checked again
-//! (`exchange`); requests that a policy can choose the URL of go through the [`guard`]; certificates are verified with
-//! the roots of the system, or only those of a bundle ([`roots`]); proxies are those of the environment (`proxy`).
-//! Time, size of an answer, redirects and the number of requests under way are limited.
-//! Semantics: `docs/variables.md`, "apiCall", and `docs/cel-policies.md`, "http".
+//! In: a [`Request`]. Out: an [`Answer`], or a [`Failure`] in the words of Go's client. Connections
+//! and TLS sessions are pooled for the next request to the same host. Redirects are followed one by
+//! one and each is checked again (`exchange`); requests that a policy can choose the URL of go
+//! through the [`guard`]; certificates are verified with the roots of the system, or only those of
+//! a bundle ([`roots`]); proxies are those of the environment (`proxy`). Time, size of an answer,
+//! redirects and the number of requests under way are limited. Semantics: `docs/variables.md`,
+//! "apiCall", and `docs/cel-policies.md`, "http".
 
 mod exchange;
 pub mod guard;
@@ -69,7 +71,8 @@ pub enum Caller {
     Operator,
     /// A policy: what [`Settings::guard`] lets it.
     Policy,
-    /// An image or a registry: anything but metadata services. Registries of the machine itself are usual.
+    /// An image or a registry: anything but metadata services. Registries of the machine itself are
+    /// usual.
     Registry,
 }
 
@@ -88,7 +91,8 @@ pub struct Request<'a> {
     pub ca_bundle: &'a str,
     /// Who chose the URL.
     pub caller: Caller,
-    /// How many requests are sent where one answer redirects to the next, and the error for one more.
+    /// How many requests are sent where one answer redirects to the next, and the error for one
+    /// more.
     pub requests: (u32, &'static str),
     /// How long all of it may take, the body included.
     pub timeout: Duration,
@@ -231,7 +235,8 @@ pub struct Client {
 
 static CLIENT: OnceLock<Client> = OnceLock::new();
 
-/// Chooses the settings of the program's client; only the first choice counts, and only before the first request.
+/// Chooses the settings of the program's client; only the first choice counts, and only before the
+/// first request.
 pub fn configure(settings: Settings) {
     let _ = CLIENT.set(Client::new(settings));
 }

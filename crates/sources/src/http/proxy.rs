@@ -1,7 +1,7 @@
 //! Proxies, as the environment names them.
 //!
-//! In: `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` (also in small letters). Out: the proxy of a URL. As for Go's client,
-//! requests to the machine itself use no proxy, and none of a CGI program do.
+//! In: `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` (also in small letters). Out: the proxy of a URL. As
+//! for Go's client, requests to the machine itself use no proxy, and none of a CGI program do.
 
 use std::net::IpAddr;
 

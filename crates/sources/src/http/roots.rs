@@ -1,8 +1,8 @@
 //! Which certificates of authorities are trusted.
 //!
-//! In: PEM text. Out: certificates. Without a bundle of a request's own: those of the system (`SSL_CERT_FILE` and `SSL_CERT_DIR`
-//! say otherwise where they are), those that operators add, and – where the system has none, as in an empty image – Mozilla's,
-//! which the program carries.
+//! In: PEM text. Out: certificates. Without a bundle of a request's own: those of the system
+//! (`SSL_CERT_FILE` and `SSL_CERT_DIR` say otherwise where they are), those that operators add, and
+//! – where the system has none, as in an empty image – Mozilla's, which the program carries.
 
 use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
 

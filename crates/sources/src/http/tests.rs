@@ -17,7 +17,8 @@ struct Seen {
     requests: Mutex<Vec<String>>,
 }
 
-/// Answers requests on one connection: with what `answer` gives for the path, a status line with headers and a body.
+/// Answers requests on one connection: with what `answer` gives for the path, a status line with
+/// headers and a body.
 fn talk(
     stream: &mut (impl Read + Write),
     seen: &Seen,

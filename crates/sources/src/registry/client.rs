@@ -1,8 +1,9 @@
 //! Registries over HTTP: the pulling half of the OCI distribution protocol.
 //!
-//! In: the repository and digest or tag of something. Out: its bytes, with the digest checked. Hosts on the machine
-//! itself and in private networks may speak plain HTTP; all others must speak TLS (`super::session`). Credentials are those
-//! of [`super::credentials`]. Every answer is limited in size and time, and is cached, so that no request is sent twice.
+//! In: the repository and digest or tag of something. Out: its bytes, with the digest checked.
+//! Hosts on the machine itself and in private networks may speak plain HTTP; all others must speak
+//! TLS (`super::session`). Credentials are those of [`super::credentials`]. Every answer is limited
+//! in size and time, and is cached, so that no request is sent twice.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -68,7 +69,8 @@ pub fn renewed(every: Duration, keys: Keys) -> Arc<dyn Registry> {
 /// The clients in use, and since when.
 type Current = (Instant, HashMap<ImageRegistryCredentials, Arc<Client>>);
 
-/// A client for each set of credentials that policies name: responses to one set are not shared with others.
+/// A client for each set of credentials that policies name: responses to one set are not shared
+/// with others.
 struct Clients {
     every: Option<Duration>,
     keys: Arc<Keys>,

@@ -1,8 +1,9 @@
 //! Credentials for registries.
 //!
-//! In: pull secrets of operators and policies, the `config.json` of `docker login` with its credential helpers, and providers. Out: the
-//! credentials for a repository, if there are some; a secret or a helper that fails is an error. They are looked for only once a registry
-//! wants them. Semantics: `docs/images.md`, "Registries".
+//! In: pull secrets of operators and policies, the `config.json` of `docker login` with its
+//! credential helpers, and providers. Out: the credentials for a repository, if there are some; a
+//! secret or a helper that fails is an error. They are looked for only once a registry wants them.
+//! Semantics: `docs/images.md`, "Registries".
 
 use std::error::Error as StdError;
 use std::io::{self, Read, Write};
@@ -284,7 +285,8 @@ fn names(at: &Repository) -> Vec<String> {
     }
 }
 
-/// The entry for a repository: that of its host with the longest path. As for the kubelet, a part of the host may be `*`.
+/// The entry for a repository: that of its host with the longest path. As for the kubelet, a part
+/// of the host may be `*`.
 fn entry<'m>(entries: &'m Map, at: &Repository) -> Option<&'m Value> {
     let hosts = names(at);
     let fits = |key: &str| -> Option<usize> {

@@ -1,5 +1,5 @@
-//! Entry points of fuzz targets into what registries answer, with the feature `fuzzing` only. Reading must end,
-//! without a panic; no request is sent.
+//! Entry points of fuzz targets into what registries answer, with the feature `fuzzing` only.
+//! Reading must end, without a panic; no request is sent.
 
 use ephor_document::decode_json;
 
@@ -8,7 +8,8 @@ use super::credentials::{Keys, of_entries};
 use super::session::{authorization, token};
 use super::{Repository, place};
 
-/// A challenge, the answer of a service of tokens, a list of referrers, an error, a pull secret, and a reference.
+/// A challenge, the answer of a service of tokens, a list of referrers, an error, a pull secret,
+/// and a reference.
 pub fn answers(text: &str) {
     let at = Repository { registry: "registry.example".into(), path: "a/b".into() };
     // What names no service over TLS is refused before it is called.

@@ -1,8 +1,8 @@
 //! Registries of images: manifests, blobs and what refers to an image.
 //!
-//! In: where something is stored, by tag or digest. Out: its bytes, checked against the digest, or Kyverno's
-//! text of why there are none. What the engine does with them is not known here. Semantics: `docs/images.md`,
-//! "Registries".
+//! In: where something is stored, by tag or digest. Out: its bytes, checked against the digest, or
+//! Kyverno's text of why there are none. What the engine does with them is not known here.
+//! Semantics: `docs/images.md`, "Registries".
 
 #[cfg(feature = "network")]
 pub mod client;

@@ -1,8 +1,8 @@
 //! The inputs of a run: values of variables, the user, exceptions, resources.
 //!
-//! In: files that the command line or a test names. Out: what requests are built from ([`requests`]),
-//! or Kyverno's text for a file that cannot be used. The commands `apply` and `test` share all
-//! of it. Semantics: `docs/cli.md`, "apply" to "Exceptions".
+//! In: files that the command line or a test names. Out: what requests are built from
+//! ([`requests`]), or Kyverno's text for a file that cannot be used. The commands `apply` and
+//! `test` share all of it. Semantics: `docs/cli.md`, "apply" to "Exceptions".
 
 pub mod exceptions;
 pub mod replay;
@@ -49,7 +49,8 @@ pub fn read(path: &str) -> Result<String, ReadError> {
     std::fs::read_to_string(path).map_err(|cause| ReadError { path: path.into(), cause })
 }
 
-/// A file that cannot be read; the text is Kyverno's, `open FILE: no such file or directory` and the like.
+/// A file that cannot be read; the text is Kyverno's, `open FILE: no such file or directory` and
+/// the like.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", shown(.path, .cause))]
 pub struct ReadError {

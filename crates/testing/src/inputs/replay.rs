@@ -1,6 +1,8 @@
-//! The objects of an audit log of `ephor serve --audit-log-objects`, so that policies can be run on what was admitted.
+//! The objects of an audit log of `ephor serve --audit-log-objects`, so that policies can be run on
+//! what was admitted.
 //!
-//! In: the text of a file. Out: the last state of each object in it, each at its line; nothing when the file is no audit log.
+//! In: the text of a file. Out: the last state of each object in it, each at its line; nothing when
+//! the file is no audit log.
 
 use std::collections::HashMap;
 
@@ -9,7 +11,8 @@ use ephor_value::Value;
 
 use super::resources::identity;
 
-/// What stands before and behind the object: keys of a line are sorted, and no value before it is an object.
+/// What stands before and behind the object: keys of a line are sorted, and no value before it is
+/// an object.
 const BEFORE: &str = ",\"object\":";
 const BEHIND: &str = ",\"operation\":";
 
@@ -43,7 +46,8 @@ fn is_audit_log(text: &str) -> bool {
     first.is_some_and(|line| ["time", "stage", "path"].iter().all(|key| !line.text_at(&[key]).is_empty()))
 }
 
-/// The object of a line, behind as many blanks as characters stand before it, so that columns are those of the line.
+/// The object of a line, behind as many blanks as characters stand before it, so that columns are
+/// those of the line.
 fn object(line: &str) -> Option<String> {
     let start = line.find(BEFORE)? + BEFORE.len();
     let (before, rest) = (line.get(..start)?, line.get(start..)?);

@@ -39,7 +39,8 @@ impl Requests {
         self.with(object, values, engine)
     }
 
-    /// The request on which a policy decides: with its own values where it has some, and as [`Requests::with_own_values`] evaluates it.
+    /// The request on which a policy decides: with its own values where it has some, and as
+    /// [`Requests::with_own_values`] evaluates it.
     ///
     /// # Errors
     /// No request can be built from the object.
@@ -53,7 +54,8 @@ impl Requests {
         }
     }
 
-    /// The request as policies in CEL see it, for which of all values only the operation of all policies counts.
+    /// The request as policies in CEL see it, for which of all values only the operation of all
+    /// policies counts.
     fn plain(&self, object: Value, engine: &Engine) -> Result<Request, NoObjects> {
         let operation = Values::operation(&self.values.global);
         let values = operation.map(|operation| (operation_path(), Value::from(operation)));
@@ -90,7 +92,8 @@ impl Requests {
         Ok(request)
     }
 
-    /// Policies that have values of their own for a resource are evaluated with these, policies in CEL without values.
+    /// Policies that have values of their own for a resource are evaluated with these, policies in
+    /// CEL without values.
     pub fn with_own_values(
         &self,
         object: &Value,

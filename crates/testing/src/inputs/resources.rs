@@ -97,8 +97,8 @@ pub fn read(
     Ok(out)
 }
 
-/// Names and namespaces of objects that YAML does not read as text: Kyverno puts an object with such a namespace into
-/// `default`.
+/// Names and namespaces of objects that YAML does not read as text: Kyverno puts an object with
+/// such a namespace into `default`.
 fn words(documents: &[Document]) -> Vec<String> {
     let mut out = Vec::new();
     // Items of a list share its text, which is read once.
@@ -159,8 +159,8 @@ pub fn identity(object: &Value) -> [String; 4] {
     ]
 }
 
-/// Separates duplicates: objects with the identity of an earlier one; the first one counts. Objects without a
-/// name are never the same.
+/// Separates duplicates: objects with the identity of an earlier one; the first one counts. Objects
+/// without a name are never the same.
 pub fn without_duplicates(documents: Vec<Document>) -> (Vec<Document>, Vec<Document>) {
     let mut seen = std::collections::HashSet::new();
     documents

@@ -1,9 +1,9 @@
 //! Documents of the command line that are decoded strictly: tests, values, user information.
 //!
-//! In: a document and a table of what it may hold. Out: the document with the names and scalar types
-//! of the table, or the first thing wrong with it. As in Kyverno, keys are looked at in
-//! alphabetical order, names match in any case, and a scalar is taken for a text where one is wanted –
-//! but not in fields of embedded types, of which Kyverno's YAML reader does not know.
+//! In: a document and a table of what it may hold. Out: the document with the names and scalar
+//! types of the table, or the first thing wrong with it. As in Kyverno, keys are looked at in
+//! alphabetical order, names match in any case, and a scalar is taken for a text where one is
+//! wanted – but not in fields of embedded types, of which Kyverno's YAML reader does not know.
 
 use ephor_document::locate;
 use ephor_value::place::PathPart;
@@ -106,7 +106,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// `FILE:LINE:COLUMN: …`, with what to write instead, for a document of a file that begins on a line.
+    /// `FILE:LINE:COLUMN: …`, with what to write instead, for a document of a file that begins on a
+    /// line.
     pub fn hint(&self, source: &str, line: usize, text: &str) -> String {
         let place = locate::locate_key(text, &self.path).or_else(|| locate::locate(text, &self.path));
         let place = match place {

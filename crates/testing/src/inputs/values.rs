@@ -1,7 +1,7 @@
 //! Values files and `--set`.
 //!
-//! In: texts of the command line or of a test. Out: values by dotted path for every policy, rule and
-//! resource, and namespaces. Semantics: `docs/cli.md`, "apply".
+//! In: texts of the command line or of a test. Out: values by dotted path for every policy, rule
+//! and resource, and namespaces. Semantics: `docs/cli.md`, "apply".
 
 use std::collections::HashMap;
 
@@ -91,7 +91,8 @@ impl Values {
         self.global.iter().chain(own.into_iter().flatten()).chain(&self.set).cloned().collect()
     }
 
-    /// Whether values of all policies change requests by more than the operation of the file, which policies in CEL see, too.
+    /// Whether values of all policies change requests by more than the operation of the file, which
+    /// policies in CEL see, too.
     pub fn change_requests(&self) -> bool {
         let is_of_request = |(path, _): &&Placed| path.first().is_some_and(|key| **key == *"request");
         let of_file = self.global.iter().filter(is_of_request);

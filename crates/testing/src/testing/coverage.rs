@@ -1,8 +1,8 @@
 //! Coverage: which rules, conditions and leaves of patterns tests reach.
 //!
 //! In: policies with what was reached while their tests ran. Out: every piece with how often it was
-//! reached, by file and line, as text or as a document. Pieces of generated rules count where they are
-//! written. Semantics: `docs/test.md`, "Coverage".
+//! reached, by file and line, as text or as a document. Pieces of generated rules count where they
+//! are written. Semantics: `docs/test.md`, "Coverage".
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -106,8 +106,9 @@ impl Coverage {
         }
     }
 
-    /// The pieces as a tracefile of lcov 1.x (`geninfo(1)`): rules are its functions, conditions and leaves of
-    /// patterns its lines. A line with several pieces has the hits of the one that was reached least.
+    /// The pieces as a tracefile of lcov 1.x (`geninfo(1)`): rules are its functions, conditions
+    /// and leaves of patterns its lines. A line with several pieces has the hits of the one that
+    /// was reached least.
     pub fn lcov(&self) -> String {
         let mut files: BTreeMap<&str, Vec<(&At, &Reached)>> = BTreeMap::new();
         for (at, reached) in &self.pieces {

@@ -143,7 +143,8 @@ pub struct Faulty {
     pub hint: Option<String>,
 }
 
-/// The tests of a file. In a repository no path leads out of its folder, and absolute ones begin there.
+/// The tests of a file. In a repository no path leads out of its folder, and absolute ones begin
+/// there.
 pub fn tests(source: &SourceText, repository: Option<&Path>) -> Vec<Result<Test, Faulty>> {
     let faulty = |text: String, hint| Err(Faulty { path: source.name.clone(), text, hint });
     let documents = match ephor_document::parse_stream(&source.name, &source.text, Duplicates::Error) {

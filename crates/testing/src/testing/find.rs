@@ -1,7 +1,8 @@
 //! Finding test files.
 //!
-//! In: folders, patterns and addresses of repositories. Out: the texts of all files of a given name,
-//! in the order of their paths. Hidden folders are searched as well. Semantics: `docs/test.md`.
+//! In: folders, patterns and addresses of repositories. Out: the texts of all files of a given
+//! name, in the order of their paths. Hidden folders are searched as well. Semantics:
+//! `docs/test.md`.
 
 use std::path::Path;
 

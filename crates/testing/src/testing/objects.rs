@@ -1,8 +1,8 @@
 //! Comparing objects with files that hold the expected ones.
 //!
 //! In: an object and a file. Out: whether the file's object of that kind and name equals it, and a
-//! diff where it does not. Labels that name the generating rule, and empty parts, do not count. Semantics:
-//! `docs/test.md`, "Expected objects".
+//! diff where it does not. Labels that name the generating rule, and empty parts, do not count.
+//! Semantics: `docs/test.md`, "Expected objects".
 
 use ephor_document::write as yaml;
 use ephor_document::{self, Document, ResourceOptions};
@@ -57,8 +57,8 @@ pub fn compare(object: &Value, path: &str, what: &str) -> Result<(), Mismatch> {
     Err(Mismatch::Differs(diff::lines(&shown(&expected), &shown(&got))))
 }
 
-/// An object as it is compared: with the label of generated objects, without those that name the generating
-/// rule, without empty parts.
+/// An object as it is compared: with the label of generated objects, without those that name the
+/// generating rule, without empty parts.
 fn comparable(object: &Value) -> Value {
     let mut object = object.with_float_numbers();
     if let Value::Map(top) = &mut object {

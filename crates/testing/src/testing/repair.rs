@@ -1,8 +1,9 @@
-//! Repairing tests and the files that they name: deprecated fields are moved, duplicates are removed, entries
-//! are sorted.
+//! Repairing tests and the files that they name: deprecated fields are moved, duplicates are
+//! removed, entries are sorted.
 //!
-//! In: a document that has passed the strict check. Out: the document as it should be, and a line on
-//! each repair. Fields that Kyverno no longer reads are moved first (`removed`). Semantics: `docs/cli.md`.
+//! In: a document that has passed the strict check. Out: the document as it should be, and a line
+//! on each repair. Fields that Kyverno no longer reads are moved first (`removed`). Semantics:
+//! `docs/cli.md`.
 
 use crate::inputs::strict::{self, InJson, Object};
 use crate::inputs::{user, values};

@@ -1,8 +1,8 @@
 //! The response of each policy of a test to each object.
 //!
 //! In: the outcome of an object. Out: one response a policy and phase, as Kyverno makes them:
-//! most policies respond to every object, though without results where they do not match. Semantics:
-//! `docs/test.md`, "Rows".
+//! most policies respond to every object, though without results where they do not match.
+//! Semantics: `docs/test.md`, "Rows".
 
 use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use ephor_engine::RuleOutcome;
@@ -78,8 +78,8 @@ fn has(outcome: &PolicyOutcome, kind: RuleKind) -> bool {
     outcome.rules.iter().any(|r| r.kind == kind)
 }
 
-/// Whether a policy with rules that give verdicts responds to objects that it does not match. Reviews do
-/// where their constraints are more than one plain rule.
+/// Whether a policy with rules that give verdicts responds to objects that it does not match.
+/// Reviews do where their constraints are more than one plain rule.
 fn responds_always(policy: &Policy) -> bool {
     match policy.stage {
         Stage::CheckRequests | Stage::Schedule => return false,

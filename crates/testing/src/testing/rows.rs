@@ -1,7 +1,8 @@
 //! Expected results against actual ones: one row for each object that is compared.
 //!
-//! In: the expected results of a test, and the responses of its policies. Out: rows that passed, were
-//! skipped or failed, and a note on each vacuous expected result. Semantics: `docs/test.md`, "Rows".
+//! In: the expected results of a test, and the responses of its policies. Out: rows that passed,
+//! were skipped or failed, and a note on each vacuous expected result. Semantics: `docs/test.md`,
+//! "Rows".
 
 use std::collections::HashMap;
 
@@ -119,8 +120,8 @@ pub(super) fn meant(name: &str, known: &[&str]) -> String {
     other.map(|close| format!("; did you mean `{close}`?")).unwrap_or_default()
 }
 
-/// The rows of an expected result, in the order of `subjects`: those of targets stand before those that
-/// were evaluated.
+/// The rows of an expected result, in the order of `subjects`: those of targets stand before those
+/// that were evaluated.
 pub fn rows(
     at: usize,
     expected: &Expected,
@@ -329,8 +330,9 @@ impl<'m> RowBuilder<'m> {
         self.compare_generated(response, result, object, shown.into(), false)
     }
 
-    /// Compares a generated object with the expected ones, then the status; returns whether the row was dropped.
-    /// Kyverno also compares the objects of rules that generate none, with texts of its own.
+    /// Compares a generated object with the expected ones, then the status; returns whether the row
+    /// was dropped. Kyverno also compares the objects of rules that generate none, with texts of
+    /// its own.
     fn compare_generated(
         &mut self,
         response: &Response<'_>,

@@ -1,7 +1,7 @@
 //! Running a test.
 //!
-//! In: a [`Test`] whose results have been selected. Out: its rows, what is printed meanwhile, and vacuous
-//! results. Each operation that results name is an evaluation of its own of all objects.
+//! In: a [`Test`] whose results have been selected. Out: its rows, what is printed meanwhile, and
+//! vacuous results. Each operation that results name is an evaluation of its own of all objects.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -100,7 +100,8 @@ pub fn evaluated(test: &Test) -> Result<Evaluated, TestError> {
     for operation in std::iter::once(None).chain(named) {
         let requests = Requests { operation, ..requests.clone() };
         for object in resources.iter().map(|d| &d.value) {
-            // Where one policy has values of its own for the object, the request is the one that it sees.
+            // Where one policy has values of its own for the object, the request is the one that it
+            // sees.
             let name = object.text_at(&["metadata", "name"]);
             let has_own = |p: &&Arc<Policy>| {
                 requests.values.resources.contains_key(&(p.name.to_string(), name.to_string()))

@@ -1,7 +1,8 @@
 //! `--test-case-selector`: which expected results of a test are checked.
 //!
-//! In: `policy=…,rule=…,resource=…` with wildcards. Out: the results that all filters accept. A filter
-//! accepts a result that leaves its field empty; one on resources replaces those of the result.
+//! In: `policy=…,rule=…,resource=…` with wildcards. Out: the results that all filters accept. A
+//! filter accepts a result that leaves its field empty; one on resources replaces those of the
+//! result.
 
 use ephor_value::wildcard;
 

@@ -1,7 +1,7 @@
 //! Decimal numbers of any size: the values of quantities.
 //!
-//! A number is a 128-bit count of nanos where it fits, which needs no memory, and else a mantissa of any
-//! size with a power of ten. Work on huge exponents is bounded by [`MAX_SHIFT`].
+//! A number is a 128-bit count of nanos where it fits, which needs no memory, and else a mantissa
+//! of any size with a power of ten. Work on huge exponents is bounded by [`MAX_SHIFT`].
 
 use std::cmp::Ordering;
 

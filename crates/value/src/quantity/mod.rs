@@ -3,15 +3,18 @@
 //! In: text of a resource or a policy. Out: exact order, exact decimal arithmetic, canonical text.
 //! Semantics' source: the reference's behaviour:
 //!
-//! * A parsed value is exact, rounded away from zero to 10⁻⁹; binary quantities are capped at ±(2⁶³−1).
-//! * Digits may be absent: `m`, `+`, `.` are all zero (not so `Pi` and `Ei`). The exponent of `e…` is taken modulo 2³².
+//! * A parsed value is exact, rounded away from zero to 10⁻⁹; binary quantities are capped at
+//!   ±(2⁶³−1).
+//! * Digits may be absent: `m`, `+`, `.` are all zero (not so `Pi` and `Ei`). The exponent of `e…`
+//!   is taken modulo 2³².
 //! * Next to its value a quantity stores its format class and how many decimal places its text had,
 //!   because quotients are rounded to those places.
 //! * The canonical text omits the suffix where the decimal exponent has none (above 18, below −9).
 //!
 //! Values that fit in 128 bits of nano units, which is every quantity of practice, never allocate.
-//! Texts with more than [`MAX_DIGITS`] digits are no quantities here, and a sum, product or quotient
-//! that needs more than [`MAX_SHIFT`] digits has no value: the reference spends minutes on them.
+//! Texts with more than [`MAX_DIGITS`] digits are no quantities here, and a sum, product or
+//! quotient that needs more than [`MAX_SHIFT`] digits has no value: the reference spends minutes on
+//! them.
 
 mod decimal;
 
@@ -107,8 +110,8 @@ impl Quantity {
         Some(Quantity { amount, places, format, small, written: None })
     }
 
-    /// As [`Quantity::parse`], and stores the text as far as the reference does: of small numbers that
-    /// look as if they were written in the canonical way.
+    /// As [`Quantity::parse`], and stores the text as far as the reference does: of small numbers
+    /// that look as if they were written in the canonical way.
     pub fn written(text: &Str) -> Option<Quantity> {
         let mut made = Quantity::parse(text)?;
         let parts = Parts::of(text)?;
@@ -132,13 +135,15 @@ impl Quantity {
         Some(made)
     }
 
-    /// All that a quantity is that was computed: the digits of its value, their power of ten, and how it is shown.
+    /// All that a quantity is that was computed: the digits of its value, their power of ten, and
+    /// how it is shown.
     pub(super) fn parts(&self) -> Parted {
         let Dec { mantissa, exp } = self.amount.to_dec();
         (mantissa.to_string(), exp, self.places, self.format, self.small)
     }
 
-    /// The quantity of its [`Quantity::parts`]; `None` when there is none, or it is larger than a text can be.
+    /// The quantity of its [`Quantity::parts`]; `None` when there is none, or it is larger than a
+    /// text can be.
     pub(super) fn of_parts((mantissa, exp, places, format, small): Parted) -> Option<Quantity> {
         let is_small = mantissa.len() <= MAX_DIGITS && exp.unsigned_abs() <= MAX_SHIFT;
         let mantissa = is_small.then(|| mantissa.parse().ok()).flatten()?;
@@ -222,8 +227,8 @@ impl Quantity {
         Some(Quantity { amount, places, format: self.format, small: false, written: None })
     }
 
-    /// The value as a double: the stored mantissa as a double times a double power of ten, which may
-    /// differ from the nearest double in the last digit.
+    /// The value as a double: the stored mantissa as a double times a double power of ten, which
+    /// may differ from the nearest double in the last digit.
     pub fn approx(&self) -> f64 {
         let places = i64::from(self.places);
         let base = match &self.amount {
@@ -255,8 +260,8 @@ impl Quantity {
         Quantity { amount, places: 0, format: self.format, small: true, written: None }
     }
 
-    /// The value where the reference takes it for a whole number: of quantities that it keeps as small
-    /// numbers, and without decimal places, even when those are zero.
+    /// The value where the reference takes it for a whole number: of quantities that it keeps as
+    /// small numbers, and without decimal places, even when those are zero.
     pub fn as_integer(&self) -> Option<i64> {
         if self.small && self.places <= 0 { self.to_i64() } else { None }
     }

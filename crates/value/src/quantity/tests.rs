@@ -131,7 +131,8 @@ proptest! {
     #[test]
     fn print_and_parse_agree(s in text()) {
         let a = q(&s);
-        // Kubernetes' `resource.Quantity` has no suffix for such a power of ten and prints none: `1000000000E` as `1`.
+        // Kubernetes' `resource.Quantity` has no suffix for such a power of ten and prints none:
+        // `1000000000E` as `1`.
         let loses_suffix = a.format == Format::DecimalSi && !a.is_zero() && is_multiple_of_10_to_21(&a);
         prop_assert_eq!(q(&a.to_string()) == a, !loses_suffix);
     }

@@ -1,9 +1,9 @@
 //! Reading times by a layout: the element scanner and the parser behind [`Time::parse`].
 //!
 //! In: layout and text. Out: a [`Time`] or the reference's error text. Semantics: Go's `time.Parse`
-//! with UTC where the text names no zone; names match without regard to case, a fraction directly after seconds
-//! is taken even when the layout has none, an abbreviation of the machine's zone has its offset,
-//! an unknown one the offset 0.
+//! with UTC where the text names no zone; names match without regard to case, a fraction directly
+//! after seconds is taken even when the layout has none, an abbreviation of the machine's zone has
+//! its offset, an unknown one the offset 0.
 
 mod element;
 

@@ -1,10 +1,11 @@
 //! What is wrong with a text that does not parse.
 //!
 //! In: the tokens of a text that the parser refused. Out: all issues, in the words of cel-go. Its
-//! parser continues after an error: it drops a token that is too many, synthesises one that is missing, or
-//! skips to where some rule that it is in can continue. What it finds then is found here in the same way:
-//! the grammar is a network of states ([`network`]), choices look ahead as far as they must
-//! ([`predict`]), and the tree that remains is searched for what else is wrong ([`visit`]).
+//! parser continues after an error: it drops a token that is too many, synthesises one that is
+//! missing, or skips to where some rule that it is in can continue. What it finds then is found
+//! here in the same way: the grammar is a network of states ([`network`]), choices look ahead as
+//! far as they must ([`predict`]), and the tree that remains is searched for what else is wrong
+//! ([`visit`]).
 
 mod network;
 mod predict;

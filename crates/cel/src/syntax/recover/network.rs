@@ -1,7 +1,7 @@
 //! The grammar as a network of states.
 //!
-//! Rules are written as parts ([`Part`]); building gives every part its states, of the kinds that the
-//! reference's parser generator makes, because what a message says depends on them.
+//! Rules are written as parts ([`Part`]); building gives every part its states, of the kinds that
+//! the reference's parser generator makes, because what a message says depends on them.
 
 use std::sync::OnceLock;
 
@@ -86,8 +86,8 @@ pub enum Part {
     Strength(State, u32),
     /// Perhaps these; taken when the next token is in the set.
     Maybe(State, Set, Vec<Part>),
-    /// As often as it comes: the entry, the state after a round, the tokens that begin a round when those
-    /// alone decide.
+    /// As often as it comes: the entry, the state after a round, the tokens that begin a round when
+    /// those alone decide.
     Repeat(State, State, Option<Set>, Vec<Part>),
     /// At least once: the start, the state after a round, and as before.
     Several(State, State, Option<Set>, Vec<Part>),
@@ -515,8 +515,8 @@ impl Network {
         }
     }
 
-    /// The tokens that may come next in a state. At the end of its rule: [`EPSILON`], or what follows in
-    /// the states of `callers` (innermost last).
+    /// The tokens that may come next in a state. At the end of its rule: [`EPSILON`], or what
+    /// follows in the states of `callers` (innermost last).
     pub fn next(&self, at: State, callers: Option<&[State]>) -> Set {
         let mut seen = Vec::new();
         let mut out = 0;

@@ -1,8 +1,8 @@
 //! Choosing a way by looking ahead, as far as it takes.
 //!
-//! In: a state with several ways and the tokens. Out: the way, or the token at which none is left. First
-//! without regard to who entered the rule; where that leaves several ways that cannot be distinguished,
-//! again with it.
+//! In: a state with several ways and the tokens. Out: the way, or the token at which none is left.
+//! First without regard to who entered the rule; where that leaves several ways that cannot be
+//! distinguished, again with it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
@@ -172,7 +172,8 @@ struct Walk<'w, 'a, 's> {
 }
 
 impl Walk<'_, '_, '_> {
-    /// `depth`: how many rules were entered; below zero when left; `None` when operators do not matter.
+    /// `depth`: how many rules were entered; below zero when left; `None` when operators do not
+    /// matter.
     fn closure(&mut self, config: Config, depth: Option<i32>) {
         if !self.seen.insert(config.clone()) {
             return;

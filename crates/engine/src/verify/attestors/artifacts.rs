@@ -1,8 +1,8 @@
 //! Artifacts that refer to the image: signatures and statements of the Notary Project, and Sigstore
 //! bundles.
 //!
-//! In: an entry of attestors. Out: the image's digest and what was stated, or why the entry does not verify it, in the words of
-//! Kyverno for `verifyImages`.
+//! In: an entry of attestors. Out: the image's digest and what was stated, or why the entry does
+//! not verify it, in the words of Kyverno for `verifyImages`.
 
 use ephor_external::registry::{Cause, Failure, Manifest, Registry, Repository, place};
 use ephor_signatures::public_key::{Hash, PublicKey};
@@ -67,7 +67,8 @@ impl Verifier<'_> {
         Ok((manifest.digest, all.into_iter().map(stated).collect()))
     }
 
-    /// The bundles about the image, the key that must have signed them with its hash, and the image's manifest.
+    /// The bundles about the image, the key that must have signed them with its hash, and the
+    /// image's manifest.
     pub(super) fn bundled(
         &self,
         registry: &dyn Registry,

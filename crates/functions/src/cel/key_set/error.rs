@@ -1,4 +1,5 @@
-//! What is wrong with keys and signatures, in the words of the library that Kyverno 1.19.1 reads them with.
+//! What is wrong with keys and signatures, in the words of the library that Kyverno 1.19.1 reads
+//! them with.
 
 use super::PROBED;
 use ephor_value::quote::quote;

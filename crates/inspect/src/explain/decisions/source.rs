@@ -1,7 +1,7 @@
 //! Expressions of the IR as CEL writes them.
 //!
-//! In: a node, and texts for parts that stand in the resource. Out: its text; nothing for nodes that no expression of a
-//! policy is written as, such as items of loops that stand nowhere.
+//! In: a node, and texts for parts that stand in the resource. Out: its text; nothing for nodes
+//! that no expression of a policy is written as, such as items of loops that stand nowhere.
 
 use ephor_ir::Expr;
 use ephor_ir::strict::{Make, Step, Walk};

@@ -1,9 +1,11 @@
 //! Arithmetic: of numbers, and of quantities as numbers of thousandths.
 //!
-//! In: the arguments of `add`, `subtract`, `multiply`, `divide`, `modulo` and `sum`. Out: a number, or a quantity counted in
-//! thousandths ([`Ty::Thousandths`]): no function of CEL adds up a list of quantities or multiplies one. An API server rounds the
-//! amounts of resources up to whole thousandths, so the count is exact; what depends on finer parts is refused. What JMESPath refuses
-//! fails in CEL as well: a value that is missing or null, a divisor that is zero, the sum of no items. Semantics: `docs/functions.md`.
+//! In: the arguments of `add`, `subtract`, `multiply`, `divide`, `modulo` and `sum`. Out: a number,
+//! or a quantity counted in thousandths ([`Ty::Thousandths`]): no function of CEL adds up a list of
+//! quantities or multiplies one. An API server rounds the amounts of resources up to whole
+//! thousandths, so the count is exact; what depends on finer parts is refused. What JMESPath
+//! refuses fails in CEL as well: a value that is missing or null, a divisor that is zero, the sum
+//! of no items. Semantics: `docs/functions.md`.
 
 use crate::cel::build::{
     all, binary, call as function, choose, constant, equals, index, int, method, name, over, text,
@@ -241,7 +243,8 @@ fn multiple(quantity: &Val, times: &Val, scope: &mut Scope<'_>) -> Result<Val, R
     Ok(Val::Node { node: binary("*", x, real(times, y)), ty: Ty::Thousandths, faults })
 }
 
-/// Whether a quantity is as it was written, of which a quotient is computed as the old function does.
+/// Whether a quantity is as it was written, of which a quotient is computed as the old function
+/// does.
 fn is_plain(val: &Val) -> bool {
     ty_of(val) != Ty::Thousandths
 }
@@ -364,7 +367,8 @@ pub(super) fn extreme(own: &str, of: &Val, scope: &mut Scope<'_>) -> Result<Val,
     Ok(Val::Optional { node, ty: item, faults, rescued: None })
 }
 
-/// What a quotient is where its divisor is not zero, and whether it is zero; none where it fails for something else, too.
+/// What a quotient is where its divisor is not zero, and whether it is zero; none where it fails
+/// for something else, too.
 pub fn unfailing<'n>(node: &'n Node, faults: &Faults) -> Option<(&'n Node, &'n Node)> {
     let is_alone = faults.len() == 1 && faults.contains(BY_ZERO);
     match &node.kind {

@@ -15,7 +15,8 @@ use super::super::types::Ty;
 use super::super::values;
 use super::collections::strict_source;
 
-/// `lookup(object, key)` and `lookup(list, position)`: what is not there is null, but the object or the list has to be there.
+/// `lookup(object, key)` and `lookup(list, position)`: what is not there is null, but the object or
+/// the list has to be there.
 pub(super) fn lookup(of: &Val, at: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let position = match at {
         Val::Const(Value::Str(key)) if matches!(of, Val::Const(_) | Val::Record(_)) => {

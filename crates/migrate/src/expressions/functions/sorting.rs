@@ -1,7 +1,8 @@
 //! Functions that order the items of a list by an expression.
 //!
-//! In: a list, and the expression of a key. Out: the list, or one of its items. A key that is missing fails in JMESPath only in lists of two items and
-//! more, so it has to be there. Semantics: `docs/functions.md`.
+//! In: a list, and the expression of a key. Out: the list, or one of its items. A key that is
+//! missing fails in JMESPath only in lists of two items and more, so it has to be there. Semantics:
+//! `docs/functions.md`.
 
 use crate::cel::build::{binary, call as function, int, method, name, over};
 use ephor_ir::Expr;

@@ -1,9 +1,10 @@
 //! `semver_compare`: whether a version is in a range.
 //!
-//! In: a version, and a range that is written, looked up in an object that is written, or an operator with a version behind it that is
-//! read. Out: the test, which takes a range apart into comparisons. A text that is no version counts as 0.0.0, as it does for the old
-//! function; a range that is none fails. A version that is read for a range has to be a whole one: the old function takes some others
-//! for ranges, too, such as `1.x.0`. Semantics: `docs/functions.md`.
+//! In: a version, and a range that is written, looked up in an object that is written, or an
+//! operator with a version behind it that is read. Out: the test, which takes a range apart into
+//! comparisons. A text that is no version counts as 0.0.0, as it does for the old function; a range
+//! that is none fails. A version that is read for a range has to be a whole one: the old function
+//! takes some others for ranges, too, such as `1.x.0`. Semantics: `docs/functions.md`.
 
 use crate::cel::build::{
     all, any, binary, call, choose, flatten, held, index, int, list, method, name, object, or_value, over,
@@ -101,7 +102,8 @@ fn lookup<'n>(node: &'n Node, operator: &str) -> Option<(Vec<(String, String)>, 
     Some((entries?, key))
 }
 
-/// The tests of ranges under their keys; one that is no range is left out, as its key fails or has the default.
+/// The tests of ranges under their keys; one that is no range is left out, as its key fails or has
+/// the default.
 fn tests(ranges: &[(String, String)], own: &Node, scope: &Scope<'_>) -> Result<Node, Refusal> {
     let mut entries = Vec::new();
     for (key, range) in ranges {

@@ -1,7 +1,8 @@
 //! Exclusions from Pod Security controls.
 //!
-//! In: the `exclude` list of a rule. Out: for each control what is exempt ([`Exempt`]). Semantics: `docs/validate.md`, "Bodies" (exclusions):
-//! each entry is checked on a part of the pod, and what is found there is no violation.
+//! In: the `exclude` list of a rule. Out: for each control what is exempt ([`Exempt`]). Semantics:
+//! `docs/validate.md`, "Bodies" (exclusions): each entry is checked on a part of the pod, and what
+//! is found there is no violation.
 
 use ephor_ir::pod_security::{CONTROLS, Condition, Field, LISTS, Requirement};
 use ephor_value::Value;
@@ -20,7 +21,8 @@ pub(super) struct Exclusion {
 
 /// Values that a field may have.
 pub(super) struct Allowed {
-    /// The list of the containers, of which those with the images are exempt; none: a field of the pod.
+    /// The list of the containers, of which those with the images are exempt; none: a field of the
+    /// pod.
     pub list: Option<(&'static str, Vec<String>)>,
     /// The field below the pod's spec, or below the container.
     field: String,
@@ -34,7 +36,8 @@ impl Allowed {
         self.field == written(field) || self.source_of(field).is_some()
     }
 
-    /// The source of volumes that it names, where a field may have some sources only: its values do not matter.
+    /// The source of volumes that it names, where a field may have some sources only: its values do
+    /// not matter.
     pub fn source_of(&self, field: &Field) -> Option<&str> {
         let Condition::FirstKey(_, others) = field.condition else { return None };
         let key = self.field.strip_prefix(&written(field))?.strip_prefix('.')?;
@@ -47,7 +50,8 @@ impl Allowed {
 pub(super) struct Exempt<'e> {
     /// The pod's own fields.
     pub pod: bool,
-    /// Whether that is excluded before containers are, which matters where a container is exempt with the pod.
+    /// Whether that is excluded before containers are, which matters where a container is exempt
+    /// with the pod.
     pub is_pod_first: bool,
     /// Containers with these images.
     pub images: Vec<&'e str>,
@@ -91,7 +95,8 @@ fn written(field: &Field) -> String {
     field.path.join(".").replace(".*", "[*]")
 }
 
-/// The values that an exclusion names; it must be about a field of its control, of containers where it names images.
+/// The values that an exclusion names; it must be about a field of its control, of containers where
+/// it names images.
 fn allowed(one: &Value, images: Option<&Vec<String>>, scope: &Scope<'_>) -> Result<Allowed, Refusal> {
     let field = one.text_at(&["restrictedField"]);
     let values = one.get("values").and_then(Value::as_list).unwrap_or_default();

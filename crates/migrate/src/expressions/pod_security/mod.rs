@@ -1,8 +1,9 @@
 //! Pod Security Standards → a validation for each control.
 //!
-//! In: a level, a version and exclusions. Out: what each control requires of a pod, from the rows that the engine runs
-//! (`ir::pod_security`). Exclusions of a control for all images leave it out, those for some images leave out the containers with
-//! such an image, those for values of a field let these pass. Semantics: `docs/validate.md`, "Bodies".
+//! In: a level, a version and exclusions. Out: what each control requires of a pod, from the rows
+//! that the engine runs (`ir::pod_security`). Exclusions of a control for all images leave it out,
+//! those for some images leave out the containers with such an image, those for values of a field
+//! let these pass. Semantics: `docs/validate.md`, "Bodies".
 
 mod exclusions;
 
@@ -241,8 +242,8 @@ fn without(test: Node, known: &[Node]) -> Node {
     any(terms)
 }
 
-/// An exclusion without images is checked on the pod with one empty container. Where this lacks what it needs, one container is exempt that
-/// lacks it, too (Kyverno's behaviour).
+/// An exclusion without images is checked on the pod with one empty container. Where this lacks
+/// what it needs, one container is exempt that lacks it, too (Kyverno's behaviour).
 fn spared(
     form: &Form,
     all_of: &[Requirement],
@@ -314,7 +315,8 @@ fn of_field_or(field: &Field, its: &Allowed, base: &Path, scope: &mut Scope<'_>)
     })
 }
 
-/// Whether what stands under a path is as it may be, or is one of some values. What is missing or empty is no value, and passes.
+/// Whether what stands under a path is as it may be, or is one of some values. What is missing or
+/// empty is no value, and passes.
 fn or_values(condition: &Condition, path: &Path, values: &[&str], types: &Types) -> Node {
     let usual = of_condition(condition, path);
     let has_value = |value: &str| values.iter().any(|pattern| matches(pattern, value));
@@ -448,7 +450,8 @@ fn annotations(kind: &str, scope: &mut Scope<'_>) -> (Node, Node) {
     if !scope.cx.generates_cron_jobs {
         return (source, own.strict());
     }
-    // The generation of rules would read the template of a CronJob's pods. It replaces `object.spec`, and leaves `object.?spec` as it is.
+    // The generation of rules would read the template of a CronJob's pods. It replaces
+    // `object.spec`, and leaves `object.?spec` as it is.
     let base = root::object(scope).base;
     let its = annotations_path(CRON_JOB).iter().fold(base.clone(), |node, key| select_optional(node, key));
     let is_cron_job = equals(select(base, "kind"), text(CRON_JOB));

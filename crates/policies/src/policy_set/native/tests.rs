@@ -154,7 +154,8 @@ fn requests_in_other_namespaces_have_results_of_their_own() {
 
 #[test]
 fn results_are_those_of_the_object_as_it_was_sent() {
-    // A server that evaluates Kyverno's policies completes objects; an API server's policies see them as they are.
+    // A server that evaluates Kyverno's policies completes objects; an API server's policies see
+    // them as they are.
     let text = policy("p", CONFIG_MAPS, "has(object.metadata.namespace)", "", "");
     let engine = engine(&text, Arc::new(NoData));
     let object = |metadata: &str| {

@@ -1,14 +1,16 @@
-//! The result cache: a request that agrees with a former one in all that results depend on gets the same results.
+//! The result cache: a request that agrees with a former one in all that results depend on gets the
+//! same results.
 //!
-//! Most requests of a cluster change little of what policies look at: heartbeats, states, copies of the same
-//! template. In: the rules that may match a request, and the request. Out: the cached results, or a
-//! key to store the new ones under. What results depend on is known from the rules ([`ephor_ir::reads`]); what they read
-//! of a request is hashed with a random key. If external data is read during the evaluation, nothing
-//! is cached.
+//! Most requests of a cluster change little of what policies look at: heartbeats, states, copies of
+//! the same template. In: the rules that may match a request, and the request. Out: the cached
+//! results, or a key to store the new ones under. What results depend on is known from the rules
+//! ([`ephor_ir::reads`]); what they read of a request is hashed with a random key. If external data
+//! is read during the evaluation, nothing is cached.
 //!
-//! Results are looked up twice: first those of many policies together, since most requests of a kind are much
-//! alike, then those of each policy. Policies that look at names and the like of single objects are a group apart, and so is
-//! each that may read external data. After many misses in a row the cache is looked up only now and then.
+//! Results are looked up twice: first those of many policies together, since most requests of a
+//! kind are much alike, then those of each policy. Policies that look at names and the like of
+//! single objects are a group apart, and so is each that may read external data. After many misses
+//! in a row the cache is looked up only now and then.
 
 mod digest;
 mod plan;
@@ -77,7 +79,8 @@ thread_local! {
 }
 
 impl ResultCache {
-    /// A cache for results of at most so many bytes; none in a build without the feature `result-cache`.
+    /// A cache for results of at most so many bytes; none in a build without the feature
+    /// `result-cache`.
     pub fn new(bytes: u64) -> Option<ResultCache> {
         Store::new(bytes).map(|store| ResultCache {
             store,
@@ -174,7 +177,8 @@ impl ResultCache {
     /// Stores the results of a group.
     pub(super) fn store_bundle(&self, place: u128, bundle: &Arc<Bundle>) {
         let alive = self.store.alive();
-        // What a shared part weighs is divided among all holders but the cache, which may drop it at any time.
+        // What a shared part weighs is divided among all holders but the cache, which may drop it
+        // at any time.
         let own = |part: &Arc<Part>| {
             let holders = Arc::strong_count(part).saturating_sub(1).max(1);
             part.charge(alive) / holders as u64

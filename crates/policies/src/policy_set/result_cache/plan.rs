@@ -1,6 +1,8 @@
-//! How rules that may match a request are evaluated: which of them are cached together, which always run.
+//! How rules that may match a request are evaluated: which of them are cached together, which
+//! always run.
 //!
-//! In: rules, and a kind of objects. Out: a [`Plan`], and what it weighs: the result cache retains plans within its limit.
+//! In: rules, and a kind of objects. Out: a [`Plan`], and what it weighs: the result cache retains
+//! plans within its limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,7 +22,8 @@ pub struct Plan {
     pub groups: Vec<Group>,
     /// Rules that are evaluated every time.
     pub rest: Vec<Slot>,
-    /// How many bytes it keeps alive on the heap together with the list of rules that it is found by, once it is shared.
+    /// How many bytes it keeps alive on the heap together with the list of rules that it is found
+    /// by, once it is shared.
     pub weight: u64,
 }
 

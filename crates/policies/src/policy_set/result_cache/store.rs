@@ -1,8 +1,9 @@
 //! The entries of the result cache, shared by threads.
 //!
-//! In: keys that are hashes, and entries. Out: the entries that fit into the limit; which one goes first is up to `quick_cache`.
-//! Entries share parts, so what the cache keeps alive is not the sum of what each entry weighs: it is counted apart, part
-//! by part ([`Store::alive`]), and the cache's own capacity follows it ([`Store::balance`]). Plans have a part of the limit.
+//! In: keys that are hashes, and entries. Out: the entries that fit into the limit; which one goes
+//! first is up to `quick_cache`. Entries share parts, so what the cache keeps alive is not the sum
+//! of what each entry weighs: it is counted apart, part by part ([`Store::alive`]), and the cache's
+//! own capacity follows it ([`Store::balance`]). Plans have a part of the limit.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -84,7 +85,8 @@ impl Store {
         &self.alive
     }
 
-    /// Entries, the bytes that they keep alive with their table, the limit of these, and how many entries had to go.
+    /// Entries, the bytes that they keep alive with their table, the limit of these, and how many
+    /// entries had to go.
     pub fn figures(&self) -> [u64; 4] {
         let entries = self.known.len() as u64;
         [entries, self.bytes(), self.limit, self.evicted.load(Ordering::Relaxed)]
@@ -95,8 +97,8 @@ impl Store {
         self.alive.load(Ordering::Relaxed).saturating_add(tables).saturating_add(self.plans.weight())
     }
 
-    /// Lets the capacity follow what is alive: entries weigh what they share by the number of those that share it, which is
-    /// wrong once some of them are gone.
+    /// Lets the capacity follow what is alive: entries weigh what they share by the number of those
+    /// that share it, which is wrong once some of them are gone.
     fn balance(&self) {
         let (bytes, capacity) = (self.bytes(), self.known.capacity());
         let weight = self.known.weight();

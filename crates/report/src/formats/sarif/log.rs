@@ -1,8 +1,11 @@
-//! A log of SARIF as code scanning accepts it: rules with all their texts, results the gravest first, none above the limits.
+//! A log of SARIF as code scanning accepts it: rules with all their texts, results the gravest
+//! first, none above the limits.
 //!
-//! In: rules by their ids, and results with a rank. Out: the log in one line, as logs are read by programs, and a sentence about what was left
-//! out of it. Semantics: SARIF 2.1.0, and the limits that GitHub documents for uploads ("SARIF support for code scanning", "Troubleshooting SARIF
-//! uploads"): 25,000 results and rules a run, 20 tags a rule, 10 MB compressed. An upload above a limit is refused as a whole.
+//! In: rules by their ids, and results with a rank. Out: the log in one line, as logs are read by
+//! programs, and a sentence about what was left out of it. Semantics: SARIF 2.1.0, and the limits
+//! that GitHub documents for uploads ("SARIF support for code scanning", "Troubleshooting SARIF
+//! uploads"): 25,000 results and rules a run, 20 tags a rule, 10 MB compressed. An upload above a
+//! limit is refused as a whole.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -30,7 +33,8 @@ const MAX_DESCRIPTION: usize = 1_024;
 /// Most bytes of a log after gzip; a log of fewer bytes is not compressed to know it.
 const MAX_COMPRESSED: usize = 10_000_000;
 
-/// A rule, as code scanning shows it. Texts that are empty are replaced by those that say the same with less.
+/// A rule, as code scanning shows it. Texts that are empty are replaced by those that say the same
+/// with less.
 #[derive(Debug, Default)]
 pub(crate) struct Rule {
     /// A line; else the id.
@@ -137,7 +141,8 @@ impl<'r> Log<'r> {
     }
 }
 
-/// Leaves out the rules of results that are left out, if there are any; rules without results stay where all results do.
+/// Leaves out the rules of results that are left out, if there are any; rules without results stay
+/// where all results do.
 fn retain_used(rules: &mut Vec<Value>, results: &mut [Value]) {
     if rules.len() <= MAX_RESULTS {
         return;
@@ -170,7 +175,8 @@ fn text(rules: &[Value], results: &[Value], notes: &[Note], left_out: Option<&st
         "invocations": [invocation],
     });
     if results.iter().any(has_base) {
-        // Without an address, so that the log is the same on every machine: who reads it knows its repository.
+        // Without an address, so that the log is the same on every machine: who reads it knows its
+        // repository.
         run["originalUriBaseIds"] = json!({BASE: {"description": {"text": "the root of the repository"}}});
     }
     run["results"] = results.into();
@@ -228,7 +234,8 @@ fn descriptor(id: &str, rule: Rule) -> Value {
     let mut tags: Vec<String> = Vec::new();
     if let Some(severity) = rule.severity {
         properties.insert("security-severity".into(), score(severity).into());
-        // Code scanning shows the severity of rules with this tag only, and reads the first ten tags.
+        // Code scanning shows the severity of rules with this tag only, and reads the first ten
+        // tags.
         tags.push("security".into());
     }
     for tag in rule.tags.iter().map(|tag| visible(tag.trim(), &[])) {

@@ -1,7 +1,8 @@
 //! Texts of SARIF: messages that hold what users wrote, and names of rules.
 //!
-//! In: any text. Out: the same as a plain text message of SARIF 2.1.0, section 3.11: no control characters besides line ends and tabs, and
-//! no embedded link, `[text](target)`, that the tool did not mean. Viewers follow such links, so what stands in a manifest is no link.
+//! In: any text. Out: the same as a plain text message of SARIF 2.1.0, section 3.11: no control
+//! characters besides line ends and tabs, and no embedded link, `[text](target)`, that the tool did
+//! not mean. Viewers follow such links, so what stands in a manifest is no link.
 
 use crate::formats::visible;
 
@@ -14,7 +15,8 @@ pub(crate) fn message_text(text: &str) -> String {
     }
 }
 
-/// Brackets that would be an embedded link have a backslash before them, and so has each backslash right before these.
+/// Brackets that would be an embedded link have a backslash before them, and so has each backslash
+/// right before these.
 fn without_links(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let mut escaped = vec![false; chars.len()];
@@ -82,7 +84,8 @@ mod tests {
         }
     }
 
-    /// What the grammar of section 3.11.6 reads as an embedded link: `[`, text whose brackets and backslashes are escaped, `](`.
+    /// What the grammar of section 3.11.6 reads as an embedded link: `[`, text whose brackets and
+    /// backslashes are escaped, `](`.
     fn has_link(text: &str) -> bool {
         let mut chars = text.chars().peekable();
         let mut is_open = false;

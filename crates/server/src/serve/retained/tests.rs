@@ -3,7 +3,8 @@ use std::path::Path;
 use super::*;
 use ephor_sources::files::served_policies;
 
-/// Files in a folder, read at times of our own. A line of a file is a policy, `!` is one that cannot be read.
+/// Files in a folder, read at times of our own. A line of a file is a policy, `!` is one that
+/// cannot be read.
 struct Folder {
     dir: tempfile::TempDir,
     retained: Retained<Vec<String>>,

@@ -1,9 +1,10 @@
 //! What sends spans: the OTLP exporter of OpenTelemetry on our HTTP client.
 //!
-//! In: ended spans. Out: batches, as protobuf or JSON, in requests to a collector; what is not accepted is sent again as
-//! the protocol says (429, 502, 503 and 504, with `Retry-After`). A thread of the SDK sends, so that no request waits; what it has
-//! no room for, and batches that were not accepted in time, are dropped and counted. Settings are those of
-//! OpenTelemetry's environment (`OTEL_*`).
+//! In: ended spans. Out: batches, as protobuf or JSON, in requests to a collector; what is not
+//! accepted is sent again as the protocol says (429, 502, 503 and 504, with `Retry-After`). A
+//! thread of the SDK sends, so that no request waits; what it has no room for, and batches that
+//! were not accepted in time, are dropped and counted. Settings are those of OpenTelemetry's
+//! environment (`OTEL_*`).
 
 use std::fmt;
 use std::future::Future;

@@ -1,7 +1,8 @@
 //! What the spans of a replica say about it.
 //!
-//! In: the environment. Out: the resource of OpenTelemetry: service, instance, Pod. `OTEL_RESOURCE_ATTRIBUTES` and
-//! `OTEL_SERVICE_NAME` take precedence over what the Pod's own variables say.
+//! In: the environment. Out: the resource of OpenTelemetry: service, instance, Pod.
+//! `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` take precedence over what the Pod's own
+//! variables say.
 
 use opentelemetry::KeyValue;
 use opentelemetry_sdk::Resource;

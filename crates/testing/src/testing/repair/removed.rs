@@ -1,7 +1,8 @@
 //! Fields of tests that older releases of Kyverno read and 1.19.1 refuses.
 //!
-//! In: the document of a test. Out: the document with each such field under the name that is read today, and a line on each. What has no
-//! successor, or one that is there with another value, stays as it is, so that it is refused and nothing is lost.
+//! In: the document of a test. Out: the document with each such field under the name that is read
+//! today, and a line on each. What has no successor, or one that is there with another value, stays
+//! as it is, so that it is refused and nothing is lost.
 
 use ephor_value::{Map, Value};
 
