@@ -10,7 +10,7 @@ use ephor_functions::{lower, upper};
 use super::words::{Automaton, States};
 
 /// An automaton of what a step makes.
-pub(super) struct Through {
+pub(super) struct Preimage {
     step: TextStep,
     inner: Box<dyn Automaton>,
     /// The characters that the automaton reads, in order.
@@ -33,11 +33,11 @@ struct Place {
     is_inside: bool,
 }
 
-impl Through {
+impl Preimage {
     /// For a step, the automaton of what it makes, how many characters there are, and those that
     /// the step makes of them, in order.
-    pub fn new(step: TextStep, inner: Box<dyn Automaton>, alphabet: usize, outputs: &[char]) -> Through {
-        Through { step, inner, outputs: outputs.to_vec(), states: States::new(alphabet) }
+    pub fn new(step: TextStep, inner: Box<dyn Automaton>, alphabet: usize, outputs: &[char]) -> Preimage {
+        Preimage { step, inner, outputs: outputs.to_vec(), states: States::new(alphabet) }
     }
 
     fn feed(&mut self, state: u32, read: char) -> u32 {
@@ -56,7 +56,7 @@ impl Through {
         place: &mut Place,
         read: char,
         constant: &str,
-        other: &mut dyn FnMut(&mut Through, &mut Place, char),
+        other: &mut dyn FnMut(&mut Preimage, &mut Place, char),
     ) -> bool {
         place.pending.push(read);
         if place.pending == constant {
@@ -138,7 +138,7 @@ impl Through {
     }
 }
 
-impl Automaton for Through {
+impl Automaton for Preimage {
     fn start(&mut self) -> u32 {
         let mut inner = self.inner.start();
         let mut is_inside = false;

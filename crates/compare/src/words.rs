@@ -22,7 +22,7 @@ use ephor_functions::{lower, upper};
 use ephor_value::Str;
 
 use super::numbers::{Form, Numbers};
-use super::through::Through;
+use super::through::Preimage;
 
 /// More states of the product are given up.
 const MOST_STATES: usize = 20_000;
@@ -330,7 +330,7 @@ fn automata(languages: &Languages, alphabet: &[char]) -> Option<Vec<Box<dyn Auto
         for mut one in automata(languages, alphabets.last()?)? {
             let levels = alphabets.iter().zip(alphabets.iter().skip(1));
             for (step, (before, behind)) in way.iter().zip(levels).rev() {
-                one = Box::new(Through::new(step.clone(), one, before.len(), behind));
+                one = Box::new(Preimage::new(step.clone(), one, before.len(), behind));
             }
             all.push(one);
         }
