@@ -10,20 +10,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
 use ephor_document::json::parse;
 use ephor_engine::request::UserParts;
 use ephor_ir::json::{Bundle, JsonError};
 use ephor_value::print::json;
 use ephor_value::{Map, Value};
+use sha2::{Digest, Sha256};
 
-use super::answer::Comparison;
-use super::environment::{Environment, environments};
-use super::observer::Evaluated;
-use super::seen::{Seen, seen_in_clusters};
-use super::side::{Effect, Side, Verdict};
-use super::surroundings::{Case, Surroundings, request};
+use crate::admitted::view::{Seen, seen_in_clusters};
+use crate::model::answer::Comparison;
+use crate::model::environment::Environment;
+use crate::model::observer::Evaluated;
+use crate::model::request::{Case, Surroundings, request};
+use crate::model::verdict::{Effect, Verdict};
+use crate::sides::environments::environments;
+use crate::sides::side::Side;
 
 /// The form of certificates.
 const API_VERSION: &str = "ephor.dev/comparison/v1";

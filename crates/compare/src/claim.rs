@@ -15,15 +15,17 @@ use ephor_ir::rule::Body;
 use ephor_ir::{Matcher, Rule};
 use ephor_value::Value;
 
-use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
-use super::cover::{Chosen, Options, compare, compare_observed};
-use super::environment::environments;
-use super::explore::REFUSED;
-use super::item_order::may_differ;
-use super::observer::{Collector, Observer};
-use super::outside::NO_ANSWER;
-use super::side::{Effect, Judgement, Side, Verdict};
-use super::whatever_comes::DOUBT;
+use crate::compare::{compare, compare_observed};
+use crate::effects::item_order::may_differ;
+use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
+use crate::model::observer::{Collector, Observer};
+use crate::model::options::{Chosen, Options};
+use crate::model::verdict::{Effect, Judgement, Verdict};
+use crate::search::any_inputs::DOUBT;
+use crate::search::sample::REFUSED;
+use crate::sides::environments::environments;
+use crate::sides::lookup_stub::NO_ANSWER;
+use crate::sides::side::Side;
 
 /// The answer about a policy and what takes its place.
 #[derive(Clone, Debug)]

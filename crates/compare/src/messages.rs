@@ -13,13 +13,15 @@ use std::time::Instant;
 use ephor_value::Value;
 use ephor_value::print::json;
 
-use super::cover::{Options, compare_observed};
-use super::differences::written_name;
-use super::environment::Environment;
-use super::observer::{Collector, Evaluated};
-use super::seen::{Seen, seen_in_clusters};
-use super::side::{Side, Verdict};
-use super::surroundings::{Case, request};
+use crate::admitted::view::{Seen, seen_in_clusters};
+use crate::compare::compare_observed;
+use crate::model::environment::Environment;
+use crate::model::observer::{Collector, Evaluated};
+use crate::model::options::Options;
+use crate::model::request::{Case, request};
+use crate::model::verdict::Verdict;
+use crate::search::differences::written_name;
+use crate::sides::side::Side;
 
 /// Of more objects messages are not compared.
 pub const MOST_WITH_MESSAGES: usize = 20_000;
