@@ -178,7 +178,7 @@ def scalar(one, pattern):
 
 
 def has_operator(pattern):
-    """Whether a text that is the pattern itself is left out (docs/diff.md, "Left out")."""
+    """Whether a text that is the pattern itself is left out (docs/reference/diff.md, "Left out")."""
     return set(pattern) & set("|&") or (len(pattern) > 1 and pattern[0] in "<>!") or re.fullmatch(RANGE, pattern)
 
 

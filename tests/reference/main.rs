@@ -51,10 +51,10 @@ fn the_page_of_settings_lists_the_keys_and_variables_that_the_program_reads() {
 
 #[test]
 fn the_page_of_jmespath_lists_every_function_of_the_registry() {
-    check("functions.md", &ephor_functions::page::markdown());
+    check("expressions/functions.md", &ephor_functions::page::markdown());
 }
 
 #[test]
 fn the_page_of_cel_lists_every_function_of_the_libraries_with_what_it_does() {
-    check("cel-functions.md", &functions::page());
+    check("expressions/cel-functions.md", &functions::page());
 }

@@ -1,7 +1,7 @@
 //! Where recorded suites lie.
 //!
 //! In: the environment and the folder that the program runs in. Out: a folder laid out as
-//! `docs/conformance.md` says. In this order: the folder that `EPHOR_CONFORMANCE` names;
+//! `docs/internals/conformance.md` says. In this order: the folder that `EPHOR_CONFORMANCE` names;
 //! `../shared/conformance` next to the repository; `conformance/data` of the repository, into which
 //! the packed recordings of `conformance/recordings` are unpacked here and public suites are
 //! brought by `conformance/fetch.sh`. Tests, benches and the command find suites through this
@@ -64,7 +64,9 @@ pub fn folder() -> Result<PathBuf> {
 pub fn folder_with(suites: &[&str]) -> Result<Option<PathBuf>> {
     let whole = folder().and_then(|dir| {
         let missing = suites.iter().map(|name| dir.join(name)).find(|path| !path.exists());
-        let gone = |path: PathBuf| Err(Error::other(format!("no {} (docs/conformance.md)", path.display())));
+        let gone = |path: PathBuf| {
+            Err(Error::other(format!("no {} (docs/internals/conformance.md)", path.display())))
+        };
         missing.map_or(Ok(dir), gone)
     });
     match whole {
