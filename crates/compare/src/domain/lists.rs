@@ -1,7 +1,7 @@
 //! Lists and maps of the items and entries of each class.
 //!
-//! In: what is read of the items. Out: lists that stand for all others (`docs/reference/diff.md`,
-//! "Lists").
+//! In: what is read of the items. Out: lists that stand for all others
+//! (`docs/internals/equivalence.md`, "Lists").
 
 use super::super::classes::{Classes, LIKE_NAMES};
 use super::super::combine::{as_key, filled, named, pairs};
