@@ -18,9 +18,10 @@ fn root() -> &'static Path {
 
 /// Compares a page with its file, or writes the file.
 fn check(name: &str, now: &str) {
+    let now = crate::prose::one_sentence_a_line(now);
     let path = root().join("docs").join(name);
     if std::env::var_os("EPHOR_WRITE_DOCS").is_some() {
-        std::fs::write(&path, now).unwrap();
+        std::fs::write(&path, &now).unwrap();
         return;
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
