@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use regex::Regex;
 
@@ -120,6 +121,34 @@ fn the_files_that_pages_name_exist() {
         }
     }
     assert!(gone.is_empty(), "{}", gone.join("\n"));
+}
+
+#[test]
+fn the_tests_that_the_page_of_soundness_names_exist() {
+    let page = fs::read_to_string(root().join("docs/internals/soundness.md")).unwrap();
+    let row = Regex::new(r"(?m)^\|.*\| `([\w/.-]+\.rs)`: ((?:`\w+`(?:, )?)+) \|$").unwrap();
+    let name = Regex::new(r"`(\w+)`").unwrap();
+    let (mut named, mut gone) = (0, Vec::new());
+    for row in row.captures_iter(&page) {
+        let here = ["crates/compare/tests/comparisons", ""].map(|dir| root().join(dir).join(&row[1]));
+        let text = here.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        for test in name.captures_iter(&row[2]) {
+            named += 1;
+            if !text.contains(&format!("fn {}()", &test[1])) {
+                gone.push(format!("{}: {}", &row[1], &test[1]));
+            }
+        }
+    }
+    assert!(named > 40, "{named} tests");
+    assert!(gone.is_empty(), "{}", gone.join("\n"));
+}
+
+#[test]
+fn the_repository_names_no_folder_next_to_it() {
+    let outside = ["..", "shared"].join("/");
+    let output = Command::new("git").args(["grep", "-lF", &outside]).current_dir(root()).output().unwrap();
+    // The entry of CI looks whether suites of others are at hand.
+    assert_eq!(String::from_utf8_lossy(&output.stdout), ".ci/run\n");
 }
 
 #[test]

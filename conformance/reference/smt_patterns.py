@@ -1,4 +1,4 @@
-"""Patterns of rules: part of smt.py. The meaning is that of shared/spec/validate.md, sections 3 to 8.
+"""Patterns of rules: part of smt.py. The meaning is that of docs/semantics/patterns.md and validate.md.
 
 What a pattern says of a value is three guards, of which at most one holds: `fail`, `raw` (skipped by an anchor right there) and `wrapped`
 (skipped because of an anchor below). Else the value matches. Whether a violation is a failure or an error makes no difference here.
