@@ -35,7 +35,7 @@ suites name="" folder="":
 # Suites that this repository wrote.
 own name="": (suites name "conformance")
 
-# Brings public suites (docs/conformance.md).
+# Brings public suites (docs/internals/conformance.md).
 fetch *from:
     conformance/fetch.sh {{ from }}
 

@@ -41,6 +41,7 @@ mod own_groups;
 mod pictures;
 mod places;
 mod policy_forms;
+mod prose;
 #[path = "reference/main.rs"]
 mod reference;
 mod registration;

@@ -348,7 +348,7 @@ def page(flags, rows, tallies, differences):
     of_each = f", {flags.each} of each kind at most" if flags.each else ""
     version = subprocess.run([flags.kyverno, "version"], capture_output=True, text=True).stdout.split("\n")[0].split()[-1]
     out = ["# Migrated policies in the reference", "",
-           f"Policies of the public library, classic ones only, migrated with [`ephor migrate`](../migrate.md); Kyverno {version}'s command line evaluates the old and "
+           f"Policies of the public library, classic ones only, migrated with [`ephor migrate`](migrate.md); Kyverno {version}'s command line evaluates the old and "
            "the new ones. Agreement is about pairs of policy and object for which one of both gives a result, and which an API server accepts where they differ. "
            f"Pool: the objects of the library's own tests{of_each}. Representatives: objects of the classes that the proof distinguishes, "
            f"{flags.representatives} a policy at most. Accepted: the reference loads, checks and compiles what was written. Native: policies that move with `--to vap`, and how many a "

@@ -12,9 +12,9 @@ use super::{Error, Global, given, some_policies};
 /// Explains the rules of policies and their decisions about resources
 ///
 /// Shows each rule of policies as lowered and as optimised, generated rules included, with file and
-/// line of the source of every piece. docs/ir.md describes the nodes. With -r: what the rules
-/// decide about resources, with the place of every decision in the policy and of every value in the
-/// resource.
+/// line of the source of every piece. docs/internals/ir.md describes the nodes. With -r: what the
+/// rules decide about resources, with the place of every decision in the policy and of every value
+/// in the resource.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # all rules of a policy
@@ -42,7 +42,7 @@ pub struct Args {
     /// kind of the only objects to print rules for
     #[arg(long, value_name = "KIND", add = clap_complete::ArgValueCompleter::new(kind_names))]
     kind: Option<String>,
-    /// output format: text, or json for the IR (docs/ir-json.md)
+    /// output format: text, or json for the IR (docs/internals/ir-json.md)
     #[arg(long, short, value_name = "FORMAT", default_value = "text")]
     pub(super) output: Output,
     /// rules before optimisation, with --output json

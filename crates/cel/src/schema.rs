@@ -3,7 +3,7 @@
 //! In: a schema, structural (custom resources) or published by a server. Out: a [`Declared`] type
 //! with the fields that expressions may name, how large its values can be, and how data are read
 //! ([`values`]). Properties whose schema says nothing of a type are no fields. Semantics:
-//! `docs/cel.md`.
+//! `docs/expressions/cel.md`.
 
 pub mod names;
 #[cfg(feature = "declared-data")]

@@ -2,7 +2,8 @@
 //!
 //! In: a kubeconfig file or the account of a pod. Out: objects as [`Value`]s. Calls block the
 //! caller; they run on a runtime of the client's own, so any thread may call. Discovery runs once,
-//! until [`Cluster::renew_kinds`] is called; lists come in pages. Semantics: `docs/cluster.md`.
+//! until [`Cluster::renew_kinds`] is called; lists come in pages. Semantics:
+//! `docs/reference/cluster.md`.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};

@@ -7,7 +7,7 @@
 //! `--classes FILE` writes the classes of texts that the comparisons distinguished, as JSON, one a
 //! line. `(files)`: only as written, not as an API server shows them to webhooks. Custom resources
 //! that have the name of a built-in kind are left out: comparisons do not look at them
-//! (`docs/diff.md`).
+//! (`docs/reference/diff.md`).
 
 use std::collections::BTreeSet;
 use std::io::BufRead;

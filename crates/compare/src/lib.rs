@@ -4,12 +4,12 @@
 //! objects on which they differ, one for each kind of difference, or that they are equal, proved
 //! for all objects or tested on some.
 //!
-//! The method (`docs/diff.md`): each policy is cut into units, rules that check one thing; an
-//! object violates the policy when it violates one of them (`units`). What a unit reads is known
-//! (`ephor_analysis::reads`), and so is what it tests there (`predicates`), so the values of each
-//! field fall into few classes of which one stands for all (`words`, `domain`). Each unit of one
-//! side must be covered by units of the other on all combinations of classes (`cover`). The engine
-//! is the only semantics: every combination is evaluated.
+//! The method (`docs/internals/equivalence.md`): each policy is cut into units, rules that check
+//! one thing; an object violates the policy when it violates one of them (`units`). What a unit
+//! reads is known (`ephor_analysis::reads`), and so is what it tests there (`predicates`), so the
+//! values of each field fall into few classes of which one stands for all (`words`, `domain`). Each
+//! unit of one side must be covered by units of the other on all combinations of classes (`cover`).
+//! The engine is the only semantics: every combination is evaluated.
 #![forbid(unsafe_code)]
 
 pub(crate) mod accepted;

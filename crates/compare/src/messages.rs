@@ -4,7 +4,7 @@
 //! at objects for every rule. Out: [`OtherMessages`]: objects that violate both, whose messages are
 //! not the same, one for each pair of rules. They change no answer. Messages are those of the
 //! policies' authors: what Kyverno says around them is left out, and so are the rules of results
-//! that have none. Semantics: `docs/diff.md`, "Answers".
+//! that have none. Semantics: `docs/reference/diff.md`, "Answers".
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,7 +3,7 @@
 //! In: a CleanupPolicy or DeletingPolicy, the objects of the kinds that it is about. Out: the
 //! objects that it selects are deleted when its schedule says so, and its status says when that
 //! was. A run that was missed happens once, late. A run with an error does not count: it is tried
-//! again. Semantics: `docs/cluster.md`, "Deletions".
+//! again. Semantics: `docs/reference/cluster.md`, "Deletions".
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -6,7 +6,8 @@
 //! loader gives them ([`resource`]). Positions inside a document are looked up again only when a
 //! message needs them ([`locate`]).
 //!
-//! Semantics: `docs/cli.md`, policy and resource sources; typing of scalars as in YAML 1.1.
+//! Semantics: `docs/reference/cli.md`, policy and resource sources; typing of scalars as in YAML
+//! 1.1.
 #![forbid(unsafe_code)]
 
 mod build;

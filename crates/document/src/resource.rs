@@ -3,7 +3,8 @@
 //! In: the text of a file. Out: one [`Document`] per object, in written order, lists expanded into
 //! their items. `kind` and `apiVersion` are required; a namespaced object without namespace is put
 //! into `default`; a null under the keys that hold maps of text becomes an empty object; integers
-//! become doubles when the profile requires it. Semantics: `docs/cli.md`, resource sources.
+//! become doubles when the profile requires it. Semantics: `docs/reference/cli.md`, resource
+//! sources.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! In: an expression that gives the same each time, and the environment. Out: what it gives, with
 //! everything else that evaluating it does: the cost on the meter, and the memory that it takes of
 //! the rule's. Where either would exceed its limit, the expression is evaluated again and ends
-//! where it would have ended. Semantics: `docs/ir.md`, "Evaluated once".
+//! where it would have ended. Semantics: `docs/internals/ir.md`, "Evaluated once".
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

@@ -2,7 +2,7 @@
 //!
 //! In: a comprehension and its environment. Out: its value; cost is added in each iteration. A body
 //! is evaluated once for all items that have none of the keys that it reads
-//! ([`ephor_ir::item_keys`]). Semantics: `docs/cel.md`, "What is supported" and "Cost".
+//! ([`ephor_ir::item_keys`]). Semantics: `docs/expressions/cel.md`, "What is supported" and "Cost".
 
 use std::borrow::Cow;
 

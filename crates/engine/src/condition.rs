@@ -2,7 +2,7 @@
 //!
 //! In: conditions and a rule's data. Out: whether they hold, and the messages of the conditions
 //! that decided. A failure ends the evaluation at once. The semantics' source is
-//! `docs/conditions.md`.
+//! `docs/semantics/conditions.md`.
 
 use std::borrow::Cow;
 

@@ -3,7 +3,7 @@
 //! The root is an object: `request` and whatever the rule's bindings, loops and injected values
 //! add. Bindings are registered in declaration order and loaded when an expression mentions them; a
 //! loop takes a snapshot and goes back to it before every element. The semantics' source is
-//! `docs/variables.md`.
+//! `docs/semantics/variables.md`.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! error. A text whose results bring in new variables is resolved in rounds until none
 //! is left. A variable whose value holds the variable itself would never end: it is an error, and
 //! so is what exceeds the bounds of `Expansion`; the rule ends with it, whatever else absorbs
-//! failures of variables. The semantics' source is `docs/variables.md`.
+//! failures of variables. The semantics' source is `docs/semantics/variables.md`.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

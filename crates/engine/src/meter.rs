@@ -1,8 +1,8 @@
 //! The cost of strict evaluation, and composed variables, each with a meter of its own.
 //!
 //! In: costs, and the programs of variables. Out: whether the limit is exceeded; values of
-//! variables, computed when they are first read. Semantics: `docs/cel.md`, "Cost"; `docs/ir.md`,
-//! "Expressions of a rule".
+//! variables, computed when they are first read. Semantics: `docs/expressions/cel.md`, "Cost";
+//! `docs/internals/ir.md`, "Expressions of a rule".
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};

@@ -4,7 +4,7 @@
 //! [`Results`]. The runner does what all rules share: whether the policy concerns the request,
 //! whether a rule matches or that is unknown, the budget, and what a rule leaves to the next. What
 //! a rule does is its body: `verdict`, `mutate`, `verify`, `generate` and, for rules with
-//! expressions, `expressions`. Semantics: `docs/ir.md`.
+//! expressions, `expressions`. Semantics: `docs/internals/ir.md`.
 
 use ephor_external::ExternalData;
 use ephor_ir::facts::NamespaceScope;

@@ -2,7 +2,7 @@
 //!
 //! In: a pattern and a value. Out: a verdict; for everything but a pass a `Failure` that knows
 //! the path and builds its text only when it is read. Most checks pass, so nothing is
-//! allocated before something fails. The semantics' source is `docs/patterns.md`.
+//! allocated before something fails. The semantics' source is `docs/semantics/patterns.md`.
 
 use std::fmt::Write;
 

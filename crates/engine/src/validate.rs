@@ -1,7 +1,8 @@
 //! Validate rules: deny, pattern, anyPattern, foreach.
 //!
 //! In: a lowered check, the object and the rule's data. Out: a status and a message, or nothing
-//! when there was nothing to check. Texts and their order are those of `docs/validate.md`.
+//! when there was nothing to check. Texts and their order are those of
+//! `docs/semantics/validate.md`.
 
 use std::cell::OnceCell;
 

@@ -3,7 +3,7 @@
 //! In: evaluated arguments. Out: a value or a fault with the text that users see. The evaluator
 //! looks a function up once, when an expression is lowered, and calls one of JMESPath through
 //! [`call`], which checks the number and the types of the arguments first, and one of CEL through
-//! [`cel::call`]. [`page`] makes `docs/functions.md` of the registry.
+//! [`cel::call`]. [`page`] makes `docs/expressions/functions.md` of the registry.
 #![forbid(unsafe_code)]
 
 mod args;

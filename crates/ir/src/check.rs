@@ -98,8 +98,8 @@ pub fn doubles(pattern: &Value, late: &dyn Late) -> Option<Pattern> {
 pub const TOO_DEEP: &str = "the pattern nests too deeply";
 
 /// Whether filling in once more may change a document: it was escaped, or data brought it in. The
-/// reference fills patterns in again for the former object of an update (`docs/validate.md`,
-/// "Existing violations").
+/// reference fills patterns in again for the former object of an update
+/// (`docs/semantics/validate.md`, "Existing violations").
 pub fn is_open(filled: &Value) -> bool {
     filled.any_text(&|text| text.contains("{{") || text.contains("$("))
 }

@@ -3,8 +3,8 @@
 //! In: a loop. Out: the keys, when its body and its filter read nothing else of an item and call
 //! only functions that depend on nothing but their arguments: then all items without these keys are
 //! alike. Most comprehensions read what few items have (`env.?valueFrom`), so the evaluator
-//! evaluates the body for one of those and gives the others the same (`docs/ir.md`, "Evaluated
-//! once").
+//! evaluates the body for one of those and gives the others the same (`docs/internals/ir.md`,
+//! "Evaluated once").
 
 use ephor_value::{Str, Value};
 

@@ -2,10 +2,10 @@
 //! evaluated.
 //!
 //! In: lowered policies and exceptions, or JSON. Out: the other. Every node is written by derive,
-//! under the names of its Rust type; `docs/ir-json.md` lists them. What follows from other parts
-//! (compiled wildcards, prepared operands, hashed lists) is not written but rebuilt. What is read
-//! may come from anyone: size, nesting and names are checked, and what does not fit is an error,
-//! never left out.
+//! under the names of its Rust type; `docs/internals/ir-json.md` lists them. What follows from
+//! other parts (compiled wildcards, prepared operands, hashed lists) is not written but rebuilt.
+//! What is read may come from anyone: size, nesting and names are checked, and what does not fit is
+//! an error, never left out.
 
 use std::cell::Cell;
 use std::sync::Arc;

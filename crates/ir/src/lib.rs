@@ -2,8 +2,8 @@
 //!
 //! Few node kinds, each with one meaning: those that read on past what is missing, and strict ones,
 //! for which missing things are faults and every step costs something. No node names the policy
-//! kind it came from. `docs/ir.md` lists every node with its meaning and says how the constructs of
-//! CEL map onto them.
+//! kind it came from. `docs/internals/ir.md` lists every node with its meaning and says how the
+//! constructs of CEL map onto them.
 //!
 //! In: built by `lower` (and by the language front ends for expressions), or read from JSON. Out:
 //! run by `engine`, printed by `explain` as text or JSON.

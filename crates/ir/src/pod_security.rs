@@ -4,7 +4,7 @@
 //! In: a level and a version. Out: the [`Form`]s of the controls that count there, in the order of
 //! reports; each is a list of [`Requirement`]s, each of which names fields and their [`Condition`].
 //! `engine::pod_security` runs them and words what they find; an analysis reads the same rows.
-//! Semantics: `docs/validate.md`, "Bodies".
+//! Semantics: `docs/semantics/validate.md`, "Bodies".
 
 mod controls;
 

@@ -4,7 +4,7 @@
 //! a key that equal programs have in common, and the variables that it always reads; none for
 //! programs that read more than the object, that call functions which may say something else next
 //! time, or that are so small that looking for a result is as much work. What is done with the key:
-//! `engine::shared`; `docs/ir.md`, "Evaluated once".
+//! `engine::shared`; `docs/internals/ir.md`, "Evaluated once".
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::OnceLock;

@@ -3,7 +3,7 @@
 //! A template is lowered once. Strings without variables are constants; a string that is nothing
 //! but one variable keeps the type of its result; a text with variables is a list of parts. Texts
 //! whose variables nest, touch or are escaped keep their source and are resolved in rounds, as the
-//! language defines it (`docs/variables.md`).
+//! language defines it (`docs/semantics/variables.md`).
 
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 //! In: an object, and the types of its kind. Out: the first field that the kind does not have, or
 //! that is missing or of another type. Values are not looked at: a quantity is a text or a number.
 //! Semantics: the validation of an API server's published schemas, as Kyverno 1.19.1's command line
-//! applies them to documents (`docs/policies.md`, "Loading").
+//! applies them to documents (`docs/semantics/policies.md`, "Loading").
 
 use super::decode::bad_base64;
 use super::schema::{Leaf, ListKind, Type, TypeDef, Types};

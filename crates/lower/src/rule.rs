@@ -65,7 +65,7 @@ fn action(validate: Option<&Value>) -> Action {
 }
 
 /// The failure action of a verifyImages rule: `Enforce` where one of its entries says so, else that
-/// of the first entry that says anything (`docs/images.md`, "Images").
+/// of the first entry that says anything (`docs/semantics/images.md`, "Images").
 fn image_action(images: &Value) -> Option<Str> {
     let entries = images.as_list().unwrap_or_default();
     let stated: Vec<&str> = entries

@@ -1,7 +1,7 @@
 //! Evaluating constraints.
 //!
 //! In: constraints and the [`Attributes`] of a request. Out: the resource under which the request
-//! is accepted, if it is. The semantics' source is `docs/admission.md`, "Matching".
+//! is accepted, if it is. The semantics' source is `docs/semantics/admission.md`, "Matching".
 
 use std::sync::OnceLock;
 

@@ -3,7 +3,8 @@
 //! A list is replaced as a whole unless its schema says otherwise. Sets are united, the patch's
 //! items first. Lists of objects with keys are merged item by item: the patch's items first in its
 //! order, then the others. Items that lack a key are handled as Kyverno 1.19.1's library handles
-//! them, which drops some (`docs/mutate.md`, "Lists with keys"): policies depend on the results.
+//! them, which drops some (`docs/semantics/mutate.md`, "Lists with keys"): policies depend on the
+//! results.
 
 use std::collections::HashSet;
 

@@ -3,8 +3,8 @@
 //! In: an object and a patch that holds neither variables nor anchors. Out: the merged object.
 //! Objects are merged key by key, null removes, lists are replaced unless their schema says that
 //! their items have keys (`super::keyed`); `$patch` in an object says otherwise. The object's keys
-//! keep their order, new ones follow in the patch's. Semantics: `docs/mutate.md`, "Merge", which is
-//! that of the reference's merge library down to its oddities.
+//! keep their order, new ones follow in the patch's. Semantics: `docs/semantics/mutate.md`,
+//! "Merge", which is that of the reference's merge library down to its oddities.
 
 use std::collections::HashMap;
 

@@ -5,7 +5,7 @@
 //! object, or why the change does not fit the schema. Nothing is ever removed. The tables are those
 //! of [`ephor_kubernetes::decode`]; the walk is another one, because a change is no value and the
 //! texts are those of structured-merge-diff, which collects all errors. Semantics:
-//! `docs/admission.md`, "Answers".
+//! `docs/semantics/admission.md`, "Answers".
 
 use ephor_kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use ephor_value::print::{display, go_syntax};

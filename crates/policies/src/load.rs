@@ -3,7 +3,7 @@
 //! In: texts of policy files. Out: lowered policies and exceptions in order, and the reasons why
 //! documents were left out: they do not parse, break their schema, fail the policy
 //! check, or are no policies. Which of these leave out the whole file follows Kyverno
-//! (`docs/policies.md`, "Loading").
+//! (`docs/semantics/policies.md`, "Loading").
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

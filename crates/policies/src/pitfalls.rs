@@ -6,7 +6,7 @@
 //! functions say it of a whole object: [`of_review`] for a request that a webhook answers, where
 //! each policy has the object that it leaves, and [`of_outcome`] for a run, where policies in CEL
 //! have one for all of them, and which also says what a cluster does otherwise. Semantics:
-//! `docs/cli.md`, "What Kyverno is silent about".
+//! `docs/reference/cli.md`, "What Kyverno is silent about".
 
 mod outcome;
 

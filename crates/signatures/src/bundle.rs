@@ -5,7 +5,7 @@
 //! statements in DSSE envelopes, or the manifest itself. Bundles that come with certificates need
 //! the roots and logs of a public service, which are not fetched: they verify nothing here.
 //! Semantics: the protocol buffers of Sigstore (`sigstore_bundle.proto`, versions 0.1 to 0.3);
-//! texts are Kyverno's (`docs/images.md`, "Bundles").
+//! texts are Kyverno's (`docs/semantics/images.md`, "Bundles").
 
 use crate::public_key::{Hash, PublicKey};
 use ephor_value::bytes::decode_base64;

@@ -3,7 +3,7 @@
 //! In: an image's digest and the required signer. Out: the payloads with valid signatures, or why
 //! there is none. Signatures are layers of the image under the tag `sha256-….sig`, statements of
 //! the one under `sha256-….att`: DSSE envelopes with in-toto statements. Order and texts are
-//! Kyverno's (`docs/images.md`, "Registries").
+//! Kyverno's (`docs/semantics/images.md`, "Registries").
 
 mod error;
 

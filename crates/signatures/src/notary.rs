@@ -6,7 +6,7 @@
 //! [`super::cose`]) around the image's descriptor; the chain of its signer (`super::chain`) must
 //! hold a certificate that is trusted. Lists of revoked certificates are not fetched: a chain that
 //! names some has an unknown status, as in Kyverno without network. Semantics: the Notary Project's
-//! specifications; `docs/images.md`, "Notary".
+//! specifications; `docs/semantics/images.md`, "Notary".
 
 use crate::public_key::Hash;
 use ephor_external::registry::{Cause, Failure, Manifest, Registry, Repository};

@@ -6,7 +6,7 @@
 //! every member, all candidates). It takes a trust anchor as a name and a key only and does not
 //! read key usage, so that each candidate path is then held to what Go's `x509.Certificate.Verify`,
 //! which cosign and Notary use, wants of roots and issuers. Where the two differ the stricter one
-//! wins (`docs/images.md`, "Certificates").
+//! wins (`docs/semantics/images.md`, "Certificates").
 
 use std::cell::RefCell;
 use std::time::Duration;

@@ -5,7 +5,7 @@
 //! is left over anywhere. Certificate paths are those of [`super::path`], at the moment of the
 //! token. `cosign` and Notary have rules of their own: [`TsaTrust`] and [`TsaRoots`]. Semantics:
 //! RFC 3161 and 5816, and what `timestamp-authority` and `tspclient-go` check beyond them
-//! (`docs/images.md`). Nothing is fetched.
+//! (`docs/semantics/images.md`). Nothing is fetched.
 
 mod error;
 

@@ -2,7 +2,7 @@
 //!
 //! In: a call. Out: the JSON value that the service answers, or Kyverno's words for what went
 //! wrong. The URL, every address and every redirect go through the guard; a bundle of certificates
-//! replaces the roots of the system. Semantics: `docs/variables.md`, "apiCall".
+//! replaces the roots of the system. Semantics: `docs/semantics/variables.md`, "apiCall".
 
 use super::http::guard::Refusal;
 use super::http::{Client, Failure, RequestError, Unread};

@@ -1,7 +1,7 @@
 //! Context files: the objects and image data that expressions read without a cluster.
 //!
 //! In: a `Context` document. Out: objects, found by exactly what is looked up; labels are ignored,
-//! as in Kyverno 1.19.1. Semantics: `docs/cel-policies.md`, "Context files".
+//! as in Kyverno 1.19.1. Semantics: `docs/semantics/cel-policies.md`, "Context files".
 use ephor_external::Place;
 use ephor_kubernetes::Kinds;
 use ephor_kubernetes::kinds::guessed_plural;

@@ -13,7 +13,7 @@
 //! A server reads regular files up to a size alone ([`served`]), JSON files of directories too.
 //!
 //! Nothing here ends a run: what could not be read, or was left out, is a [`Notice`], and the
-//! caller knows which of them Kyverno takes for fatal. Semantics: `docs/cli.md`, sources.
+//! caller knows which of them Kyverno takes for fatal. Semantics: `docs/reference/cli.md`, sources.
 
 use std::fmt;
 use std::fs;

@@ -4,7 +4,7 @@
 //! apart the directory. Out: the texts of the YAML files of a fresh checkout, which is deleted
 //! again. The program `git` does the work, so proxies, certificates and credential helpers are
 //! those that the user has set up. Files are named by their path in the repository. Semantics:
-//! `docs/cli.md`.
+//! `docs/reference/cli.md`.
 
 use std::ffi::OsStr;
 use std::io;

@@ -3,7 +3,7 @@
 //!
 //! In: a call. Out: the answer as a value, a set of keys as text, or Kyverno's words for what went
 //! wrong. Size and time are limited: of an endless answer only the first JSON value is read, and no
-//! more than [`LARGEST`]. Semantics: `docs/cel-policies.md`, "http".
+//! more than [`LARGEST`]. Semantics: `docs/semantics/cel-policies.md`, "http".
 
 use std::io::Read;
 use std::time::Duration;

@@ -4,7 +4,7 @@
 //! (`1.0`), texts, lists and objects stand for themselves. Everything else is an object with one
 //! key that begins with `$`, such as `{"$uint": 1}`. Values that only a run of expressions has
 //! (questions to an authorizer, lists with a declared type) are refused by name. The table is in
-//! `docs/ir-json.md`, "Values".
+//! `docs/internals/ir-json.md`, "Values".
 
 use std::fmt;
 use std::net::IpAddr;

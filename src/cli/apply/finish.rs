@@ -1,7 +1,7 @@
 //! Printing: the output of each resource, and the summary after all of them.
 //!
 //! In: rendered results in input order. Out: standard output and the exit code. Semantics:
-//! `docs/cli.md`, "apply".
+//! `docs/reference/cli.md`, "apply".
 
 use std::collections::BTreeSet;
 use std::io::Write;

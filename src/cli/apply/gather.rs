@@ -2,8 +2,8 @@
 //! error.
 //!
 //! In: arguments and flags. Out: loaded policies, resource documents and exceptions. Which failures
-//! end the run is Kyverno's choice (`docs/cli.md`); the others are printed as warnings and change
-//! nothing.
+//! end the run is Kyverno's choice (`docs/reference/cli.md`); the others are printed as warnings
+//! and change nothing.
 
 use ephor_document::Document;
 use ephor_engine::Profile;

@@ -3,7 +3,7 @@
 //!
 //! In: arguments ([`Arguments`]). Out: policies, resources, exceptions, what rules look up, and the
 //! engine over them ([`Inputs`]). The order of what is loaded, and which failures end the run, are
-//! Kyverno's (`docs/cli.md`).
+//! Kyverno's (`docs/reference/cli.md`).
 
 use std::sync::Arc;
 

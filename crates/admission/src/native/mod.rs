@@ -3,8 +3,8 @@
 //! In: a ClusterPolicy with one `validate.cel` rule, a ValidatingPolicy or a MutatingPolicy, with
 //! its defaults, and the exceptions from it. Out: a policy of `admissionregistration.k8s.io` and
 //! its binding, or why there is none, in the reference's words. Objects own nothing and have no
-//! status; an owner is named when the policy has a `uid`. Semantics: `docs/admission.md`, "Handing
-//! policies over".
+//! status; an owner is named when the policy has a `uid`. Semantics: `docs/semantics/admission.md`,
+//! "Handing policies over".
 
 mod cluster_policy;
 mod refusals;

@@ -2,9 +2,9 @@
 //! themselves, exceptions, global context entries, and labels that say how long objects live.
 //!
 //! In: the options, and which kinds are served. Out: the configurations. Names, rules and failure
-//! policies are Kyverno's (`docs/cluster.md`, "Webhook configurations"); its mutating webhooks,
-//! which change nothing, are there under Kyverno's names alone: tools that look for all that a
-//! Kyverno installation has find them.
+//! policies are Kyverno's (`docs/reference/cluster.md`, "Webhook configurations"); its mutating
+//! webhooks, which change nothing, are there under Kyverno's names alone: tools that look for all
+//! that a Kyverno installation has find them.
 
 use ephor_value::{Map, Value};
 

@@ -3,7 +3,7 @@
 //! In: policy documents with their defaults, the kinds of the cluster, and where the server is.
 //! Out: one `MutatingWebhookConfiguration` and one `ValidatingWebhookConfiguration` that send the
 //! server what some rule may be about, and no more than the reference's do. Semantics:
-//! `docs/webhooks.md`, "What policies need".
+//! `docs/reference/webhooks.md`, "What policies need".
 
 mod classic;
 mod fixed;

@@ -4,7 +4,7 @@
 //! AdmissionReview, the [`ClusterView`] around it, and [`Answers`] in the webhooks' place. Out: the
 //! object as it was changed, whether the request passes, and a [`Log`]: which webhooks were called
 //! in which order with what, why others were not, and what the client and the audit log receive.
-//! Semantics: `docs/webhooks.md`.
+//! Semantics: `docs/reference/webhooks.md`.
 
 pub mod answer;
 mod failure;

@@ -3,7 +3,7 @@
 //!
 //! In: objects of the group `admissionregistration.k8s.io` as written. Out: the objects with
 //! their defaults, or why the API refuses them, in its words. [`Expressions`] finds what is wrong
-//! with an expression. Semantics: `docs/admission.md`, "What the API refuses".
+//! with an expression. Semantics: `docs/semantics/admission.md`, "What the API refuses".
 
 mod binding;
 mod defaults;

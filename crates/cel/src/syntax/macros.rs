@@ -13,7 +13,8 @@ type Expanded = Result<Node, Issue>;
 /// Nodes that a macro copies at most; Kyverno and the API server have no bound.
 const MOST_COPIED: usize = 2048;
 
-/// The forms of macros, and what each of them stands for; `docs/cel-functions.md` lists them.
+/// The forms of macros, and what each of them stands for; `docs/expressions/cel-functions.md` lists
+/// them.
 pub const MACROS: &[(&str, &str)] = &[
     ("has(object.field)", "whether a field is there"),
     ("list.all(x, CONDITION)", "whether the condition holds for all items, or keys of a map"),

@@ -6,9 +6,9 @@
 //! it.
 //!
 //! A merge puts the items that it changes or adds in front of the others, an apply configuration
-//! and a JSON patch leave them where they are (recorded from Kyverno 1.19.1, `docs/migrate.md`,
-//! "The order of items"). Items stay in place where a merge changes each of its list: by a
-//! condition alone that the key of each item fulfils.
+//! and a JSON patch leave them where they are (recorded from Kyverno 1.19.1,
+//! `docs/reference/migrate.md`, "The order of items"). Items stay in place where a merge changes
+//! each of its list: by a condition alone that the key of each item fulfils.
 
 use std::collections::BTreeSet;
 

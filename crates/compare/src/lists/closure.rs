@@ -4,8 +4,8 @@
 //! from what it says of the list without its last item, and of a list of this item alone. So items
 //! about which all loops say the same have one item that stands for them, and it is enough to add
 //! such items to lists until the loops say nothing new: the lists that were found stand for those
-//! of any length (`docs/diff.md`, "Lists"). Entries of maps are such items, too: each has another
-//! name.
+//! of any length (`docs/internals/equivalence.md`, "Lists"). Entries of maps are such items, too:
+//! each has another name.
 //!
 //! The same holds of the loops of each unit alone. So what all loops say of a longer list is put
 //! together from what those of each unit said of another one that grew out of a list, and by an

@@ -3,8 +3,8 @@
 //! In: what is read of an object, the types of its kind, what is tested. Out: the objects, small
 //! ones first. A list has as many items, in all lists of an object together, as there are
 //! statements about items: for statements of the form "some item is such", and combinations of
-//! these, no longer list behaves differently (`docs/diff.md`, "Lists"). Fields that are not read
-//! are there only where the kind requires them.
+//! these, no longer list behaves differently (`docs/internals/equivalence.md`, "Lists"). Fields
+//! that are not read are there only where the kind requires them.
 
 pub(crate) mod alternatives;
 pub(crate) mod fields;

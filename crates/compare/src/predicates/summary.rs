@@ -71,7 +71,7 @@ pub struct Predicates {
     /// Whether values of two fields are compared with each other.
     pub relates: bool,
     /// Whether a value is compared as a wildcard pattern, too. Of those that are patterns only
-    /// constants and `*` are tried (`docs/diff.md`, "Method").
+    /// constants and `*` are tried (`docs/internals/equivalence.md`, "Texts").
     pub are_patterns: bool,
     /// Whether `*` is among the constants because values may be patterns, and whether it is written
     /// somewhere.
@@ -537,7 +537,7 @@ impl Predicates {
         let Tree::Text(text) = tree else { return self.constant(tree) };
         let leaf = Leaf::new(Value::from(&**text));
         // A value that is the text of the pattern itself matches, too; it is left out
-        // (`docs/diff.md`, "Method").
+        // (`docs/internals/equivalence.md`, "Texts").
         if !leaf.is_only_itself() {
             self.constants.insert(text.clone());
         }

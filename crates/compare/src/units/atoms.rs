@@ -6,7 +6,7 @@
 //! follows from what its atoms say. So of the values of a field that all atoms look at alone, one
 //! for each combination of their verdicts is enough, also of a field that has others below it; and
 //! of users and namespaces, too ([`Deciding`]). Where the atoms do not read all that the unit
-//! reads, nothing is left out (`docs/diff.md`, "Method").
+//! reads, nothing is left out (`docs/internals/equivalence.md`, "Atoms").
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -2,8 +2,8 @@
 //!
 //! In: what a rule wants to exist. Out: it exists: created where it is missing, brought in step
 //! where it is synchronised, left alone where it is not. Nothing is written that is as it should
-//! be, so what was done twice is done once. Semantics: `docs/cluster.md`, "Background work";
-//! `docs/generate.md`.
+//! be, so what was done twice is done once. Semantics: `docs/reference/cluster.md`, "Background
+//! work"; `docs/semantics/generate.md`.
 
 use crate::background_facts::{Class, RuleFacts, Trigger};
 use crate::native::holds;

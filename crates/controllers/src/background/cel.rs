@@ -3,8 +3,8 @@
 //! In: a policy and a trigger. Out: the objects that its expressions hand over, with the labels by
 //! which they are found again; what the trigger generated before and does not any more is deleted.
 //! Which kinds a policy generates only its expressions say, so they are written down before the
-//! first object of a kind. Semantics: `docs/cluster.md`, "Background work"; `docs/cel-policies.md`,
-//! "Generation".
+//! first object of a kind. Semantics: `docs/reference/cluster.md`, "Background work";
+//! `docs/semantics/cel-policies.md`, "Generation".
 
 use std::sync::PoisonError;
 

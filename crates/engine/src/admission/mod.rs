@@ -3,7 +3,7 @@
 //! In: policies with their bindings, the `request` of an AdmissionReview, and the [`ClusterView`]
 //! around it. Out: the mutated object, and an [`Answer`]: whether the request is allowed, warnings
 //! for the client and audit annotations. Policies run in the order of their names, bindings of a
-//! policy in the order of theirs. Semantics: `docs/admission.md`.
+//! policy in the order of theirs. Semantics: `docs/semantics/admission.md`.
 
 pub mod bound;
 pub mod cause;

@@ -1,8 +1,8 @@
 //! Admission policies outside of a cluster, as Kyverno runs them.
 //!
 //! The request always creates the object, which has no schema: lists are replaced, numbers are
-//! doubles. Parameters are selected by name or labels alone. Semantics: `docs/admission.md`,
-//! "Outside of a cluster".
+//! doubles. Parameters are selected by name or labels alone. Semantics:
+//! `docs/semantics/admission.md`, "Outside of a cluster".
 
 use crate::expressions::Scope;
 use crate::view::offline::root;

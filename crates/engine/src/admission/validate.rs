@@ -3,7 +3,7 @@
 //! In: a policy with its bindings and a request. Out: a result that says what came of each binding
 //! ([`verdict`]), and what follows from the results of all policies ([`answer`]). Results hold
 //! nothing of the request but the values of expressions, so that they may be stored in the result
-//! cache. Semantics: `docs/admission.md`.
+//! cache. Semantics: `docs/semantics/admission.md`.
 
 use ephor_functions::Context;
 use ephor_ir::admission::PolicyBinding;

@@ -1,7 +1,7 @@
 //! Policies on check requests of proxies: whether a request may pass.
 //!
 //! In: a policy and a check request. Out: the first answer that an expression gives, as a result.
-//! Semantics: `docs/cel-policies.md`, "Check requests".
+//! Semantics: `docs/semantics/cel-policies.md`, "Check requests".
 
 use crate::outcome::{RuleOutcome, Status};
 use ephor_functions::Context;

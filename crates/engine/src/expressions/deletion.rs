@@ -2,7 +2,7 @@
 //!
 //! In: a policy and an object, or data of any form. Out: pass = it would be deleted; none where the
 //! policy does not select it. Expressions see neither a request nor a former object. Semantics:
-//! `docs/cel-policies.md`, "Deletion".
+//! `docs/semantics/cel-policies.md`, "Deletion".
 
 use crate::Request;
 use crate::outcome::{RuleOutcome, Status};

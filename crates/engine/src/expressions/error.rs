@@ -2,7 +2,7 @@
 //!
 //! Out: errors whose texts are Kyverno's or the API server's. An expression has no [`Failure`] of
 //! its own words: the list that it belongs to decides whether the expression is named. Semantics:
-//! `docs/ir.md`, "Expressions of a rule".
+//! `docs/internals/ir.md`, "Expressions of a rule".
 
 use thiserror::Error;
 

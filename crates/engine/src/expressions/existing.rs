@@ -1,8 +1,8 @@
 //! Objects that exist already and that a policy changes because of a request.
 //!
 //! In: a rule that matches a request. Out: whether its conditions hold, and the objects that an
-//! expression of the policy returns. Semantics: `docs/cel-policies.md`, "Changes";
-//! `docs/cluster.md`, "Background work".
+//! expression of the policy returns. Semantics: `docs/semantics/cel-policies.md`, "Changes";
+//! `docs/reference/cluster.md`, "Background work".
 
 use std::fmt::Display;
 

@@ -3,7 +3,7 @@
 //! In: a rule and a request. Out: a result with the objects that expressions handed over and
 //! templates gave, or none where the policy does not apply. Nothing is created here: objects get
 //! the namespace that they were handed over for, and that is all. Semantics:
-//! `docs/cel-policies.md`, "Generation".
+//! `docs/semantics/cel-policies.md`, "Generation".
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,7 @@
 //! In: a policy and a request. Out: a result with the images that it verified, from which
 //! [`settle`] finds out whether every image that must be verified was: by this policy or by another
 //! one. Order: conditions, exceptions, the images, their digests, what registries know of them,
-//! verdicts, texts for reports. Semantics: `docs/cel-policies.md`, "Images".
+//! verdicts, texts for reports. Semantics: `docs/semantics/cel-policies.md`, "Images".
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

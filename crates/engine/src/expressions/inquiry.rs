@@ -3,7 +3,7 @@
 //!
 //! In: the names of images and attestors. Out: counts and data, and a record of which images were
 //! checked. An attestor that does not verify an image, for whatever reason, is not counted; a
-//! registry that does not answer is a fault. Semantics: `docs/cel-policies.md`, "Images".
+//! registry that does not answer is a fault. Semantics: `docs/semantics/cel-policies.md`, "Images".
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

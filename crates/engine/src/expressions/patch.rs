@@ -2,7 +2,7 @@
 //!
 //! In: a rule and a request. Out: a result and, when all mutations succeed, the mutated object.
 //! Each mutation sees what the former one left; variables keep their first value. Semantics:
-//! `docs/cel-policies.md`, "Changes".
+//! `docs/semantics/cel-policies.md`, "Changes".
 
 use std::fmt::Display;
 

@@ -1,7 +1,7 @@
 //! Rules with `validate.cel`: parameters and the namespace, then conditions and validations.
 //!
 //! In: a rule's expressions and a request. Out: a status and a message. The first validation that
-//! is false or fails decides. Semantics: `docs/validate.md`, "Bodies".
+//! is false or fails decides. Semantics: `docs/semantics/validate.md`, "Bodies".
 
 use crate::outcome::{Status, stock};
 use crate::run::Surroundings;

@@ -3,7 +3,7 @@
 //! The only place that evaluates the expressions of a rule: conditions, validations, messages,
 //! audit annotations and patches of every API. Each expression has a limit of its own; what they
 //! cost together, with the variables that they are the first to read, is taken from the budget.
-//! Semantics: `docs/ir.md`, "Expressions of a rule".
+//! Semantics: `docs/internals/ir.md`, "Expressions of a rule".
 
 use std::borrow::Cow;
 use std::cell::Cell;

@@ -1,7 +1,7 @@
 //! Builds the objects that a generate rule describes.
 //!
 //! In: a description, the data of a rule, what exists. Out: the objects that were not there before,
-//! with the labels by which they are found again. Semantics: `docs/generate.md`.
+//! with the labels by which they are found again. Semantics: `docs/semantics/generate.md`.
 
 use crate::condition;
 use crate::data::Data;

@@ -2,7 +2,7 @@
 //!
 //! In: a rule that matches a request. Out: its results, and the object that it leaves to the next
 //! rule. A failure loses the object: what follows has nothing to match. Texts and order are those
-//! of `docs/mutate.md`.
+//! of `docs/semantics/mutate.md`.
 
 mod anchors;
 mod error;

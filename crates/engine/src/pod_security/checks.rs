@@ -1,7 +1,8 @@
 //! Runs the Pod Security controls: what a pod has that a control's row does not allow.
 //!
 //! In: a control in the form of a version (`ir::pod_security`), and a pod. Out: the finding, with
-//! its texts. Semantics: `docs/validate.md`, "Bodies". A pod that passes costs no allocation.
+//! its texts. Semantics: `docs/semantics/validate.md`, "Bodies". A pod that passes costs no
+//! allocation.
 
 use std::borrow::Cow;
 

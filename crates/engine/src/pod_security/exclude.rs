@@ -4,7 +4,7 @@
 //! Out: the findings that remain. Each entry runs the checks again on a part of the pod (the fields
 //! of the pod with one empty container, or only the containers whose image is named) and every
 //! error that comes out there and fits the entry takes away one error of the original findings. The
-//! semantics' source is `docs/validate.md`, "Bodies" (exclusions).
+//! semantics' source is `docs/semantics/validate.md`, "Bodies" (exclusions).
 
 use std::borrow::Cow;
 

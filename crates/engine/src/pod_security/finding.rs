@@ -1,7 +1,7 @@
 //! What a Pod Security check finds: a reason, a text for people, and the fields in violation.
 //!
 //! In: what the checks of [`super::checks`] saw. Out: the texts that messages and reports show. The
-//! semantics' source is `docs/validate.md`, "Bodies" (messages, field rewriting).
+//! semantics' source is `docs/semantics/validate.md`, "Bodies" (messages, field rewriting).
 
 use std::borrow::Cow;
 use std::fmt::Write;

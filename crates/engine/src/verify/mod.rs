@@ -3,7 +3,7 @@
 //! In: a rule and a request. First, when an object comes in, signatures are verified and
 //! what came out is written into annotations (`run`); then, with all other verdicts, the object
 //! is checked for digests and these annotations ([`check`]). Without a registry what needs one ends
-//! as Kyverno ends without network. Texts and order are those of `docs/images.md`.
+//! as Kyverno ends without network. Texts and order are those of `docs/semantics/images.md`.
 
 #[cfg(feature = "signatures")]
 mod attestors;

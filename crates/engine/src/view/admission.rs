@@ -1,8 +1,8 @@
 //! What the expressions of admission policies see.
 //!
 //! In: the `request` of an AdmissionReview, objects, a namespace. Out: the values under their
-//! names. Empty members are left out, as the API does. Semantics: `docs/admission.md`, "What
-//! expressions see".
+//! names. Empty members are left out, as the API does. Semantics: `docs/semantics/admission.md`,
+//! "What expressions see".
 
 use ephor_kubernetes::{kind_object, resource_object};
 use ephor_value::object::{About, Check};

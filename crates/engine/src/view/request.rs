@@ -2,7 +2,7 @@
 //! libraries.
 //!
 //! In: a request. Out: a root with `object`, `oldObject`, `request`, `namespaceObject` and the
-//! receivers of functions. Semantics: `docs/cel-policies.md`, "Evaluation".
+//! receivers of functions. Semantics: `docs/semantics/cel-policies.md`, "Evaluation".
 
 use crate::Request;
 use ephor_functions::cel::outside;

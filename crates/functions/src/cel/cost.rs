@@ -1,4 +1,4 @@
-//! What calls cost. Semantics: `docs/cel.md`, "Cost".
+//! What calls cost. Semantics: `docs/expressions/cel.md`, "Cost".
 
 use std::net::IpAddr;
 

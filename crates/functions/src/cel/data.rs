@@ -1,8 +1,8 @@
 //! Kyverno's functions on data: JSON, YAML, compression, hashes, certificates, users, times,
 //! numbers.
 //!
-//! Where JMESPath has the same function, its body is used. Semantics: `docs/cel.md`, "What is
-//! supported".
+//! Where JMESPath has the same function, its body is used. Semantics: `docs/expressions/cel.md`,
+//! "What is supported".
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! `gzip.compress` and `gzip.decompress`.
 //!
 //! In: a text, or bytes. Out: bytes, or a text; faults in the words of Go's `compress/gzip`.
-//! Semantics: `docs/cel.md`.
+//! Semantics: `docs/expressions/cel.md`.
 
 use std::io::{ErrorKind, Read, Write};
 

@@ -2,7 +2,7 @@
 //!
 //! In: the JSON of a request. Out: a message with the method and the parameters of the usual
 //! methods. Arguments are read with a value for those that are absent or of another kind.
-//! Semantics: `docs/cel-policies.md`, "Check requests".
+//! Semantics: `docs/semantics/cel-policies.md`, "Check requests".
 
 use super::proxy_types::message;
 use super::{Call, CallResult, fault, native_type, success};

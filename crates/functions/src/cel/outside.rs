@@ -2,7 +2,7 @@
 //! image data.
 //!
 //! The receivers are messages that say for which policy they speak: a `namespace` that is set
-//! limits the questions to it. Semantics: `docs/cel.md`, "What is supported".
+//! limits the questions to it. Semantics: `docs/expressions/cel.md`, "What is supported".
 
 use super::data::NativeError;
 use super::{Call, CallResult, fault};

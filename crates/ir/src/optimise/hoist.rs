@@ -4,9 +4,9 @@
 //! Such a part becomes [`Expr::Once`]. It gives the same each time: it reads no binder that is
 //! around it, and calls only functions that depend on nothing but their arguments. It stays where
 //! it stands, so what is read first, what fails first and what is never evaluated are as before;
-//! the evaluator charges every reading of it what evaluating it costs (`docs/ir.md`, "Evaluated
-//! once"). Reading keys is as fast as reading a cell, so only parts with calls, loops or literals
-//! count.
+//! the evaluator charges every reading of it what evaluating it costs (`docs/internals/ir.md`,
+//! "Evaluated once"). Reading keys is as fast as reading a cell, so only parts with calls, loops or
+//! literals count.
 //!
 //! This is the last pass: what is around the others may look at the form of a part, and would not
 //! know it again.

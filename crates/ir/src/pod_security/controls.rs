@@ -1,7 +1,7 @@
 //! The rows of the Pod Security controls, in the order of reports.
 //!
 //! In: nothing. Out: [`CONTROLS`]. Which fields there are and what they may hold is Kubernetes'
-//! `policy` package, as Kyverno uses it (`docs/validate.md`, "Bodies").
+//! `policy` package, as Kyverno uses it (`docs/semantics/validate.md`, "Bodies").
 
 use super::Absent::{Allowed, Empty, Forbidden};
 use super::Condition::{FirstKey, Holds, Is, Items, Not, NotNumber, Number, Parent, Present, Texts, Unset};

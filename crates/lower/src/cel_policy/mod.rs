@@ -2,7 +2,7 @@
 //!
 //! In: a checked document. Out: a policy whose rules are the one as written and its variants for
 //! pod controllers, or the compile error in the reference's words. Semantics:
-//! `docs/cel-policies.md`.
+//! `docs/semantics/cel-policies.md`.
 
 mod autogen;
 mod changing;

@@ -2,7 +2,8 @@
 //! change.
 //!
 //! In: a policy, one of its rules, a request. Out: whether there is such work, what the rule wants
-//! to exist, the objects as it changes them. Semantics: `docs/generate.md`, `docs/mutate.md`.
+//! to exist, the objects as it changes them. Semantics: `docs/semantics/generate.md`,
+//! `docs/semantics/mutate.md`.
 
 use ephor_engine::expressions::existing::Targets;
 use ephor_engine::generate::{GenerationError, Present, Wanted};

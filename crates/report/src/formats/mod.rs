@@ -1,7 +1,7 @@
 //! A run as text: for people, for build servers, for other programs.
 //!
 //! In: a [`Run`]. Out: one whole document, in a format a file. The formats are described in
-//! `docs/formats.md`.
+//! `docs/reference/formats.md`.
 
 use crate::run::{Finding, Run, Severity};
 use ephor_engine::Status;

@@ -2,7 +2,7 @@
 //!
 //! In: files and folders. Out: their texts as they are now, and a fingerprint that shows whether
 //! they are others than before: most checks find what was there, and compile nothing then.
-//! Semantics: `docs/serve.md`, "Reload".
+//! Semantics: `docs/reference/serve.md`, "Reload".
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

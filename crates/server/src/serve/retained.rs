@@ -5,7 +5,7 @@
 //! changed text when it has stayed the same for [`SETTLE`], so that files being written are not
 //! read half; and it drops what a file or folder no longer holds when that has stayed so for
 //! [`GIVE_UP`]. What was loaded from files that are emptied, and from folders without any file,
-//! stays in use. Semantics: `docs/serve.md`, "Reload".
+//! stays in use. Semantics: `docs/reference/serve.md`, "Reload".
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

@@ -6,8 +6,8 @@
 //! one and each is checked again (`exchange`); requests that a policy can choose the URL of go
 //! through the [`guard`]; certificates are verified with the roots of the system, or only those of
 //! a bundle ([`roots`]); proxies are those of the environment (`proxy`). Time, size of an answer,
-//! redirects and the number of requests under way are limited. Semantics: `docs/variables.md`,
-//! "apiCall", and `docs/cel-policies.md`, "http".
+//! redirects and the number of requests under way are limited. Semantics:
+//! `docs/semantics/variables.md`, "apiCall", and `docs/semantics/cel-policies.md`, "http".
 
 mod exchange;
 pub mod guard;

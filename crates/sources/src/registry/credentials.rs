@@ -3,7 +3,7 @@
 //! In: pull secrets of operators and policies, the `config.json` of `docker login` with its
 //! credential helpers, and providers. Out: the credentials for a repository, if there are some; a
 //! secret or a helper that fails is an error. They are looked for only once a registry wants them.
-//! Semantics: `docs/images.md`, "Registries".
+//! Semantics: `docs/semantics/images.md`, "Registries".
 
 use std::error::Error as StdError;
 use std::io::{self, Read, Write};

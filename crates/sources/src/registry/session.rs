@@ -3,7 +3,7 @@
 //! In: a repository and credentials. Out: a [`Session`], or why there is none. Registries say in
 //! `WWW-Authenticate` what they want: a password, or a token of a service that they name. A request
 //! that fails for the moment (too many requests, failures of servers) is sent again, twice at most.
-//! Semantics: `docs/images.md`, "Registries".
+//! Semantics: `docs/semantics/images.md`, "Registries".
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@
 //!
 //! In: files that the command line or a test names. Out: what requests are built from
 //! ([`requests`]), or Kyverno's text for a file that cannot be used. The commands `apply` and
-//! `test` share all of it. Semantics: `docs/cli.md`, "apply" to "Exceptions".
+//! `test` share all of it. Semantics: `docs/reference/cli.md`, "apply" to "Exceptions".
 
 pub mod exceptions;
 pub mod replay;

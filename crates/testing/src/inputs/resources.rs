@@ -1,7 +1,7 @@
 //! Resource files of a run.
 //!
 //! In: resource arguments. Out: their objects, and warnings about arguments without objects.
-//! Only the first argument has to be there. Semantics: `docs/cli.md`, resource sources.
+//! Only the first argument has to be there. Semantics: `docs/reference/cli.md`, resource sources.
 
 use std::sync::Arc;
 

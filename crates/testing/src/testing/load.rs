@@ -2,7 +2,7 @@
 //!
 //! In: a [`Test`]. Out: policies, objects, exceptions and data, ready to be evaluated, and the
 //! lines that Kyverno prints on the way. The first file that cannot be used ends the run.
-//! Semantics: `docs/test.md`, "Loading".
+//! Semantics: `docs/reference/test.md`, "Loading".
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@
 //!
 //! Why these stand for all: of an item the result depends on it and on the element at its position,
 //! and on nothing else, if no change alters what decides about an element. The list is the last of
-//! those that are walked, so an element has the position of an item when others stand in front of
+//! those that are walked, so an element has the position of an item when others come before
 //! it. One behind the last item makes a new item without a name wherever its condition holds, and
 //! an API server refuses such a result; so each object whose result is admitted ends with items
 //! that no condition holds for, and one of these is enough to end any other one.

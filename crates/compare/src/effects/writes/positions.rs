@@ -4,7 +4,7 @@
 //! position that its element has among all. Out: what it writes into an item, what decides about
 //! the element, and what about the item. Behind the last item of its list a document writes a new
 //! one; expressions look first whether the position is there, and add one that is the same
-//! everywhere. Semantics: `docs/mutate.md`, "JSON patches".
+//! everywhere. Semantics: `docs/semantics/mutate.md`, "JSON patches".
 
 use ephor_analysis::reads::Step;
 use ephor_ir::Expr;

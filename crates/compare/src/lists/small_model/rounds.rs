@@ -3,7 +3,7 @@
 //! In: a rule as a tree. Out: the same with expressions in place of such texts, so that what these
 //! say of lists counts: `'{{ element.name }}'` in an expression is the value of the inner variable.
 //! Where an inner variable is more of an expression than a text, nothing is known. Semantics:
-//! `docs/variables.md`.
+//! `docs/semantics/variables.md`.
 
 use ephor_analysis::tree::{Node, Tree};
 use ephor_lower::LATE;

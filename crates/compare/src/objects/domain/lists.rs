@@ -1,6 +1,7 @@
 //! Lists and maps of the items and entries of each class.
 //!
-//! In: what is read of the items. Out: lists that stand for all others (`docs/diff.md`, "Lists").
+//! In: what is read of the items. Out: lists that stand for all others
+//! (`docs/internals/equivalence.md`, "Lists").
 
 use ephor_analysis::reads::{Step, Tree};
 use ephor_kubernetes::admitted::required_item;

@@ -1,6 +1,6 @@
 //! Why attestors do not verify an image.
 //!
-//! Out: errors whose texts are Kyverno's. Semantics: `docs/images.md`.
+//! Out: errors whose texts are Kyverno's. Semantics: `docs/semantics/images.md`.
 
 use thiserror::Error;
 

@@ -4,7 +4,7 @@
 //! operator with a version behind it that is read. Out: the test, which takes a range apart into
 //! comparisons. A text that is no version counts as 0.0.0, as it does for the old function; a range
 //! that is none fails. A version that is read for a range has to be a whole one: the old function
-//! takes some others for ranges, too, such as `1.x.0`. Semantics: `docs/functions.md`.
+//! takes some others for ranges, too, such as `1.x.0`. Semantics: `docs/expressions/functions.md`.
 
 use crate::cel::build::{
     all, any, binary, call, choose, flatten, held, index, int, list, method, name, object, or_value, over,

@@ -1,8 +1,8 @@
 //! Exclusions from Pod Security controls.
 //!
 //! In: the `exclude` list of a rule. Out: for each control what is exempt ([`Exempt`]). Semantics:
-//! `docs/validate.md`, "Bodies" (exclusions): each entry is checked on a part of the pod, and what
-//! is found there is no violation.
+//! `docs/semantics/validate.md`, "Bodies" (exclusions): each entry is checked on a part of the pod,
+//! and what is found there is no violation.
 
 use ephor_ir::pod_security::{CONTROLS, Condition, Field, LISTS, Requirement};
 use ephor_value::Value;

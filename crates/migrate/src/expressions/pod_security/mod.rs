@@ -3,7 +3,7 @@
 //! In: a level, a version and exclusions. Out: what each control requires of a pod, from the rows
 //! that the engine runs (`ir::pod_security`). Exclusions of a control for all images leave it out,
 //! those for some images leave out the containers with such an image, those for values of a field
-//! let these pass. Semantics: `docs/validate.md`, "Bodies".
+//! let these pass. Semantics: `docs/semantics/validate.md`, "Bodies".
 
 mod exclusions;
 
