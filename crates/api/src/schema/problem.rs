@@ -7,7 +7,7 @@ use ephor_value::place::Path;
 pub struct Problem {
     /// The place.
     pub path: Path,
-    /// The text, which names the place where the reference's does.
+    /// The text, which names the place where Kyverno's does.
     pub text: String,
     /// Whether the value is of another type than it must.
     pub is_type: bool,

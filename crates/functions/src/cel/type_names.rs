@@ -1,8 +1,8 @@
-//! The names that the reference's messages have for types of values.
+//! The names that messages of cel-go have for types of values.
 
 use ephor_value::Value;
 
-/// The name of the reference's native type for a value.
+/// The name of cel-go's native type for a value.
 pub fn native_type(v: &Value) -> &'static str {
     match v {
         Value::Bool(_) => "bool",
@@ -17,7 +17,7 @@ pub fn native_type(v: &Value) -> &'static str {
     }
 }
 
-/// The reference's own name for a kind.
+/// The name of cel-go's own type for a value.
 pub fn go_type(v: &Value) -> &'static str {
     match v {
         Value::Null => "types.Null",

@@ -1,4 +1,4 @@
-//! The passes over expressions, and the order in which they run.
+//! The optimiser's passes on expressions, and the order in which they run.
 
 use super::{bind, dead, fold, fuse, hoist, rescue};
 use crate::{Expr, walk};

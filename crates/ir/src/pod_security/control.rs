@@ -1,5 +1,4 @@
-//! What a row of the Pod Security Standards is made of: controls, their versions, fields and
-//! conditions.
+//! The types of the Pod Security Standards' rows: controls, their versions, fields and conditions.
 
 use ephor_value::Value;
 

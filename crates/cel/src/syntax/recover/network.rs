@@ -1,7 +1,7 @@
 //! The grammar as a network of states.
 //!
 //! Rules are written as parts ([`Part`]); building gives every part its states, of the kinds that
-//! the reference's parser generator makes, because what a message says depends on them.
+//! the parser generator of cel-go makes, because what a message says depends on them.
 
 use std::sync::OnceLock;
 
