@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 
 /// The files with types that are written, in the order of the page.
-const FILES: [&str; 27] = [
+const FILES: [&str; 29] = [
     "crates/ir/src/json.rs",
     "crates/ir/src/policy.rs",
     "crates/ir/src/facts.rs",
     "crates/ir/src/rule.rs",
+    "crates/ir/src/binding.rs",
     "crates/ir/src/origin.rs",
     "crates/ir/src/matcher.rs",
+    "crates/ir/src/selector.rs",
     "crates/ir/src/constraints.rs",
     "crates/ir/src/admission.rs",
     "crates/ir/src/condition.rs",
@@ -31,7 +33,7 @@ const FILES: [&str; 27] = [
     "crates/ir/src/expr.rs",
     "crates/ir/src/strict.rs",
     "crates/functions/src/lib.rs",
-    "crates/functions/src/registry.rs",
+    "crates/functions/src/row.rs",
     "crates/ir/src/pattern.rs",
     "crates/value/src/wildcard.rs",
     "crates/value/src/quantity/mod.rs",

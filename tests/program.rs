@@ -30,6 +30,8 @@ mod functions;
 mod inputs;
 mod ir_schema;
 mod jp;
+#[path = "layout/main.rs"]
+mod layout;
 mod library;
 mod migrate;
 mod mutate;

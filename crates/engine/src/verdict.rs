@@ -12,8 +12,8 @@ use ephor_value::Str;
 
 use super::Request;
 use super::data::Data;
+use super::matched::{EnteredRule, MatchedRule, applies, excepted, reported};
 use super::outcome::{RuleOutcome, Status};
-use super::run::{EnteredRule, MatchedRule, applies, excepted, reported};
 use super::validate::{self, Subject};
 
 /// Runs the body of a rule that gives a verdict.

@@ -20,11 +20,10 @@ mod random;
 pub mod regex;
 pub mod registry;
 mod remarks;
+mod row;
 mod strings;
 mod table;
 mod timefn;
-pub use strings::{lower, upper};
-pub use timefn::now;
 pub mod untracked;
 mod url;
 mod x509;
@@ -34,11 +33,14 @@ use std::borrow::Cow;
 use ephor_external::{Authorizer, ExternalData};
 use ephor_value::{Fault, Value, budget, print};
 
-pub use limits::BOUNDED;
 pub use regex::go_regex;
-use registry::Overloads;
-pub use registry::{Arity, Cost, Function, Higher, Language, Run, Ty};
+
 pub use remarks::Remarks;
+use row::Overloads;
+pub use row::{Arity, Cost, Function, Higher, Language, Run, Ty};
+pub use strings::{lower, upper};
+pub use table::BOUNDED;
+pub use timefn::now;
 
 /// The level of CEL's runtime, whose texts and charges differ in a few points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,7 @@
 //! any sensible one is a fault, which is far cheaper than the attempt. So is a result that, with
 //! all others of the rule, takes more memory than a rule may have (`value::budget`).
 
-use super::table::row;
-use super::{Arg, Context, Cost, Function, Run, Ty};
+use super::{Arg, Context};
 use ephor_value::{Fault, Object, Value, budget, stack};
 
 /// Bytes that a text may have.
@@ -16,17 +15,11 @@ pub const MAX_ITEMS: usize = 4 << 20;
 /// text.
 const MAX_WEIGHT: usize = 16 << 20;
 
-/// Checks a result of expressions that could repeat their input without end; no name leads to it.
-pub static BOUNDED: Function = row(
-    "bounded",
-    &[&[Ty::Any]],
-    "any",
-    Cost::Linear,
-    Run::Plain(bounded),
-    "The argument, unless it is too large.",
-);
-
-fn bounded(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
+/// The argument, unless it is too large.
+///
+/// # Errors
+/// It is.
+pub(super) fn bounded(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     let v = super::args::value(args, 0);
     let mut left = MAX_WEIGHT;
     if weigh(v, &mut left) { Ok(v.clone()) } else { Err(too_large()) }

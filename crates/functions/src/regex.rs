@@ -9,13 +9,11 @@ use std::sync::{Arc, LazyLock, RwLock};
 
 use regex::{Captures, Regex, RegexBuilder};
 
-use super::args::{failure, text};
+use super::args::{FunctionResult, failure, text};
 use super::go_syntax::{Dialect, Error, ErrorCode, translate};
 use super::strings::text_or_number;
 use super::{Arg, Context, limits};
 use ephor_value::{Fault, Value, budget};
-
-type Answer = Result<Value, Fault>;
 
 /// Number of cached patterns; a full cache is emptied.
 const CACHE_SIZE: usize = 1024;
@@ -138,13 +136,13 @@ fn compile(pattern: &str) -> Result<Compiled, Error> {
     Ok(Compiled { regex, names: translated.names, large })
 }
 
-pub(super) fn regex_match(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn regex_match(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let pattern = compiled(text(args, 0)).map_err(|error| Fault::new(error.to_string()))?;
     searchable(text(args, 0), text(args, 1))?;
     Ok(Value::Bool(pattern.regex.is_match(&text_or_number(args, 1))))
 }
 
-pub(super) fn regex_replace_all(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn regex_replace_all(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let pattern = compiled(text(args, 0)).map_err(|e| failure("regex_replace_all", e))?;
     searchable(text(args, 0), text(args, 1))?;
     let template = text_or_number(args, 2);
@@ -153,7 +151,7 @@ pub(super) fn regex_replace_all(_: &Context, args: &[Arg<'_>]) -> Answer {
     })
 }
 
-pub(super) fn regex_replace_all_literal(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn regex_replace_all_literal(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let pattern = compiled(text(args, 0)).map_err(|e| failure("regex_replace_all_literal", e))?;
     searchable(text(args, 0), text(args, 1))?;
     let replacement = text_or_number(args, 2);
@@ -168,7 +166,7 @@ fn replace(
     regex: &Regex,
     source: &str,
     put: impl Fn(&mut String, &Captures<'_>) -> Result<(), Fault>,
-) -> Answer {
+) -> FunctionResult {
     let mut out = String::new();
     let mut done = 0;
     for captures in regex.captures_iter(source) {

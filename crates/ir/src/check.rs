@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use ephor_value::{Str, Value};
 
+use super::binding::Binding;
 use super::expressions::Validation;
 use super::late::Late;
 use super::pod_security::{LISTS, Placed, Requirement, of_level, version};
-use super::rule::Binding;
 use super::shape::Pattern;
 use super::{Conditions, Origin, Query, Template};
 
@@ -45,7 +45,7 @@ pub enum Overlay {
     Broken(Str),
 }
 
-super::json::node!(Check, 64);
+super::nested::node!(Check, 64);
 
 impl Overlay {
     /// The pattern that a template becomes, ready if nothing is left to fill in.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use ephor_value::Str;
 
 use super::facts::FailurePolicy;
-use super::matcher::Selector;
+use super::selector::Selector;
 use super::sharing::Sharing;
 use super::{Expr, Origin};
 

@@ -7,8 +7,8 @@
 
 use ephor_value::{Str, Value};
 
-use super::matcher::Selector;
 use super::mutate::Layer;
+use super::selector::Selector;
 use super::shape::Pattern;
 use super::{Query, Template};
 

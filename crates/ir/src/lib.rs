@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admission;
+mod binding;
 pub mod cel_exception;
 pub mod check;
 pub mod condition;
@@ -28,6 +29,7 @@ pub mod late;
 pub mod manifests;
 pub mod matcher;
 pub mod mutate;
+mod nested;
 pub mod operator;
 pub mod ops;
 pub mod optimise;
@@ -37,6 +39,7 @@ pub mod pod_security;
 pub mod policy;
 pub mod rule;
 mod same;
+pub mod selector;
 pub mod shape;
 pub mod sharing;
 pub mod strict;

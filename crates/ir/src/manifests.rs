@@ -66,7 +66,7 @@ pub enum Proof {
     Unreadable(Str),
 }
 
-super::json::node!(Proof, 64);
+super::nested::node!(Proof, 64);
 
 /// Fields of some objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -29,7 +29,7 @@ pub struct Query {
     pub on_delete: Option<Box<Query>>,
 }
 
-super::json::node!(Query, 64);
+super::nested::node!(Query, 64);
 
 /// Lazily loaded data that an expression mentions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -115,7 +115,7 @@ pub struct Rounds {
     pub current: Str,
 }
 
-super::json::node!(Template, 260);
+super::nested::node!(Template, 260);
 
 impl Template {
     /// The constant, when there is nothing to fill in.

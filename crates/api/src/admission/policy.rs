@@ -1,9 +1,9 @@
 //! Policies of both kinds.
 
 use super::errors::{Errors, Field};
+use super::expressions::{ExpressionProblem, Expressions, Wanted};
 use super::matching::match_resources;
 use super::read::{list, part, text, texts};
-use super::{ExpressionProblem, Expressions, Wanted};
 use ephor_value::names::{
     is_word_of_expressions, key_problems_of_server, old_label_problems, subdomain_problems,
 };

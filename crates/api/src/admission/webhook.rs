@@ -1,7 +1,7 @@
 //! Webhook configurations of both kinds.
 
-use super::Expressions;
 use super::errors::{Errors, Field};
+use super::expressions::Expressions;
 use super::matching::{label_selector, resource_rule};
 use super::policy::conditions;
 use super::read::{list, part, text, texts};

@@ -4,7 +4,7 @@
 //! rules.
 
 use super::generate::is_loop;
-use super::{Finding, Outcome, Rule};
+use super::subject::{Finding, Outcome, Rule};
 use crate::read::{Body, entries, is_unwritten, listed, member};
 use ephor_value::place::{self, Path, PathPart};
 use ephor_value::{Value, wildcard};

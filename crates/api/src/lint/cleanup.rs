@@ -1,8 +1,9 @@
 //! Checks of a CleanupPolicy or ClusterCleanupPolicy as a user writes it. Semantics: section 10 of
 //! the policy object specification; what depends on the permissions of accounts is left out.
 
-use super::structure::{Fields, match_block, no_users};
-use super::{Finding, Findings};
+use super::fields::Fields;
+use super::structure::{match_block, no_users};
+use super::subject::{Finding, Findings};
 use crate::read::{items, listed};
 use crate::schema;
 use ephor_value::cron::Cron;

@@ -3,7 +3,7 @@
 //! Semantics: section 5.7, step 4 of the policy object specification; 2.4 of the specification of
 //! conditions and variables.
 
-use super::{Finding, Outcome, Rule};
+use super::subject::{Finding, Outcome, Rule};
 use crate::read::{listed, member};
 use ephor_value::Value;
 

@@ -1,7 +1,7 @@
 //! Context entries of a rule. Semantics: 5.9 of the specification of conditions and variables. Only
 //! the context of the rule itself is checked, not those of loops.
 
-use super::{Cause, Finding, Outcome, Rule, Subject};
+use super::subject::{Cause, Finding, Outcome, Rule, Subject};
 use crate::read::{listed, member};
 use ephor_value::Value;
 use ephor_value::variables::is_variable;

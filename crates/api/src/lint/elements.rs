@@ -1,7 +1,7 @@
 //! The loop variables `element` and `elementIndex` have a meaning only inside a foreach.
 
+use super::subject::{Finding, Outcome, Rule};
 use super::substitute::{each_text, slashed};
-use super::{Finding, Outcome, Rule};
 use ephor_value::place;
 use ephor_value::variables::{expression, find_all_variables};
 

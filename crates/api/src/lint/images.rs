@@ -1,7 +1,7 @@
 //! Image verification entries. Semantics: section 5.7, step 10 of the policy object specification.
 
-use super::structure::Fields;
-use super::{Outcome, Rule, Subject};
+use super::fields::Fields;
+use super::subject::{Outcome, Rule, Subject};
 use crate::read::{listed, member};
 use crate::schema::common::ATTESTORS;
 use crate::schema::print::typed_json;

@@ -4,7 +4,7 @@
 //! counts.
 
 use super::patches::patch_operations;
-use super::{Finding, Outcome, Rule, Subject};
+use super::subject::{Finding, Outcome, Rule, Subject};
 use crate::read::{Body, entries, filters, kinds_of, listed, member};
 use ephor_value::{Value, print};
 

@@ -2,7 +2,7 @@
 //!
 //! Semantics: section 5.7, step 1 of the policy object specification; RFC 6902.
 
-use super::{Finding, Outcome, Rule, Subject};
+use super::subject::{Finding, Outcome, Rule, Subject};
 use ephor_patch::operation;
 use ephor_value::Value;
 use ephor_value::variables::find_all_variables;

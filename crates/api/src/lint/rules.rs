@@ -2,7 +2,7 @@
 //! specification.
 
 use super::kinds::{METADATA_ONLY, has_resources, lacks_kinds, touches_more_than_metadata};
-use super::{Finding, Outcome, Rule, Subject};
+use super::subject::{Finding, Outcome, Rule, Subject};
 use super::{body, conditions, context, elements, images, patches, targets_metadata, variables};
 use crate::autogen::ANNOTATION;
 use crate::read::{filters, kinds_of, listed, member};

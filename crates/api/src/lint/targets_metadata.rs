@@ -1,7 +1,7 @@
 //! Labels and annotations in patterns and patches are texts. Semantics: section 5.7, step 12 of the
 //! policy object specification.
 
-use super::{Finding, Outcome, Rule};
+use super::subject::{Finding, Outcome, Rule};
 use crate::read::{listed, member};
 use ephor_value::Value;
 

@@ -3,8 +3,8 @@
 //! Semantics: section 5.3 of the policy object specification; all on the computed rules.
 
 use super::patches::patch_operations;
+use super::subject::{Finding, Outcome, Rule, Subject};
 use super::substitute::{Allowed, Unresolvable, resolve};
-use super::{Finding, Outcome, Rule, Subject};
 use crate::read::{filters, listed, member};
 use crate::schema::policy::SPEC;
 use crate::schema::print::typed_json;

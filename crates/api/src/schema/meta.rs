@@ -3,10 +3,10 @@
 //! Unlike the rest of a document it is decoded into a typed object before the schema is checked, so
 //! a wrong type here is a parse failure, with the texts of that decoder.
 
-use super::Problem;
-use super::check::Walk;
+use super::problem::Problem;
 use super::shape::Kind::{self, *};
 use super::shape::{Object, field, object, text, texts};
+use super::walk::Walk;
 use crate::labels;
 use ephor_value::time::Time;
 use ephor_value::{Map, Value, print, quote};

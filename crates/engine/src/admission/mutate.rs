@@ -14,12 +14,14 @@ use ephor_value::{Str, Value, budget};
 
 use ephor_patch::structured::Atomic;
 
-use super::bound::{BoundPolicy, Run, Step, steps};
+use super::Review;
+use super::answer::Denial;
+use super::bound::BoundPolicy;
 use super::change::{apply_literals, merge_literal};
-use super::converted;
+use super::cluster_view::{ClusterView, converted};
 use super::literal::{Data, check_names};
+use super::steps::{Run, Step, steps};
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
-use super::{ClusterView, Denial, Review};
 use crate::expressions::Scope;
 use crate::expressions::{Failure, OUT_OF_BUDGET};
 use crate::view::admission::{self, Variables};

@@ -17,10 +17,11 @@ use ephor_matching::filter::selects;
 use ephor_patch::structured::merge_freely;
 use ephor_value::{Map, Value};
 
+use super::binding_result::Decision;
 use super::bound::{patches, validations};
 use super::change::apply_literals;
 use super::literal::{Data, check_names, part};
-use super::validate::{BUDGET, CONDITIONS, Decision, decided};
+use super::validate::{BUDGET, CONDITIONS, decided};
 use crate::expressions::{ConditionsError, OUT_OF_BUDGET};
 
 /// The bindings that accept a request; one `None` for a policy without bindings.

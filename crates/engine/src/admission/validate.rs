@@ -13,10 +13,14 @@ use ephor_ir::facts::FailurePolicy;
 use ephor_kubernetes::{kind_object, resource_object};
 use ephor_matching::constraints::Accepted;
 use ephor_value::print::write_json_string;
-use ephor_value::{Map, Str, Value, budget, footprint};
+use ephor_value::{Map, Str, Value, budget};
 
-use super::bound::{BoundPolicy, Run, Step, steps};
-use super::{Answer, Cause, ClusterView, Denial, Review, converted};
+use super::Review;
+use super::answer::{Answer, Denial};
+use super::binding_result::{BindingResult, Decision, Evaluated};
+use super::bound::BoundPolicy;
+use super::cluster_view::{ClusterView, converted};
+use super::steps::{Run, Step, steps};
 use crate::expressions::Scope;
 use crate::expressions::scope::fallen_back;
 use crate::expressions::{ConditionsError, Failure, OUT_OF_BUDGET};
@@ -34,84 +38,6 @@ pub const CONDITIONS: u64 = 2_500_000;
 const MAX_ANNOTATION: usize = 10 << 10;
 /// The key under which the audit log gets failures.
 const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure";
-
-/// What a policy says about a request for one of its bindings.
-#[derive(Clone, Debug)]
-pub enum BindingResult {
-    /// The policy or binding, by its position, is misconfigured.
-    Misconfigured(Option<usize>, String),
-    /// The binding, by its position, was evaluated.
-    Evaluated(usize, Evaluated),
-    /// The request is denied, whatever the policy says.
-    Denied(Box<Denial>),
-}
-
-/// What came of an evaluation.
-#[derive(Clone, Debug, Default)]
-pub struct Evaluated {
-    /// The validations that do not admit the request, by position.
-    decisions: Vec<(usize, Decision)>,
-    annotations: Vec<(Str, String)>,
-    /// Annotations that failed, and count.
-    broken_annotations: Vec<String>,
-}
-
-impl BindingResult {
-    /// Copies what the result shares with the request, and takes spare room from its lists and
-    /// texts.
-    pub fn detach(&mut self) {
-        match self {
-            BindingResult::Misconfigured(_, text) => footprint::fit_text(text),
-            BindingResult::Denied(denial) => {
-                footprint::fit_text(&mut denial.message);
-                denial.details = denial.details.detached();
-                denial.causes.iter_mut().for_each(Cause::detach);
-                footprint::fit(&mut denial.causes);
-            }
-            BindingResult::Evaluated(_, of) => {
-                of.annotations.iter_mut().for_each(|(_, text)| footprint::fit_text(text));
-                of.broken_annotations.iter_mut().for_each(footprint::fit_text);
-                of.decisions.iter_mut().for_each(|(_, decision)| match decision {
-                    Decision::Fail(text) | Decision::Deny(text, _) => footprint::fit_text(text),
-                });
-                footprint::fit(&mut of.annotations);
-                footprint::fit(&mut of.broken_annotations);
-                footprint::fit(&mut of.decisions);
-            }
-        }
-    }
-
-    /// How many bytes it keeps alive on the heap, once it is detached.
-    pub fn footprint(&self) -> usize {
-        match self {
-            BindingResult::Misconfigured(_, text) => text.capacity(),
-            BindingResult::Denied(denial) => {
-                let Denial { reason, message, details, causes, .. } = &**denial;
-                let texts = causes.iter().map(Cause::footprint).sum::<usize>();
-                size_of::<Denial>()
-                    + footprint::of_own(reason)
-                    + message.capacity()
-                    + details.footprint()
-                    + footprint::of_vec(causes)
-                    + texts
-            }
-            BindingResult::Evaluated(_, of) => {
-                let texts = of.annotations.iter().map(|(_, text)| text).chain(&of.broken_annotations);
-                let decisions = of.decisions.iter().map(|(_, decision)| match decision {
-                    Decision::Fail(text) => text.capacity(),
-                    Decision::Deny(text, reason) => text.capacity() + footprint::of_own(reason),
-                });
-                let keys = of.annotations.iter().map(|(key, _)| footprint::of_own(key)).sum::<usize>();
-                footprint::of_vec(&of.annotations)
-                    + footprint::of_vec(&of.broken_annotations)
-                    + footprint::of_vec(&of.decisions)
-                    + keys
-                    + texts.map(String::capacity).sum::<usize>()
-                    + decisions.sum::<usize>()
-            }
-        }
-    }
-}
 
 /// The result of a policy that validates; `None` when it has nothing to say.
 pub fn verdict(
@@ -215,30 +141,6 @@ fn note<'r>(values: &mut Vec<(&'r Str, Vec<&'r String>)>, key: &'r Str, value: &
         Some((_, values)) if values.contains(&value) => {}
         Some((_, values)) => values.push(value),
         None => values.push((key, vec![value])),
-    }
-}
-
-/// What a validation that does not admit the request came to.
-#[derive(Clone, Debug)]
-pub(super) enum Decision {
-    /// It failed, which the policy may ignore.
-    Fail(String),
-    /// It is not met: message and reason.
-    Deny(String, Str),
-}
-
-impl Evaluated {
-    /// A failure that belongs to no validation.
-    fn failed(text: impl Into<String>) -> Evaluated {
-        Evaluated { decisions: vec![(0, Decision::Fail(text.into()))], ..Evaluated::default() }
-    }
-
-    fn is_silent(&self) -> bool {
-        self.decisions.is_empty() && self.annotations.is_empty() && self.broken_annotations.is_empty()
-    }
-
-    fn denies(&self) -> bool {
-        self.decisions.iter().any(|(_, d)| matches!(d, Decision::Deny(..)))
     }
 }
 

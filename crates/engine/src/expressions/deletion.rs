@@ -5,12 +5,13 @@
 //! `docs/semantics/cel-policies.md`, "Deletion".
 
 use crate::Request;
+use crate::matched::applies;
 use crate::outcome::{RuleOutcome, Status};
-use crate::run::applies;
 use ephor_ir::Policy;
 use ephor_ir::rule::Body;
 
-use super::{CelExceptions, Scope, excepted};
+use super::Scope;
+use super::cel_exceptions::{CelExceptions, excepted};
 use crate::view::request::{Part, limited_to, namespace, rooted};
 
 /// What is looked at.

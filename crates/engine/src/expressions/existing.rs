@@ -6,14 +6,14 @@
 
 use std::fmt::Display;
 
+use crate::matched::MatchedRule;
 use crate::outcome::{RuleOutcome, Status};
-use crate::run::MatchedRule;
 use crate::view::request::{Absent, root};
 use ephor_ir::expressions::Source;
 use ephor_ir::rule::Body;
 use ephor_value::Value;
 
-use super::{broken, enter};
+use super::entered::{broken, enter};
 
 /// The objects that a policy changes because of a request.
 #[derive(Debug)]

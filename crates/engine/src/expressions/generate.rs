@@ -15,9 +15,10 @@ use ephor_ir::generate::{Draft, Generator, Place, TextPart};
 use ephor_value::print::display;
 use ephor_value::{Map, Value};
 
-use super::{DraftError, GenerationError, Scope, annotations, broken, enter};
+use super::entered::{annotations, broken, enter};
+use super::{DraftError, GenerationError, Scope};
+use crate::matched::MatchedRule;
 use crate::outcome::{Effect, RuleOutcome, Status};
-use crate::run::MatchedRule;
 use crate::view::{self, request::Absent};
 
 /// Runs the expressions and templates that generate objects.

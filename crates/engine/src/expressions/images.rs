@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
+use crate::matched::MatchedRule;
 use crate::outcome::{Effect, RuleOutcome, Status};
-use crate::run::MatchedRule;
 use crate::trace;
 use ephor_external::reference;
 use ephor_external::registry::for_policy;
@@ -20,31 +20,14 @@ use ephor_ir::Rule;
 use ephor_ir::expressions::Expressions;
 use ephor_ir::image_validation::ImageValidation;
 use ephor_ir::pod_security::pod_spec_path;
-use ephor_value::{Str, Value, footprint, stack};
+use ephor_value::{Str, Value, stack};
 
+use super::cel_exceptions::{excepted, exempt};
+use super::entered::{annotations, broken};
 use super::inquiry::{AttestorValue, Inquiry, matches};
-use super::{
-    AttestorError, AttestorFieldError, ExtractionError, Scope, annotations, broken, excepted, exempt,
-};
+use super::verified_images::VerifiedImages;
+use super::{AttestorError, AttestorFieldError, ExtractionError, Scope};
 use crate::view::request::limited_to;
-
-/// The images that a policy requires and checked.
-#[derive(Clone, Debug, Default)]
-pub struct VerifiedImages {
-    /// Images that some policy must verify.
-    pub required: Vec<String>,
-    /// Images that it checked, and whether an attestor verified them.
-    pub images: BTreeMap<String, bool>,
-}
-
-impl VerifiedImages {
-    /// How many bytes it keeps alive on the heap; nodes of its map are estimated.
-    pub fn footprint(&self) -> usize {
-        let names = self.required.iter().map(String::capacity).sum::<usize>();
-        let images = self.images.keys().map(|image| image.capacity() + 2 * size_of::<(String, bool)>());
-        footprint::of_vec(&self.required) + names + images.sum::<usize>()
-    }
-}
 
 /// What is evaluated.
 pub struct Subject<'a> {

@@ -14,9 +14,10 @@ use ephor_kubernetes::Types;
 use ephor_patch::structured::Atomic;
 use ephor_value::{Str, Value};
 
-use super::{PatchError, annotations, broken, enter};
+use super::PatchError;
+use super::entered::{annotations, broken, enter};
+use crate::matched::MatchedRule;
 use crate::outcome::{Effect, RuleOutcome, Status};
-use crate::run::MatchedRule;
 use crate::view::{
     self,
     request::{Absent, with},

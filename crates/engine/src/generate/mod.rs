@@ -14,8 +14,9 @@ use ephor_ir::generate::Generation;
 use ephor_ir::rule::{Body, RuleKind};
 use ephor_value::{Value, budget};
 
+use super::matched::{MatchedRule, applies, excepted};
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::run::{MatchedRule, Results, RuleEffect, RuleRun, applies, excepted};
+use super::results::{Results, RuleEffect, RuleRun};
 use super::{condition, expressions};
 use make::Store;
 use present::Given;

@@ -14,7 +14,7 @@ use ephor_ir::template::{Query, Template};
 use ephor_ir::{Expr, walk};
 use ephor_value::{Fault, Value};
 
-use super::{TracedValue, address, storage};
+use super::traced_value::{TracedValue, address, storage};
 
 /// How many values of nodes are stored.
 const MAX_NODES: usize = 100_000;

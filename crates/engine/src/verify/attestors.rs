@@ -14,7 +14,7 @@ use ephor_ir::images::{Claim, ImageCheck};
 use ephor_ir::manifests::public_keys;
 use ephor_value::{Map, Str, Value};
 
-use super::Answer;
+use super::verification::Answer;
 use crate::outcome::Status;
 use ephor_external::registry::OFFLINE;
 use ephor_signatures::cosign::{self, SignedPayload, Subject, VerificationError};

@@ -8,6 +8,7 @@
 #[cfg(feature = "signatures")]
 mod attestors;
 mod records;
+mod verification;
 
 use std::collections::HashMap;
 
@@ -19,8 +20,9 @@ use ephor_value::image::ImageRef;
 
 use super::Request;
 use super::data::Data;
+use super::matched::{MatchedRule, reported};
 use super::outcome::Status;
-use super::run::{MatchedRule, RuleEffect, RuleRun, reported};
+use super::results::{RuleEffect, RuleRun};
 use super::trace;
 #[cfg(not(feature = "signatures"))]
 use super::unverified as attestors;
@@ -28,21 +30,11 @@ use ephor_external::facts;
 use ephor_external::registry::OFFLINE;
 use ephor_external::registry::{Registry, for_policy};
 pub(super) use records::Records;
+pub use verification::Answer;
 
 /// How many results a rule may have: entries that name the same images report each of them as often
 /// as there are entries.
 const MOST_RESULTS: usize = 10_000;
-
-/// The result of verifying the signatures of an image.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// The status.
-    pub status: Status,
-    /// The message.
-    pub text: String,
-    /// The image's digest, when it was verified.
-    pub digest: Option<String>,
-}
 
 /// An image of the object.
 struct Image {

@@ -5,7 +5,7 @@
 //! receivers of functions. Semantics: `docs/semantics/cel-policies.md`, "Evaluation".
 
 use crate::Request;
-use ephor_functions::cel::outside;
+use ephor_functions::cel::external_data;
 use ephor_ir::cel_exception::exceptions_value;
 use ephor_value::{Map, Str, Value};
 
@@ -22,16 +22,16 @@ pub fn with(root: &Value, key: &str, value: Value) -> Value {
 pub fn limited_to(root: &Value, namespace: &str) -> Value {
     let mut m = root.as_map().cloned().unwrap_or_default();
     for (name, type_name) in RECEIVERS {
-        m.insert(name, outside::receiver(type_name, Some(namespace)));
+        m.insert(name, external_data::receiver(type_name, Some(namespace)));
     }
     Value::Map(m)
 }
 
 /// The receivers of functions that look up external data.
 const RECEIVERS: [(&str, &str); 4] = [
-    ("resource", outside::RESOURCE),
-    ("http", outside::HTTP),
-    ("globalContext", outside::GLOBAL),
+    ("resource", external_data::RESOURCE),
+    ("http", external_data::HTTP),
+    ("globalContext", external_data::GLOBAL),
     ("generator", "generator.Context"),
 ];
 
@@ -51,10 +51,10 @@ thread_local! {
 impl Common {
     fn new() -> Common {
         let receiver =
-            |(name, type_name): (&str, &str)| (Str::from(name), outside::receiver(type_name, None));
+            |(name, type_name): (&str, &str)| (Str::from(name), external_data::receiver(type_name, None));
         let mut entries: Vec<(Str, Value)> = RECEIVERS.into_iter().map(receiver).collect();
         let others = [
-            ("image", outside::IMAGE_DATA),
+            ("image", external_data::IMAGE_DATA),
             ("json", "json.Json"),
             ("yaml", "yaml.Yaml"),
             ("mcp", "mcp.MCP"),

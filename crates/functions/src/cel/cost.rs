@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::CelLevel;
-use crate::registry::Known;
+use crate::row::Known;
 use ephor_value::{Fault, Object, Value};
 
 /// What a charge depends on.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use super::call::{Call, CallResult, fault, success};
 use super::convert::{double_text, duration_text, timestamp_text};
-use super::{Call, CallResult, fault, success};
 use crate::limits;
 use ephor_value::number::{float_plain, strconv};
 use ephor_value::quote::quote;

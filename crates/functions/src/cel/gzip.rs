@@ -8,8 +8,8 @@ use std::io::{ErrorKind, Read, Write};
 use flate2::Crc;
 use flate2::bufread::{DeflateDecoder, GzDecoder};
 
+use super::call::{Call, CallResult, fault, success};
 use super::data::no_text;
-use super::{Call, CallResult, fault, success};
 use ephor_value::Value;
 use ephor_value::bytes::lossy;
 

@@ -5,8 +5,7 @@
 //! in it, so references are equal only when they are written the same way. Semantics:
 //! `docs/expressions/cel.md`.
 
-use super::outside::fields;
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, fields, success};
 use ephor_external::reference::parse;
 use ephor_value::{Map, Object, Str, Value};
 

@@ -3,8 +3,8 @@
 //! Attestors are messages that hold their name; the [`ImageVerifier`] resolves the name. Semantics:
 //! `docs/semantics/cel-policies.md`, "Images".
 
-use super::outside::fields;
-use super::{Call, CallResult, fault, native_type, success};
+use super::call::{Call, CallResult, fault, fields, success};
+use super::type_names::native_type;
 use ephor_external::ImageVerifier;
 use ephor_value::{Map, Object, Str, Value};
 

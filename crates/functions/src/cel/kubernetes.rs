@@ -1,6 +1,6 @@
 //! Kubernetes' own types: URLs, quantities, versions.
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use ephor_value::quantity::Quantity;
 use ephor_value::quote::quote;
 use ephor_value::semver::Version;

@@ -4,8 +4,9 @@
 //! methods. Arguments are read with a value for those that are absent or of another kind.
 //! Semantics: `docs/semantics/cel-policies.md`, "Check requests".
 
+use super::call::{Call, CallResult, fault, fields, success};
 use super::proxy_types::message;
-use super::{Call, CallResult, fault, native_type, success};
+use super::type_names::native_type;
 use ephor_document::decode_json;
 use ephor_value::{Map, Str, Value};
 
@@ -23,7 +24,7 @@ const METHODS: [(&str, &str, &str, &str, &str); 4] = [
 
 /// `mcp.Parse`
 pub fn parse(call: &Call<'_>) -> CallResult {
-    super::outside::fields(call.arg(0), "mcp.MCP")?;
+    fields(call.arg(0), "mcp.MCP")?;
     let Some(text) = call.text(1) else { return fault(super::data::no_text(call.arg(1))) };
     match parsed(text) {
         Ok(v) => success(v),
@@ -91,7 +92,7 @@ fn parsed(text: &str) -> Result<Value, Error> {
 
 /// The argument that a call names, and the value for when there is none.
 fn argument<'v>(call: &Call<'v>) -> Option<(Option<&'v Value>, &'v Value)> {
-    let fields = super::outside::fields(call.arg(0), REQUEST)?;
+    let fields = fields(call.arg(0), REQUEST)?;
     let named = fields.get(ARGUMENTS).and_then(|a| a.get(call.text(1)?));
     Some((named, call.arg(2)))
 }

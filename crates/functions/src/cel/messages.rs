@@ -8,7 +8,7 @@ use ephor_value::object::is_mutation;
 use ephor_value::time::Time;
 use ephor_value::{Fault, Map, Object, Str, Value};
 
-use super::{go_type, native_type};
+use super::type_names::{go_type, native_type};
 
 /// Makes a message.
 ///

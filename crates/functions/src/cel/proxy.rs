@@ -3,8 +3,8 @@
 //! In: messages of [`super::proxy_types`]. Out: messages. Semantics:
 //! `docs/semantics/cel-policies.md`, "Check requests".
 
+use super::call::{Call, CallResult, success};
 use super::proxy_types::message;
-use super::{Call, CallResult, success};
 use ephor_value::{Map, Object, Str, Value};
 
 const HTTP_OK: &str = "http.CheckResponseOk";

@@ -6,9 +6,9 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::call::{Call, CallResult, fault, fields, success};
 use super::key_set::{ChoiceError, KEY_SET, Key, VerifyError};
 use super::proxy::message_of;
-use super::{Call, CallResult, fault, success};
 use ephor_document::decode_json;
 use ephor_value::quote::quote;
 use ephor_value::{Map, Value};
@@ -112,7 +112,7 @@ pub enum SignatureError {
 
 /// `jwt.Decode`
 pub(crate) fn decode_token(call: &Call<'_>) -> CallResult {
-    let keys = match super::outside::fields(call.arg(1), KEY_SET) {
+    let keys = match fields(call.arg(1), KEY_SET) {
         Some(set) => Keys::Set(Key::all_of(set)),
         None => Keys::Secret(call.text(1)?),
     };

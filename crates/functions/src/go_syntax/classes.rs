@@ -5,7 +5,8 @@
 
 use std::fmt::Write;
 
-use super::{Error, ErrorCode, consumed, next_char};
+use super::cursor::{consumed, next_char};
+use super::{Error, ErrorCode};
 
 /// The character of an escape.
 pub(super) fn escaped_char(s: &str) -> Result<(u32, &str), Error> {

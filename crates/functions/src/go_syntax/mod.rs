@@ -11,11 +11,13 @@
 //! The plain dialect ([`Dialect::Plain`]) has no Perl extensions: no `(?…)`, `\d`, `\b`, `\pL`.
 
 mod classes;
+mod cursor;
 mod error;
 
 use std::fmt::Write;
 
 use classes::{class_char, escaped_char, named_class, perl_class, push_range, unicode_class};
+use cursor::{consumed, next_char};
 
 pub use error::{Error, ErrorCode};
 
@@ -105,16 +107,6 @@ struct Translator<'a> {
     flags: Flags,
     frames: Vec<Frame>,
     names: Vec<Option<String>>,
-}
-
-fn next_char(s: &str) -> Option<(char, &str)> {
-    let mut chars = s.chars();
-    chars.next().map(|c| (c, chars.as_str()))
-}
-
-/// The part of `from` that was read when `rest` remains.
-fn consumed<'a>(from: &'a str, rest: &str) -> &'a str {
-    from.get(..from.len().saturating_sub(rest.len())).unwrap_or(from)
 }
 
 impl<'a> Translator<'a> {

@@ -3,10 +3,12 @@
 //! In: nothing. Out: [`CONTROLS`]. Which fields there are and what they may hold is Kubernetes'
 //! `policy` package, as Kyverno uses it (`docs/semantics/validate.md`, "Bodies").
 
-use super::Absent::{Allowed, Empty, Forbidden};
-use super::Condition::{FirstKey, Holds, Is, Items, Not, NotNumber, Number, Parent, Present, Texts, Unset};
-use super::Of::{self, Both, Containers, Pod};
-use super::{Annotations, Condition, Control, Field, Form, Minor, Requirement};
+use super::control::Absent::{Allowed, Empty, Forbidden};
+use super::control::Condition::{
+    FirstKey, Holds, Is, Items, Not, NotNumber, Number, Parent, Present, Texts, Unset,
+};
+use super::control::Of::{self, Both, Containers, Pod};
+use super::control::{Annotations, Condition, Control, Field, Form, Minor, Requirement};
 
 const fn baseline(id: &'static str, name: &'static str, forms: &'static [Form]) -> Control {
     Control { id, name, baseline: true, forms }

@@ -1,7 +1,8 @@
 //! Checks an object against `rules.txt`, field by field, in the order of the schema.
 
+use super::refusal::{Checked, Reason, Refusal, is_set, join, quantity, refuse};
 use super::table::{self, Rule, Test};
-use super::{Reason, Refusal, formats, kinds, local};
+use super::{formats, kinds, local};
 use crate::schema::{Leaf, Type, TypeDef, Types};
 use ephor_value::quantity::Quantity;
 use ephor_value::time::Time;
@@ -9,28 +10,6 @@ use ephor_value::{Map, Str, Value};
 
 /// Objects that nest deeper are refused.
 const MAX_DEPTH: usize = 64;
-
-type Checked = Result<(), Refusal>;
-
-/// Whether an object has a value: neither missing nor empty.
-pub fn is_set(m: &Map, field: &str) -> bool {
-    m.get(field).is_some_and(|v| match v {
-        Value::Null => false,
-        Value::Str(s) => !s.is_empty(),
-        Value::List(items) => !items.is_empty(),
-        _ => true,
-    })
-}
-
-/// The path of a field.
-pub fn join(path: &str, field: &str) -> String {
-    if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
-}
-
-/// A refusal of a field.
-pub fn refuse(path: &str, field: &str, reason: Reason) -> Checked {
-    Err(Refusal::new(join(path, field), reason))
-}
 
 /// Whether the texts with a syntax of their own can be read.
 pub fn decodes(object: &Value, def: &TypeDef, types: &Types) -> Checked {
@@ -257,15 +236,6 @@ fn of_value(rule: &Rule, v: Option<&Value>, holder: &Map, field: &str) -> Result
         | Rule::SomeOf(_)
         | Rule::AtMostOne(_)
         | Rule::When { .. } => Ok(()),
-    }
-}
-
-/// The quantity that a value is.
-pub fn quantity(v: &Value) -> Option<Quantity> {
-    match v {
-        Value::Str(s) => Quantity::parse(s),
-        Value::Int(i) => Quantity::parse(&i.to_string()),
-        _ => None,
     }
 }
 

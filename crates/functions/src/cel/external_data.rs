@@ -4,8 +4,8 @@
 //! The receivers are messages that say for which policy they speak: a `namespace` that is set
 //! limits the questions to it. Semantics: `docs/expressions/cel.md`, "What is supported".
 
+use super::call::{Call, CallResult, fault, fields};
 use super::data::NativeError;
-use super::{Call, CallResult, fault};
 use crate::x509::is_certificate;
 use ephor_external::{
     Address, Answer, ApiError, ApiRequest, ExternalData, Found, NoData, Place, Reader, ServiceCall,
@@ -32,17 +32,6 @@ pub fn receiver(type_name: &str, namespace: Option<&str>) -> Value {
 
 fn message(type_name: &str, fields: Map) -> Value {
     Value::object(Object::Struct(type_name.into(), fields))
-}
-
-/// The fields of a message of the type.
-pub fn fields<'v>(v: &'v Value, type_name: &str) -> Option<&'v Map> {
-    match v {
-        Value::Object(o) => match &**o {
-            Object::Struct(name, fields) if &**name == type_name => Some(fields),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 fn text<'v>(fields: &'v Map, key: &str) -> &'v str {
