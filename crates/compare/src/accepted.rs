@@ -23,7 +23,7 @@ use crate::model::answer::{Difference, DifferenceKind, Universe};
 
 /// A class of differences.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum AcceptedClass {
     /// Differences of a kind, in clusters and in files.
     Kind(DifferenceKind),
     /// Differences on objects that exist in files only.
@@ -41,19 +41,19 @@ const CLASSES: [&str; 8] =
 /// The operations of requests.
 const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
 
-impl Class {
-    fn of(written: &str) -> Option<Class> {
+impl AcceptedClass {
+    fn of(written: &str) -> Option<AcceptedClass> {
         Some(match written {
-            "weaker" => Class::Kind(DifferenceKind::Weaker),
-            "stricter" => Class::Kind(DifferenceKind::Stricter),
-            "action" => Class::Kind(DifferenceKind::Action),
-            "errors" => Class::Kind(DifferenceKind::Errors),
-            "result" => Class::Kind(DifferenceKind::Result),
-            "files-only" => Class::FilesOnly,
-            "existing" => Class::Existing,
+            "weaker" => AcceptedClass::Kind(DifferenceKind::Weaker),
+            "stricter" => AcceptedClass::Kind(DifferenceKind::Stricter),
+            "action" => AcceptedClass::Kind(DifferenceKind::Action),
+            "errors" => AcceptedClass::Kind(DifferenceKind::Errors),
+            "result" => AcceptedClass::Kind(DifferenceKind::Result),
+            "files-only" => AcceptedClass::FilesOnly,
+            "existing" => AcceptedClass::Existing,
             other => {
                 let operation = other.strip_prefix("operations:")?.trim();
-                Class::Operation(OPERATIONS.into_iter().find(|known| *known == operation)?.into())
+                AcceptedClass::Operation(OPERATIONS.into_iter().find(|known| *known == operation)?.into())
             }
         })
     }
@@ -61,19 +61,19 @@ impl Class {
     /// The word for it.
     pub fn name(&self) -> String {
         match self {
-            Class::Kind(kind) => kind.name().into(),
-            Class::FilesOnly => "files-only".into(),
-            Class::Operation(operation) => format!("operations: {operation}"),
-            Class::Existing => "existing".into(),
+            AcceptedClass::Kind(kind) => kind.name().into(),
+            AcceptedClass::FilesOnly => "files-only".into(),
+            AcceptedClass::Operation(operation) => format!("operations: {operation}"),
+            AcceptedClass::Existing => "existing".into(),
         }
     }
 
     fn has(&self, difference: &Difference) -> bool {
         match self {
-            Class::Kind(kind) => difference.kind == *kind,
-            Class::FilesOnly => difference.universe == Universe::Files,
-            Class::Operation(operation) => difference.environment.operation == operation,
-            Class::Existing => false,
+            AcceptedClass::Kind(kind) => difference.kind == *kind,
+            AcceptedClass::FilesOnly => difference.universe == Universe::Files,
+            AcceptedClass::Operation(operation) => difference.environment.operation == operation,
+            AcceptedClass::Existing => false,
         }
     }
 }
@@ -84,7 +84,7 @@ pub struct Entry {
     /// The policies, by wildcard.
     pub policy: Wildcard,
     /// The class of differences.
-    pub class: Class,
+    pub class: AcceptedClass,
     /// Why they are accepted.
     pub reason: String,
 }
@@ -116,7 +116,7 @@ impl Ignored {
     /// # Errors
     /// It is not YAML, has an unknown field, an unknown class, or an entry without a reason.
     pub fn read(file: &str, text: &str) -> Result<Ignored, IgnoredError> {
-        let reader = Reader { file, text };
+        let reader = AcceptedReader { file, text };
         let document =
             yaml_value_strict(text).map_err(|cause| reader.error(&[], false, cause.to_string()))?;
         if document.is_null() {
@@ -145,16 +145,18 @@ impl Ignored {
     /// The entry that accepts that one side alone allows updates of objects that are violations
     /// already.
     pub fn of_existing(&self, policy: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.policy.matches(policy) && entry.class == Class::Existing)
+        self.entries
+            .iter()
+            .find(|entry| entry.policy.matches(policy) && entry.class == AcceptedClass::Existing)
     }
 }
 
-struct Reader<'t> {
+struct AcceptedReader<'t> {
     file: &'t str,
     text: &'t str,
 }
 
-impl Reader<'_> {
+impl AcceptedReader<'_> {
     fn entry(&self, item: &Value, path: &Path) -> Result<Entry, IgnoredError> {
         self.fields(item, path, &["policy", "class", "reason"])?;
         let text = |key: &str| -> Result<&str, IgnoredError> {
@@ -174,7 +176,7 @@ impl Reader<'_> {
         if reason.is_empty() {
             return Err(self.error(path, false, "an entry needs a `reason`".into()));
         }
-        let class = Class::of(class).ok_or_else(|| {
+        let class = AcceptedClass::of(class).ok_or_else(|| {
             let meant = did_you_mean(class, &CLASSES).map(|m| format!("; did you mean `{m}`?"));
             let classes = CLASSES.join(", ");
             let text =

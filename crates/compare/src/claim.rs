@@ -19,7 +19,7 @@ use crate::compare::{compare, compare_observed};
 use crate::effects::item_order::may_differ;
 use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use crate::model::observer::{Collector, Observer};
-use crate::model::options::{Chosen, Options};
+use crate::model::options::{KindFilter, Options};
 use crate::model::verdict::{Effect, Judgement, Verdict};
 use crate::search::any_inputs::DOUBT;
 use crate::search::sample::REFUSED;
@@ -264,7 +264,7 @@ fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn 
     let causes: Vec<Apart> = claim.differences.iter().filter_map(cause).collect();
     claim.apart.extend(causes);
     if leaves.is_some() {
-        let found = compare(before, after, Options { kinds: Chosen::Only(LEFT_KIND), ..options });
+        let found = compare(before, after, Options { kinds: KindFilter::Only(LEFT_KIND), ..options });
         claim.apart.extend(leaves.filter(|_| !found.answer.is_proved()));
     }
     claim
@@ -275,7 +275,7 @@ impl Options {
     /// that is generated for controllers of pods.
     pub fn of_both(self, before: &Side, after: &Side) -> (Options, Option<Apart>) {
         match leaves_controllers(before, after) {
-            true => (Options { kinds: Chosen::Without(LEFT_KIND), ..self }, Some(Apart::Controllers)),
+            true => (Options { kinds: KindFilter::Without(LEFT_KIND), ..self }, Some(Apart::Controllers)),
             false => (self, None),
         }
     }

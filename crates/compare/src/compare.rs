@@ -6,7 +6,7 @@
 use crate::model::answer::{Answer, Comparison};
 use crate::model::observer::Observer;
 use crate::model::options::Options;
-use crate::search::any_inputs::{Outside, whatever_comes};
+use crate::search::any_inputs::{SymbolicResult, compare_for_any_inputs};
 use crate::search::sides::of_sides;
 use crate::sides::side::Side;
 
@@ -26,12 +26,12 @@ pub fn compare_observed<'s>(
     if options.proof_only {
         return of_sides(old, new, options, observer);
     }
-    let doubt = match whatever_comes([old, new], options) {
-        Outside::Equal(found) => {
+    let doubt = match compare_for_any_inputs([old, new], options) {
+        SymbolicResult::Equal(found) => {
             observer.into_iter().for_each(Observer::skipped);
             return *found;
         }
-        Outside::Other(doubt) => doubt,
+        SymbolicResult::Other(doubt) => doubt,
     };
     let mut found = of_sides(old, new, options, observer);
     if let Some(doubt) = doubt {

@@ -36,20 +36,20 @@ pub(crate) mod strings;
 pub(crate) mod trace;
 pub(crate) mod units;
 
-pub use certificate::{Certificate, CertificateError, Certified, Held};
+pub use certificate::{Certificate, CertificateError, Certified, CheckedCertificate};
 pub use claim::{Apart, Claim, LEFT_KIND, but_for};
-pub use messages::{MOST_WITH_MESSAGES, OtherMessages, Said, messages, messages_after};
+pub use messages::{MOST_WITH_MESSAGES, MessagePair, OtherMessages, messages, messages_after};
 pub use questions::{equivalent, implies, is_equivalent};
 pub use trace::{Trace, traces};
 
-pub use crate::accepted::{Class, Entry, Ignored, IgnoredError};
+pub use crate::accepted::{AcceptedClass, Entry, Ignored, IgnoredError};
 pub use crate::compare::{compare, compare_observed};
 pub use crate::lint::{Remark, RemarkKind, remarks};
 pub use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 pub use crate::model::environment::Environment;
 pub use crate::model::observer::{Collector, Evaluated, Observer};
-pub use crate::model::options::{Chosen, Options};
-pub use crate::model::request::Surroundings;
+pub use crate::model::options::{KindFilter, Options};
+pub use crate::model::request::RequestContext;
 pub use crate::model::verdict::{Effect, Judgement, Verdict};
 pub use crate::pairs::mapping::{
     Mapping, MappingError, Pair, PairedBy, REPLACES, name as policy_name, pairs,

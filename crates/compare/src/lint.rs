@@ -20,13 +20,13 @@ use ephor_policies::policy_set::{Engine, PolicySet};
 use ephor_value::place::{Path, parse};
 use ephor_value::{Str, Value, parallel};
 
-use crate::admitted::view::{Seen, seen_in_clusters};
+use crate::admitted::view::{AdmittedView, seen_in_clusters};
 use crate::compare::{compare, compare_observed};
 use crate::model::answer::{Answer, Universe};
 use crate::model::environment::Environment;
 use crate::model::observer::Observer;
 use crate::model::options::Options;
-use crate::model::request::{Case, Surroundings, request};
+use crate::model::request::{Case, RequestContext, request};
 use crate::search::differences::size;
 use crate::search::shrink::shrink;
 use crate::sides::side::{Side, SideError};
@@ -76,7 +76,7 @@ pub struct Remark {
 pub fn remarks(load: &Policies, options: Options) -> Result<Vec<Remark>, SideError> {
     let side = Side::new(load.clone(), "policies")?;
     let of_policy = |policy: &Arc<Policy>| {
-        let subject = Subject { policy, side: &side, options };
+        let subject = LintedSide { policy, side: &side, options };
         let mut all = Vec::new();
         let alone = subject.with(policy);
         if alone.unsupported().is_none() && !alone.changes() {
@@ -87,13 +87,13 @@ pub fn remarks(load: &Policies, options: Options) -> Result<Vec<Remark>, SideErr
     Ok(parallel::map(side.policies(), of_policy).into_iter().flatten().collect())
 }
 
-struct Subject<'s> {
+struct LintedSide<'s> {
     policy: &'s Arc<Policy>,
     side: &'s Side,
     options: Options,
 }
 
-impl Subject<'_> {
+impl LintedSide<'_> {
     fn remarks(&self, all: &mut Vec<Remark>) {
         let whole = self.with(self.policy);
         self.errors(&whole, all);
@@ -288,7 +288,7 @@ fn is_of(rule: &Rule, written: &Rule) -> bool {
 
 /// A part of a rule that can be left out, by its position.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum PolicyPart {
     /// An item of `preconditions.any`.
     AdmitAny(usize),
     /// An item of `preconditions.all`.
@@ -304,50 +304,53 @@ enum Part {
 }
 
 /// The parts of a rule, with their places.
-fn parts(rule: &Rule) -> Vec<(Part, Path)> {
+fn parts(rule: &Rule) -> Vec<(PolicyPart, Path)> {
     let mut out = Vec::new();
-    let mut of_conditions = |conditions: &Conditions, any: fn(usize) -> Part, all: fn(usize) -> Part| {
-        let some = conditions.any.iter().flat_map(|list| list.iter()).enumerate();
-        out.extend(some.map(|(at, one)| (any(at), one.origin.below(&[]))));
-        out.extend(conditions.all.iter().enumerate().map(|(at, one)| (all(at), one.origin.below(&[]))));
-    };
+    let mut of_conditions =
+        |conditions: &Conditions, any: fn(usize) -> PolicyPart, all: fn(usize) -> PolicyPart| {
+            let some = conditions.any.iter().flat_map(|list| list.iter()).enumerate();
+            out.extend(some.map(|(at, one)| (any(at), one.origin.below(&[]))));
+            out.extend(conditions.all.iter().enumerate().map(|(at, one)| (all(at), one.origin.below(&[]))));
+        };
     if let Some(conditions) = &rule.admit {
-        of_conditions(conditions, Part::AdmitAny, Part::AdmitAll);
+        of_conditions(conditions, PolicyPart::AdmitAny, PolicyPart::AdmitAll);
     }
     match &rule.body {
         Body::Validate { check: Check::Deny(conditions), .. } => {
-            of_conditions(conditions, Part::DenyAny, Part::DenyAll);
+            of_conditions(conditions, PolicyPart::DenyAny, PolicyPart::DenyAll);
         }
         Body::Validate { check: Check::Assert(validations), .. } if validations.len() > 1 => {
             let each = validations.iter().enumerate();
-            out.extend(each.map(|(at, one)| (Part::Validation(at), one.check.origin.below(&[]))));
+            out.extend(each.map(|(at, one)| (PolicyPart::Validation(at), one.check.origin.below(&[]))));
         }
         _ => {}
     }
     if let Some(expressions) = &rule.expressions {
         let each = expressions.conditions.iter().enumerate();
-        out.extend(each.map(|(at, one)| (Part::Match(at), one.origin.below(&[]))));
+        out.extend(each.map(|(at, one)| (PolicyPart::Match(at), one.origin.below(&[]))));
     }
     out
 }
 
-impl Part {
+impl PolicyPart {
     /// A rule without it; `None` leaves the rule out.
     fn left_out(self, rule: &Rule) -> Option<Rule> {
         let mut rule = rule.clone();
         match (self, &mut rule.body) {
-            (Part::AdmitAny(at), _) => without_any(rule.admit.as_mut()?, at),
-            (Part::AdmitAll(at), _) => rule.admit.as_mut()?.all = without(&rule.admit.as_ref()?.all, at),
-            (Part::DenyAny(at), Body::Validate { check: Check::Deny(conditions), .. }) => {
+            (PolicyPart::AdmitAny(at), _) => without_any(rule.admit.as_mut()?, at),
+            (PolicyPart::AdmitAll(at), _) => {
+                rule.admit.as_mut()?.all = without(&rule.admit.as_ref()?.all, at)
+            }
+            (PolicyPart::DenyAny(at), Body::Validate { check: Check::Deny(conditions), .. }) => {
                 without_any(conditions, at);
             }
-            (Part::DenyAll(at), Body::Validate { check: Check::Deny(conditions), .. }) => {
+            (PolicyPart::DenyAll(at), Body::Validate { check: Check::Deny(conditions), .. }) => {
                 conditions.all = without(&conditions.all, at);
             }
-            (Part::Validation(at), Body::Validate { check: Check::Assert(validations), .. }) => {
+            (PolicyPart::Validation(at), Body::Validate { check: Check::Assert(validations), .. }) => {
                 *validations = without(validations, at);
             }
-            (Part::Match(at), _) => {
+            (PolicyPart::Match(at), _) => {
                 let expressions: &Expressions = rule.expressions.as_ref()?;
                 let conditions = without(&expressions.conditions, at);
                 rule.expressions = Some(Arc::new(Expressions { conditions, ..expressions.clone() }));
@@ -401,9 +404,9 @@ impl Errors<'_> {
     fn universe(&self, environment: &Environment, case: &Case, rule: &str) -> Option<Universe> {
         self.of(environment, case, rule)?;
         Some(match seen_in_clusters(environment, case) {
-            Seen::Unknown => Universe::Any,
-            Seen::Without(_) | Seen::NoText | Seen::Refused(_) => Universe::Files,
-            Seen::As(seen) => match self.of(environment, &seen, rule) {
+            AdmittedView::Unknown => Universe::Any,
+            AdmittedView::Without(_) | AdmittedView::NoText | AdmittedView::Refused(_) => Universe::Files,
+            AdmittedView::As(seen) => match self.of(environment, &seen, rule) {
                 Some(_) => Universe::Cluster,
                 None => Universe::Files,
             },
@@ -417,7 +420,7 @@ impl Observer for Errors<'_> {
         environment: &Environment,
         object: &Value,
         old: Option<&Value>,
-        around: &Arc<Surroundings>,
+        around: &Arc<RequestContext>,
     ) {
         let case = Case { object: object.clone(), old: old.cloned(), around: Arc::clone(around) };
         let Some(request) = self.request(environment, &case) else { return };

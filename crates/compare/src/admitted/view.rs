@@ -24,7 +24,7 @@ use crate::model::request::Case;
 const DEEPEST: usize = 64;
 
 /// How admission webhooks of a cluster see the objects of a case.
-pub(crate) enum Seen {
+pub(crate) enum AdmittedView {
     /// So.
     As(Case),
     /// An API server refuses them, and all that lack this field.
@@ -133,7 +133,7 @@ pub(crate) fn with_answers<E>(
 }
 
 /// How webhooks see the objects of a case in requests of an environment.
-pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
+pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> AdmittedView {
     let mut seen = Vec::new();
     for (at, object) in std::iter::once(&case.object).chain(&case.old).enumerate() {
         let (own, written) = without_written(environment, object, at > 0);
@@ -143,20 +143,24 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
             None => return of_unknown(object),
             Some(Ok(shown)) => seen.push(with_written(shown, written)),
             Some(Err(Refusal { reason: Reason::Required, path, .. })) if is_absent(object, &path) => {
-                return Seen::Without(path);
+                return AdmittedView::Without(path);
             }
             Some(Err(refusal)) => {
                 let kind = kind_of(&own);
                 let is_none = kind.as_ref().is_some_and(|kind| has_no_quantity(kind, &own));
                 let is_wild = kind.is_some_and(|kind| refuses_wildcards(&kind, &own, &refusal, &show));
-                return if is_wild || is_none { Seen::NoText } else { Seen::Refused(Some(refusal)) };
+                return if is_wild || is_none {
+                    AdmittedView::NoText
+                } else {
+                    AdmittedView::Refused(Some(refusal))
+                };
             }
         }
     }
     let mut seen = seen.into_iter();
     match (seen.next(), seen.next()) {
-        (Some(object), old) => Seen::As(Case { object, old, around: Arc::clone(&case.around) }),
-        _ => Seen::Unknown,
+        (Some(object), old) => AdmittedView::As(Case { object, old, around: Arc::clone(&case.around) }),
+        _ => AdmittedView::Unknown,
     }
 }
 
@@ -165,7 +169,7 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Seen {
 /// wildcards.
 pub(crate) fn is_refused_with_its_classes(
     environment: &Environment,
-    seen: &Seen,
+    seen: &AdmittedView,
     object: &Value,
     reads: &Reads,
 ) -> bool {
@@ -174,25 +178,25 @@ pub(crate) fn is_refused_with_its_classes(
         fields.iter().any(|field| is_read(reads, field))
     };
     match seen {
-        Seen::NoText => true,
-        Seen::Without(field) => is_read(reads, field) || has_never_set(),
-        Seen::Refused(_) => has_never_set(),
-        Seen::As(_) | Seen::Unknown => false,
+        AdmittedView::NoText => true,
+        AdmittedView::Without(field) => is_read(reads, field) || has_never_set(),
+        AdmittedView::Refused(_) => has_never_set(),
+        AdmittedView::As(_) | AdmittedView::Unknown => false,
     }
 }
 
 /// Whether an API server may admit an object of whose kind nothing is known: where it is, is the
 /// name of a namespace, and it has one itself.
-fn of_unknown(object: &Value) -> Seen {
+fn of_unknown(object: &Value) -> AdmittedView {
     let namespace = object.text_at(&["metadata", "namespace"]);
     let is_inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_label = namespace.chars().all(|c| is_inside(c) || c == '-')
         && namespace.starts_with(is_inside)
         && namespace.ends_with(is_inside);
     match object.text_at(&["metadata", "name"]) {
-        name if has_wildcard(name) || has_wildcard(namespace) => Seen::NoText,
-        _ if namespace.is_empty() || is_label => Seen::Unknown,
-        _ => Seen::Refused(None),
+        name if has_wildcard(name) || has_wildcard(namespace) => AdmittedView::NoText,
+        _ if namespace.is_empty() || is_label => AdmittedView::Unknown,
+        _ => AdmittedView::Refused(None),
     }
 }
 
@@ -213,13 +217,13 @@ pub(crate) fn as_if_admitted(environment: &Environment, case: &Case) -> Option<C
 }
 
 /// What API servers and controllers write into an object: its status, and fields of its metadata.
-type Written = (Option<Value>, Vec<(Str, Value)>);
+type ServerFields = (Option<Value>, Vec<(Str, Value)>);
 
 /// An object without what API servers and controllers write, and this. New objects have none of it
 /// that counts: an API server writes it afresh.
-fn without_written(environment: &Environment, object: &Value, is_old: bool) -> (Value, Written) {
+fn without_written(environment: &Environment, object: &Value, is_old: bool) -> (Value, ServerFields) {
     let Some(map) = object.as_map().filter(|_| is_old || !environment.is_creation()) else {
-        return (object.clone(), Written::default());
+        return (object.clone(), ServerFields::default());
     };
     let mut map = map.clone();
     let status = map.remove("status");
@@ -235,7 +239,7 @@ fn without_written(environment: &Environment, object: &Value, is_old: bool) -> (
 }
 
 /// An object as an API server shows it, with what was written into it.
-fn with_written(shown: Value, (status, fields): Written) -> Value {
+fn with_written(shown: Value, (status, fields): ServerFields) -> Value {
     let shown = match status {
         Some(status) => shown.with("status", status),
         None => shown,

@@ -46,10 +46,10 @@ pub(crate) fn side_by_side(all: &[Case]) -> Vec<Case> {
     out
 }
 
-type Found<'f, 'v> = &'f mut dyn FnMut(&[Str], &'v Value);
+type FoundList<'f, 'v> = &'f mut dyn FnMut(&[Str], &'v Value);
 
 /// The lists of objects that have one object as their only item.
-fn find<'v>(value: &'v Value, path: &mut Vec<Str>, found: Found<'_, 'v>) {
+fn find<'v>(value: &'v Value, path: &mut Vec<Str>, found: FoundList<'_, 'v>) {
     match value {
         Value::Map(fields) if path.len() < MAX_DEPTH => {
             for (key, value) in Map::iter(fields) {

@@ -40,20 +40,20 @@ use ephor_value::place::{PathPart, follow, parse};
 use ephor_value::{Str, Value};
 
 use crate::admitted::repair::mended;
-use crate::admitted::view::{Seen, as_if_admitted, is_refused_with_its_classes, seen_in_clusters};
+use crate::admitted::view::{AdmittedView, as_if_admitted, is_refused_with_its_classes, seen_in_clusters};
 use crate::effects::changes::checks::of_samples;
 pub(crate) use crate::effects::changes::checks::{checking, validation};
-use crate::effects::changes::footprint::Found;
+use crate::effects::changes::footprint::MutationFootprint;
 use crate::effects::frame::Marker;
-use crate::effects::fresh::{Fresh, Names};
+use crate::effects::fresh::{Fresh, FreshNames};
 use crate::effects::merge_keys::{MERGED, has_keys, keys_of};
 use crate::inputs::context_entries::has_inputs;
 use crate::model::environment::Environment;
 use crate::model::limits::TIME_LIMIT;
-use crate::model::request::{Case, Surroundings};
-use crate::model::world::{Copied, Outside, World};
+use crate::model::request::{Case, RequestContext};
+use crate::model::world::{Copied, ExistingObjects, World};
 use crate::objects::cases::cases;
-use crate::objects::contexts::surroundings;
+use crate::objects::contexts::request_contexts;
 use crate::objects::domain::Domain;
 use crate::predicates::by_field::Tested;
 use crate::search::run::Run;
@@ -75,8 +75,8 @@ impl Run<'_> {
     /// # Errors
     /// Why the objects that stand for all are not known.
     pub(crate) fn changes(&mut self, environment: &Environment) -> Result<(), String> {
-        let found = Found::of(self.sides, environment)?;
-        let Found {
+        let found = MutationFootprint::of(self.sides, environment)?;
+        let MutationFootprint {
             reads,
             tested,
             fields,
@@ -100,7 +100,7 @@ impl Run<'_> {
             Domain::new((types, &words), (&tested, &fields), environment, items.total, self.options.objects);
         domain.deadline = self.options.deadline;
         let needed = if let Some(why) = &uncounted { Err(why.as_str()) } else { Ok(&items) };
-        let (around, why) = surroundings(environment, &reads, &tested, &words, needed, &mut None);
+        let (around, why) = request_contexts(environment, &reads, &tested, &words, needed, &mut None);
         let is_counted = uncounted.is_none() && !has_inputs(&reads.object) && !has_inputs(&reads.shown);
         domain.needed = is_counted.then(|| items.clone());
         let around = in_worlds(around, &cloned);
@@ -131,7 +131,7 @@ impl Run<'_> {
             keyed.iter().all(|(list, keys)| has_keys(&case.object, list, keys))
                 && made.iter().all(|(_, one)| one.takes(&case.object))
         };
-        let names = Names { environment, tested: &tested, fields: &fields, words: &words };
+        let names = FreshNames { environment, tested: &tested, fields: &fields, words: &words };
         let fresh = Fresh::new(&names, [&copied[0], &copied[1]], &written, &made);
         // Others may show a difference.
         let mut open = None;
@@ -167,7 +167,7 @@ impl Run<'_> {
         if let Some(why) = open {
             return Err(why);
         }
-        self.relative_to.extend(tested.taken);
+        self.relative_to.extend(tested.assumptions);
         self.relative_to.extend(cloned.iter().map(Copied::text));
         if is_assumed {
             self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
@@ -258,11 +258,11 @@ impl Run<'_> {
         case: &Case,
     ) -> Result<bool, String> {
         match seen_in_clusters(environment, case) {
-            Seen::Unknown | Seen::As(_) => return Ok(false),
+            AdmittedView::Unknown | AdmittedView::As(_) => return Ok(false),
             of_all if is_refused_with_its_classes(environment, &of_all, &case.object, reads) => {
                 return Ok(true);
             }
-            Seen::NoText | Seen::Without(_) | Seen::Refused(_) => {}
+            AdmittedView::NoText | AdmittedView::Without(_) | AdmittedView::Refused(_) => {}
         }
         if is_constant(environment, fields, &case.object) {
             return Ok(true);
@@ -270,7 +270,7 @@ impl Run<'_> {
         let is_same = |case: &Case| self.differ(environment, case).is_none();
         let repaired = mended(&case.object, environment.is_creation()).map(|object| case.with_object(object));
         let shown = repaired.and_then(|case| match seen_in_clusters(environment, &case) {
-            Seen::As(seen) => Some(seen),
+            AdmittedView::As(seen) => Some(seen),
             _ => None,
         });
         let completed = as_if_admitted(environment, case);
@@ -289,15 +289,16 @@ struct Marking<'t> {
 }
 
 /// Requests with objects that rules copy, as far as these exist.
-fn in_worlds(around: Vec<Arc<Surroundings>>, cloned: &BTreeSet<Copied>) -> Vec<Arc<Surroundings>> {
+fn in_worlds(around: Vec<Arc<RequestContext>>, cloned: &BTreeSet<Copied>) -> Vec<Arc<RequestContext>> {
     if cloned.is_empty() {
         return around;
     }
     let copied: Arc<[Copied]> = cloned.iter().cloned().collect();
-    let with = |one: &Arc<Surroundings>, outside: Outside| {
-        Arc::new(Surroundings { world: World { outside, copied: Arc::clone(&copied) }, ..(**one).clone() })
+    let with = |one: &Arc<RequestContext>, outside: ExistingObjects| {
+        Arc::new(RequestContext { world: World { outside, copied: Arc::clone(&copied) }, ..(**one).clone() })
     };
-    let all = [Outside::Silent, Outside::Missing, Outside::Bare, Outside::Full];
+    let all =
+        [ExistingObjects::Silent, ExistingObjects::Missing, ExistingObjects::Bare, ExistingObjects::Full];
     around.iter().flat_map(|one| all.map(|outside| with(one, outside))).collect()
 }
 

@@ -14,7 +14,7 @@ use ephor_value::{Map, Str, Value};
 
 use crate::effects::writes::leaf_of;
 use crate::model::field_types::{Resolved, resolved};
-use crate::model::world::{Copied, Outside, world};
+use crate::model::world::{Copied, ExistingObjects, world};
 
 /// Deeper parts of an object have nothing below.
 const DEEPEST: usize = 6;
@@ -23,7 +23,7 @@ const DEEPEST: usize = 6;
 /// nothing answers.
 pub(crate) fn existing(api_version: &str, resource: &str, namespace: &str, name: &str) -> Option<Vec<Value>> {
     let world = world();
-    if world.outside == Outside::Silent {
+    if world.outside == ExistingObjects::Silent {
         return None;
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -41,12 +41,12 @@ pub(crate) fn existing(api_version: &str, resource: &str, namespace: &str, name:
 
 impl Copied {
     /// The objects, as they are then.
-    pub fn objects(&self, outside: Outside) -> Vec<Value> {
+    pub fn objects(&self, outside: ExistingObjects) -> Vec<Value> {
         let named = |name: &str, labels: &BTreeMap<Str, Str>| {
-            object(&self.kind, &self.namespace, name, labels, outside == Outside::Full)
+            object(&self.kind, &self.namespace, name, labels, outside == ExistingObjects::Full)
         };
         match (outside, &self.name) {
-            (Outside::Silent | Outside::Missing, _) => Vec::new(),
+            (ExistingObjects::Silent | ExistingObjects::Missing, _) => Vec::new(),
             (_, Some(name)) => vec![named(name, &BTreeMap::new())],
             // Some with all labels, some without one of them.
             (_, None) => {

@@ -61,7 +61,7 @@ impl Marker<'_> {
     }
 
     /// Whether an object of a type that is looked into so can have a field more.
-    pub fn has_room(&self, def: &TypeDef, tree: &Tree) -> bool {
+    pub fn can_hold_probe(&self, def: &TypeDef, tree: &Tree) -> bool {
         def.open || self.room(def, tree).is_some()
     }
 

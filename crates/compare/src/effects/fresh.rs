@@ -13,13 +13,13 @@ use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Map, Str, Value, stack};
 
-use crate::effects::writes::{MOST_PARTS, Made, leaf_of};
+use crate::effects::writes::{DerivedValue, MOST_PARTS, leaf_of};
 use crate::model::environment::Environment;
 use crate::model::field_types::{Resolved, resolved, type_at};
 use crate::predicates::by_field::Tested;
 use crate::predicates::summary::Predicates;
 use crate::strings::languages::Languages;
-use crate::strings::witnesses::{Words, truths as truths_of};
+use crate::strings::witnesses::{WitnessCache, truths as truths_of};
 
 /// Numbers count down from here: what comes later in an object is less, as requests are that come
 /// after limits.
@@ -29,7 +29,7 @@ const FIRST: i64 = 9_000;
 pub(crate) const TEXT: &str = "copied";
 
 /// By what texts are distinguished.
-pub(crate) struct Names<'t> {
+pub(crate) struct FreshNames<'t> {
     /// The kind of the object.
     pub environment: &'t Environment,
     /// What rules test anywhere: names and namespaces among it.
@@ -37,10 +37,10 @@ pub(crate) struct Names<'t> {
     /// What they test at each field.
     pub fields: &'t Tested,
     /// The texts of languages.
-    pub words: &'t Words,
+    pub words: &'t WitnessCache,
 }
 
-impl Names<'_> {
+impl FreshNames<'_> {
     /// The languages of the texts at a place; `None`: nothing distinguishes them.
     fn languages(&self, place: &[Step]) -> Option<Languages> {
         let is_namespace = *self.environment.object[2] == *"Namespace";
@@ -64,9 +64,9 @@ impl Names<'_> {
 }
 
 /// What is at a place.
-enum At<'t> {
+enum FreshType<'t> {
     /// A scalar, or nothing; what a function makes of it, and by what it is distinguished.
-    Leaf(Option<Leaf>, Option<&'t Made>, Option<Languages>),
+    Leaf(Option<Leaf>, Option<&'t DerivedValue>, Option<Languages>),
     /// Something that is copied with all that is in it.
     Whole(&'t Type),
 }
@@ -74,10 +74,10 @@ enum At<'t> {
 /// Gives objects values of their own.
 pub(crate) struct Fresh<'t> {
     types: &'t Types,
-    words: &'t Words,
+    words: &'t WitnessCache,
     /// Whether there is no other value like one that is not alone.
     has_failed: Cell<bool>,
-    places: Vec<(&'t [Step], At<'t>)>,
+    places: Vec<(&'t [Step], FreshType<'t>)>,
     /// A text that no rule writes, nor a part of one.
     text: String,
     /// No rule writes the numbers from here downwards.
@@ -88,10 +88,10 @@ impl<'t> Fresh<'t> {
     /// For the places of objects of a kind; `wholes`: those that are copied with all that is there;
     /// `written`: the texts that rules write.
     pub fn new(
-        names: &Names<'t>,
+        names: &FreshNames<'t>,
         [places, wholes]: [&'t BTreeSet<Vec<Step>>; 2],
         written: &BTreeSet<String>,
-        made: &'t [(Vec<Step>, Made)],
+        made: &'t [(Vec<Step>, DerivedValue)],
     ) -> Fresh<'t> {
         let (types, kind): (&Types, _) = (Types::built_in(), &names.environment.object);
         let mut text = String::from(TEXT);
@@ -103,11 +103,11 @@ impl<'t> Fresh<'t> {
         while numbers.range(first - FIRST..=first).next().is_some() && first < i64::MAX / 2 {
             first += FIRST;
         }
-        let whole = |place: &'t Vec<Step>| Some((&**place, At::Whole(type_at(types, kind, place)?)));
+        let whole = |place: &'t Vec<Step>| Some((&**place, FreshType::Whole(type_at(types, kind, place)?)));
         let leaf = |place: &'t Vec<Step>| {
             let ty = type_at(types, kind, place);
             let made = made.iter().find(|(_, made)| made.of == *place).map(|(_, made)| made);
-            (&**place, At::Leaf(ty.and_then(|ty| leaf_of(types, ty)), made, names.languages(place)))
+            (&**place, FreshType::Leaf(ty.and_then(|ty| leaf_of(types, ty)), made, names.languages(place)))
         };
         let places = wholes.iter().filter_map(whole).chain(places.iter().map(leaf)).collect();
         Fresh { types, words: names.words, has_failed: Cell::new(false), places, text, first }
@@ -135,20 +135,20 @@ impl<'t> Fresh<'t> {
             object
         };
         let mut all = vec![one(false)];
-        if self.places.iter().any(|(_, at)| matches!(at, At::Whole(_))) {
+        if self.places.iter().any(|(_, at)| matches!(at, FreshType::Whole(_))) {
             all.push(one(true));
         }
         all
     }
 
-    fn with(&self, value: &Value, place: &[Step], at: (&At<'t>, bool), next: &Cell<i64>) -> Value {
+    fn with(&self, value: &Value, place: &[Step], at: (&FreshType<'t>, bool), next: &Cell<i64>) -> Value {
         let Some((step, rest)) = place.split_first() else {
             return match at {
-                (At::Leaf(leaf, made, None), _) => self.leaf(value, (*leaf, *made), next),
-                (At::Leaf(_, _, Some(languages)), _) => self.alike(value, languages, next),
-                (At::Whole(_), _) if value.is_null() => value.clone(),
-                (At::Whole(_), false) if value.is_empty() => value.clone(),
-                (At::Whole(ty), _) => self.whole(ty, next, 0).unwrap_or_else(|| value.clone()),
+                (FreshType::Leaf(leaf, made, None), _) => self.leaf(value, (*leaf, *made), next),
+                (FreshType::Leaf(_, _, Some(languages)), _) => self.alike(value, languages, next),
+                (FreshType::Whole(_), _) if value.is_null() => value.clone(),
+                (FreshType::Whole(_), false) if value.is_empty() => value.clone(),
+                (FreshType::Whole(ty), _) => self.whole(ty, next, 0).unwrap_or_else(|| value.clone()),
             };
         };
         let below = |value: &Value| stack::deep(|| self.with(value, rest, at, next));
@@ -169,7 +169,12 @@ impl<'t> Fresh<'t> {
         self.first - next.get()
     }
 
-    fn leaf(&self, value: &Value, (leaf, made): (Option<Leaf>, Option<&Made>), next: &Cell<i64>) -> Value {
+    fn leaf(
+        &self,
+        value: &Value,
+        (leaf, made): (Option<Leaf>, Option<&DerivedValue>),
+        next: &Cell<i64>,
+    ) -> Value {
         let number = self.next(next);
         match (value, leaf) {
             (Value::Int(_), _) => Value::Int(number),

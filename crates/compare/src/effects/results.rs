@@ -25,7 +25,7 @@ use crate::lists::small_model::Count;
 use crate::model::environment::Environment;
 use crate::model::request::Case;
 use crate::objects::cases::cases;
-use crate::objects::contexts::surroundings;
+use crate::objects::contexts::request_contexts;
 use crate::objects::domain::Domain;
 use crate::predicates::by_field::Tested;
 use crate::predicates::summary::Predicates;
@@ -90,7 +90,7 @@ impl Run<'_> {
         domain.deadline = self.options.deadline;
         domain.is_sampled = true;
         let (around, _) =
-            surroundings(environment, &reads, &tested, &words, Ok(&Count::of(ITEMS)), &mut None);
+            request_contexts(environment, &reads, &tested, &words, Ok(&Count::of(ITEMS)), &mut None);
         let mut all = cases(environment, &reads, &tested, &mut domain, &around);
         let pairs = if merges { side_by_side(&all) } else { Vec::new() };
         // A proof is relative to that, too.
@@ -126,14 +126,14 @@ fn as_check(rule: &Arc<Rule>) -> Arc<Rule> {
 
 /// What rules write.
 #[derive(Default)]
-struct Written {
+struct WrittenPlaces {
     tree: Tree,
     texts: BTreeSet<String>,
     merges: bool,
 }
 
-fn written(side: &Side, environment: &Environment) -> Written {
-    let mut found = Written::default();
+fn written(side: &Side, environment: &Environment) -> WrittenPlaces {
+    let mut found = WrittenPlaces::default();
     let rules = side.policies().iter().flat_map(|policy| policy.rules_for(&environment.resource.kind));
     for rule in rules {
         if let Body::Mutate(mutation) = &rule.body {
@@ -143,7 +143,7 @@ fn written(side: &Side, environment: &Environment) -> Written {
     found
 }
 
-impl Written {
+impl WrittenPlaces {
     fn change(&mut self, change: &Change) {
         match change {
             Change::Patch(patch, _) => self.patch(patch),

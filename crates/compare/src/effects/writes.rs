@@ -35,9 +35,11 @@ use ephor_value::Str;
 pub(crate) use crate::effects::writes::copies::MOST_PARTS;
 pub(crate) use crate::effects::writes::entries::are_alike;
 pub(crate) use crate::effects::writes::functions::makes_alike;
-pub(crate) use crate::effects::writes::made::Made;
+pub(crate) use crate::effects::writes::made::DerivedValue;
 pub(crate) use crate::effects::writes::model::Positioned;
-use crate::effects::writes::model::{At, IDENTITY, Unknown, Writer, Writes, Written, schema_of};
+use crate::effects::writes::model::{
+    IDENTITY, PlaceType, Unknown, WriteCollector, Writes, Written, schema_of,
+};
 pub(crate) use crate::effects::writes::places::keys_of;
 pub(crate) use crate::effects::writes::templates::looked_at;
 pub(crate) use crate::inputs::copied_objects::copied_by;
@@ -59,9 +61,9 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
         return Err("a rule cannot be evaluated");
     }
     let types: &Types = Types::built_in();
-    let at = types.of_object(kind).map_or(At::Unknown, |def| At::Kind(def));
+    let at = types.of_object(kind).map_or(PlaceType::Unknown, |def| PlaceType::Kind(def));
     let variables = rule.expressions.as_deref().map(|shared| &*shared.variables).unwrap_or_default();
-    let mut writer = Writer {
+    let mut writer = WriteCollector {
         types,
         variables,
         bindings: &rule.bindings,

@@ -73,7 +73,7 @@ const PAST: &str = "past";
 pub(crate) const NOT_IN_FUTURE: &str = "durations fit into 64 bits";
 
 /// The values of a computed field.
-pub(crate) enum Computed {
+pub(crate) enum DerivedValues {
     /// A number.
     Number,
     /// One of these; `optional`: or it is not there.
@@ -81,19 +81,21 @@ pub(crate) enum Computed {
 }
 
 /// The values of a field; `None`: it is no computed one.
-pub(crate) fn computed(key: &str) -> Option<Computed> {
+pub(crate) fn computed(key: &str) -> Option<DerivedValues> {
     let truths = || [false, true].map(Value::Bool);
     if !key.starts_with(COMPUTED) {
         return None;
     }
     Some(match key {
-        SIZES => Computed::Number,
-        IS_OBJECT => Computed::OneOf(truths().into(), false),
-        _ if key.starts_with(LISTED) || key.starts_with(MEMBER) => Computed::OneOf(truths().into(), false),
-        _ if key.starts_with(AGE) => {
-            Computed::OneOf(truths().into_iter().chain([Value::from(PAST)]).collect(), true)
+        SIZES => DerivedValues::Number,
+        IS_OBJECT => DerivedValues::OneOf(truths().into(), false),
+        _ if key.starts_with(LISTED) || key.starts_with(MEMBER) => {
+            DerivedValues::OneOf(truths().into(), false)
         }
-        _ => Computed::OneOf(truths().into(), true),
+        _ if key.starts_with(AGE) => {
+            DerivedValues::OneOf(truths().into_iter().chain([Value::from(PAST)]).collect(), true)
+        }
+        _ => DerivedValues::OneOf(truths().into(), true),
     })
 }
 

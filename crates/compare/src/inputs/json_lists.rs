@@ -39,7 +39,7 @@ type Text = (String, Str);
 /// Whether a rule reads a text from outside as a list.
 pub(crate) fn reads_lists(rule: &Rule) -> bool {
     let Some(shared) = &rule.expressions else { return false };
-    let reader = Reader { variables: &shared.variables, environments: &[] };
+    let reader = JsonListReader { variables: &shared.variables, environments: &[] };
     reader.programs(rule).any(|expr| holds(expr, &|e| reader.list(e).is_some()))
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn with_members(rule: &Arc<Rule>, environments: &[Environment]) -> (A
     let with = |check: Check| Body::Validate { check, message: message.clone() };
     match (check, &rule.expressions) {
         (Check::Assert(validations), Some(shared)) if reads_lists(rule) && !sees_deletions(rule) => {
-            let reader = Reader { variables: &shared.variables, environments };
+            let reader = JsonListReader { variables: &shared.variables, environments };
             let source = |source: &Source| Source {
                 program: source.program.clone().map(|expr| reader.expression(expr)),
                 sharing: Default::default(),
@@ -133,12 +133,12 @@ fn is_empty(expr: &Expr) -> bool {
     expr.constant().and_then(Value::as_str) == Some("")
 }
 
-struct Reader<'r> {
+struct JsonListReader<'r> {
     variables: &'r [Variable],
     environments: &'r [Environment],
 }
 
-impl<'r> Reader<'r> {
+impl<'r> JsonListReader<'r> {
     fn programs(&self, rule: &'r Rule) -> impl Iterator<Item = &'r Expr> {
         let validations = match &rule.body {
             Body::Validate { check: Check::Assert(validations), .. } => &**validations,

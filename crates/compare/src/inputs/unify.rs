@@ -37,18 +37,18 @@ use crate::inputs::lookup::{
     Lookup, Request, Word, constant_member, keys, member, of_binding, of_call, plain, sees_deletions, word_of,
 };
 use crate::inputs::namespace_key::{KEY, with_key};
-use crate::lists::projections::{Around, are_parts};
+use crate::lists::projections::{ProjectionScope, are_parts};
 use crate::predicates::summary::Predicates;
 use crate::sides::environments::environments;
 use crate::sides::side::Side;
 
-/// What is taken for granted of requests whose name is a part of other requests.
+/// What is assumed of requests whose name is a part of other requests.
 const NAMED: &str = "objects with names of their own, not with `generateName`";
 
 /// More variables in one query are given up.
 const MOST_HOLES: usize = 16;
 
-/// Both sides with the answers that they share, and what is taken for granted of these; `None`:
+/// Both sides with the answers that they share, and what is assumed of these; `None`:
 /// there are none.
 pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<String>)> {
     let (environments, _) = environments(sides);
@@ -79,18 +79,18 @@ pub(crate) fn with_answers(sides: [&Side; 2]) -> Option<([Side; 2], BTreeSet<Str
     let by_namespace = own.iter().chain(&other).any(|text| text.contains(&Word::Namespace.text()));
     let is_namespaced = || environments.iter().all(|environment| environment.resource.namespaced);
     let is_taken = |text: &&String| text.as_str() == NOT_IN_FUTURE;
-    let mut taken: BTreeSet<String> = own.iter().chain(&other).filter(is_taken).cloned().collect();
+    let mut assumptions: BTreeSet<String> = own.iter().chain(&other).filter(is_taken).cloned().collect();
     let by_name = own.iter().chain(&other).any(|text| text.contains(&Word::Name.text()));
-    taken.extend(has_members.get().then(|| LISTS.into()));
+    assumptions.extend(has_members.get().then(|| LISTS.into()));
     if by_name && environments.iter().any(|environment| environment.operation == "CREATE") {
-        taken.insert(NAMED.into());
+        assumptions.insert(NAMED.into());
     }
-    (is_any && (!by_namespace || is_namespaced())).then_some(([old, new], taken))
+    (is_any && (!by_namespace || is_namespaced())).then_some(([old, new], assumptions))
 }
 
 /// A rule with answers, and the words of the requests that they answer.
 fn of_rule(rule: &Arc<Rule>, objects: &Objects) -> (Arc<Rule>, BTreeSet<String>) {
-    let mut writer = Writer {
+    let mut writer = Unifier {
         found: BTreeSet::new(),
         deletes: sees_deletions(rule),
         objects,
@@ -124,7 +124,7 @@ fn images(bindings: &[Arc<Binding>], in_loop: bool) -> Vec<Str> {
     bindings.iter().filter(is_image).filter(is_only).map(|binding| binding.name.clone()).collect()
 }
 
-struct Writer<'o> {
+struct Unifier<'o> {
     found: BTreeSet<String>,
     /// Whether expressions may see deletions.
     deletes: bool,
@@ -137,7 +137,7 @@ struct Writer<'o> {
     images: Vec<Str>,
 }
 
-impl Writer<'_> {
+impl Unifier<'_> {
     fn binding(&mut self, binding: &Arc<Binding>, in_loop: bool) -> Arc<Binding> {
         let found = of_binding(binding, in_loop).and_then(|request| self.given(binding, &request));
         found
@@ -238,7 +238,7 @@ impl Writer<'_> {
     /// A loop; `inner`: of another one, whose element it may have for its own.
     fn for_each(&mut self, l: &ForEach, inner: bool) -> ForEach {
         let queries = [Some(&l.list), l.list.on_delete.as_deref()];
-        let around = Around { variables: &[], element: false };
+        let around = ProjectionScope { variables: &[], element: false };
         let are_parts = !inner
             && queries.into_iter().flatten().all(|query| {
                 query.needs.is_empty()
@@ -311,7 +311,7 @@ impl Writer<'_> {
             Expr::Comprehension(l) if !l.two => listed(&l.range, &program),
             _ => None,
         };
-        let around = Around { variables, element: false };
+        let around = ProjectionScope { variables, element: false };
         let is_part = match &expr {
             Expr::Comprehension(l) => !l.two && are_parts(&l.range, locals, around, 0),
             Expr::Let { value, .. } => are_parts(value, locals, around, 0),

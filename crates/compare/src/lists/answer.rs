@@ -4,7 +4,7 @@ use crate::model::verdict::Verdict;
 
 /// What is said of a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Said {
+pub(crate) struct Observation {
     pub is_empty: bool,
     /// What each loop says.
     pub as_written: Vec<Verdict>,

@@ -23,15 +23,15 @@ use ephor_value::{Map, Str, Value};
 use foldhash::fast::RandomState;
 
 use crate::admitted::repair::mended;
-use crate::admitted::view::{Seen, as_if_admitted, seen_in_clusters};
-use crate::lists::answer::Said;
-use crate::lists::closure_cache::{Grown, repeated};
+use crate::admitted::view::{AdmittedView, as_if_admitted, seen_in_clusters};
+use crate::lists::answer::Observation;
+use crate::lists::closure_cache::{ClosureCache, repeated};
 use crate::lists::iteration::List;
 use crate::lists::loops::Loop;
 use crate::model::environment::Environment;
 use crate::model::field_types::is_written_at;
 use crate::model::path::{at, placed};
-use crate::model::request::{Case, Surroundings, request};
+use crate::model::request::{Case, RequestContext, request};
 use crate::model::verdict::Verdict;
 use crate::sides::side::judge;
 use crate::units::cached::CachedUnit;
@@ -53,37 +53,37 @@ pub(crate) const LIKE_NAMES: usize = 3;
 
 /// How an API server shows what is in a field of the smallest object.
 #[derive(Clone)]
-enum Shown {
+enum ShownLists {
     /// It is not known.
     Unknown,
-    /// So, and refused, as in [`Said`].
+    /// So, and refused, as in [`Observation`].
     As(Value, Option<String>),
 }
 
 /// A kind of objects, whether they are new where this counts, and a field.
-type Place = ([Str; 3], bool, List);
+type FieldOfKind = ([Str; 3], bool, List);
 
 /// What is known of what is in a field.
 #[derive(Default)]
-struct Known {
+struct FieldObservations {
     /// How an API server shows it.
-    shown: Option<Shown>,
+    shown: Option<ShownLists>,
     /// What loops of an environment say of it, by where they are: they live as long as it is looked
     /// at.
     said: HashMap<usize, Option<Verdict>, RandomState>,
 }
 
 /// What is known of each value of a field.
-type Values = Rc<RefCell<HashMap<Value, Rc<RefCell<Known>>, RandomState>>>;
+type ObservedValues = Rc<RefCell<HashMap<Value, Rc<RefCell<FieldObservations>>, RandomState>>>;
 
 /// What API servers show and loops say, each found once.
 #[derive(Default)]
-pub(crate) struct Memory {
-    known: RefCell<HashMap<Place, Values>>,
+pub(crate) struct ListMemory {
+    known: RefCell<HashMap<FieldOfKind, ObservedValues>>,
     count: Cell<usize>,
 }
 
-impl Memory {
+impl ListMemory {
     /// Another environment is looked at, with loops of its own.
     pub fn next_environment(&self) {
         for values in self.known.borrow().values() {
@@ -92,16 +92,16 @@ impl Memory {
     }
 
     /// What is known of the values of a field.
-    fn values(&self, place: Place) -> Values {
+    fn values(&self, place: FieldOfKind) -> ObservedValues {
         Rc::clone(self.known.borrow_mut().entry(place).or_default())
     }
 
     /// What is known of a value.
-    fn of(&self, values: &Values, value: &Value) -> Rc<RefCell<Known>> {
+    fn of(&self, values: &ObservedValues, value: &Value) -> Rc<RefCell<FieldObservations>> {
         if let Some(known) = values.borrow().get(value) {
             return Rc::clone(known);
         }
-        let new: Rc<RefCell<Known>> = Rc::default();
+        let new: Rc<RefCell<FieldObservations>> = Rc::default();
         if self.count.get() < MOST_SHOWN {
             self.count.set(self.count.get() + 1);
             values.borrow_mut().insert(value.clone(), Rc::clone(&new));
@@ -111,33 +111,33 @@ impl Memory {
 }
 
 /// The lists or maps of a field, and what looks at them.
-struct About<'c> {
+struct ClosedField<'c> {
     field: &'c [Step],
     loops: &'c [Arc<Loop>],
     /// The object that an API server is sent with it.
     base: Option<Value>,
     /// What is known of them.
-    values: Values,
+    values: ObservedValues,
 }
 
 /// Lists whose items are looked at by loops alone.
-pub(crate) struct Classes {
-    memory: Rc<Memory>,
+pub(crate) struct ListClasses {
+    memory: Rc<ListMemory>,
     environment: Environment,
-    around: Arc<Surroundings>,
+    around: Arc<RequestContext>,
     /// The loops over each list; they are those of units, which hold them.
     lists: BTreeMap<List, Vec<Arc<Loop>>>,
     /// The same by the number of the unit that they are of.
     owners: BTreeMap<List, Vec<usize>>,
 }
 
-impl Classes {
+impl ListClasses {
     /// Those of the lists of objects that these units walk; `None`: there are none.
     pub fn of<'u>(
         environment: &Environment,
         units: impl Iterator<Item = &'u CachedUnit> + Clone,
-        memory: &Rc<Memory>,
-    ) -> Option<Classes> {
+        memory: &Rc<ListMemory>,
+    ) -> Option<ListClasses> {
         if !environment.is_of_resource() {
             return None;
         }
@@ -162,7 +162,7 @@ impl Classes {
             }
         }
         let around = Arc::default();
-        (!lists.is_empty()).then(|| Classes {
+        (!lists.is_empty()).then(|| ListClasses {
             memory: Rc::clone(memory),
             environment: environment.clone(),
             around,
@@ -198,7 +198,7 @@ impl Classes {
         let about = self.about(field, loops);
         let said = |items: &[Value]| self.said(&about, &Value::list(items.to_vec()));
         let empty = said(&[])?;
-        let mut classes: BTreeMap<Said, Value> = BTreeMap::new();
+        let mut classes: BTreeMap<Observation, Value> = BTreeMap::new();
         for item in items {
             classes.entry(said(&[next(item, 0)])?).or_insert_with(|| item.clone());
         }
@@ -206,8 +206,8 @@ impl Classes {
             Some(Some(list.iter().cloned().chain([next(item, list.len())]).collect()))
         };
         let clash = |list: &Vec<Value>| list.split_last().map_or(0, |(last, before)| repeated(before, last));
-        let mut grown = Grown::new(self.owners.get(field)?);
-        let mut said = |before: &Said, alone: &Said, list: &Vec<Value>| {
+        let mut grown = ClosureCache::new(self.owners.get(field)?);
+        let mut said = |before: &Observation, alone: &Observation, list: &Vec<Value>| {
             grown.said(before, alone, clash(list), || said(list))
         };
         let found = closed(empty, Vec::new(), classes.iter(), &mut said, &longer)?;
@@ -230,7 +230,7 @@ impl Classes {
         let said = |map: &Map| self.said(&about, &Value::Map(map.clone()));
         let empty = said(&Map::new())?;
         // Of each name the first entry of those about which all loops say the same.
-        let mut classes: BTreeMap<Said, BTreeMap<&Str, &Value>> = BTreeMap::new();
+        let mut classes: BTreeMap<Observation, BTreeMap<&Str, &Value>> = BTreeMap::new();
         for (name, value) in entries {
             let alone = Map::from_unique(vec![(name.clone(), value.clone())]);
             classes.entry(said(&alone)?).or_default().entry(name).or_insert(value);
@@ -248,8 +248,9 @@ impl Classes {
             let own = class.keys().filter(|name| map.get(name).is_some()).count();
             (own < LIKE_NAMES).then_some(None)
         };
-        let mut grown = Grown::new(self.owners.get(field)?);
-        let mut said = |before: &Said, alone: &Said, map: &Map| grown.said(before, alone, 0, || said(map));
+        let mut grown = ClosureCache::new(self.owners.get(field)?);
+        let mut said =
+            |before: &Observation, alone: &Observation, map: &Map| grown.said(before, alone, 0, || said(map));
         let found = closed(empty, Map::new(), classes.iter(), &mut said, &longer)?;
         Some(found.into_iter().map(Value::Map).collect())
     }
@@ -276,15 +277,15 @@ impl Classes {
     }
 
     /// The lists or maps of a field, and what looks at them.
-    fn about<'c>(&'c self, field: &'c [Step], loops: &'c [Arc<Loop>]) -> About<'c> {
+    fn about<'c>(&'c self, field: &'c [Step], loops: &'c [Arc<Loop>]) -> ClosedField<'c> {
         // What is written into objects is another matter in new ones.
         let is_new = !is_written_at(field) || self.environment.is_creation();
         let values = self.memory.values((self.environment.object.clone(), is_new, field.to_vec()));
-        About { field, loops, base: self.base(field), values }
+        ClosedField { field, loops, base: self.base(field), values }
     }
 
     /// What is said of a list or map.
-    fn said(&self, about: &About<'_>, items: &Value) -> Option<Said> {
+    fn said(&self, about: &ClosedField<'_>, items: &Value) -> Option<Observation> {
         let is_empty = match items {
             Value::Map(map) => map.is_empty(),
             items => items.as_list().is_some_and(<[Value]>::is_empty),
@@ -298,45 +299,45 @@ impl Classes {
             (as_written, shown.clone())
         };
         let (in_clusters, refused) = match shown {
-            Shown::Unknown => (as_written.clone(), None),
-            Shown::As(shown, refused) if shown == *items => (as_written.clone(), refused),
-            Shown::As(shown, refused) => {
+            ShownLists::Unknown => (as_written.clone(), None),
+            ShownLists::As(shown, refused) if shown == *items => (as_written.clone(), refused),
+            ShownLists::As(shown, refused) => {
                 let known = self.memory.of(&about.values, &shown);
                 let mut known = known.borrow_mut();
                 (self.each(about, &shown, &mut known)?, refused)
             }
         };
-        Some(Said { is_empty, as_written, in_clusters, refused })
+        Some(Observation { is_empty, as_written, in_clusters, refused })
     }
 
     /// How an API server shows what is in a field.
-    fn shown(&self, field: &[Step], items: &Value, base: Option<&Value>) -> Shown {
+    fn shown(&self, field: &[Step], items: &Value, base: Option<&Value>) -> ShownLists {
         let object = base.map_or(Value::Null, |base| placed(base, field, items.clone()));
         let case = Case { object, old: None, around: Arc::clone(&self.around) };
         let refused = match seen_in_clusters(&self.environment, &case) {
-            Seen::Unknown => return Shown::Unknown,
-            Seen::As(seen) => return Shown::As(found_at(&seen.object, field, items), None),
+            AdmittedView::Unknown => return ShownLists::Unknown,
+            AdmittedView::As(seen) => return ShownLists::As(found_at(&seen.object, field, items), None),
             // Whatever is in it.
-            Seen::Refused(Some(refusal)) if is_forbidden(&refusal, field) => {
-                return Shown::As(items.clone(), Some(String::new()));
+            AdmittedView::Refused(Some(refusal)) if is_forbidden(&refusal, field) => {
+                return ShownLists::As(items.clone(), Some(String::new()));
             }
-            Seen::Refused(_) => String::new(),
+            AdmittedView::Refused(_) => String::new(),
             // No text of its class is admitted, while one with the same answers may be.
-            Seen::NoText => "*".to_string(),
-            Seen::Without(path) => without_positions(&path),
+            AdmittedView::NoText => "*".to_string(),
+            AdmittedView::Without(path) => without_positions(&path),
         };
         let shown = as_if_admitted(&self.environment, &case);
         let shown = shown.map_or_else(|| items.clone(), |shown| found_at(&shown.object, field, items));
-        Shown::As(shown, Some(refused))
+        ShownLists::As(shown, Some(refused))
     }
 
     /// What each loop says of a list in an object that has nothing else; other lists that it walks
     /// are empty.
     fn each<'l>(
         &self,
-        &About { field, loops, .. }: &About<'l>,
+        &ClosedField { field, loops, .. }: &ClosedField<'l>,
         items: &Value,
-        known: &mut Known,
+        known: &mut FieldObservations,
     ) -> Option<Vec<Verdict>> {
         // Loops over the same lists see the same object.
         let mut requests: Vec<(Vec<&List>, Option<Request>)> = Vec::new();
@@ -376,17 +377,17 @@ impl Classes {
 /// something with one more member of a class, nothing where there is none, `None` where that is not
 /// known. `None`: there are too many.
 fn closed<'s, T: Clone, C>(
-    said_of_empty: Said,
+    said_of_empty: Observation,
     empty: T,
-    classes: impl Iterator<Item = (&'s Said, C)> + Clone,
-    said: &mut dyn FnMut(&Said, &Said, &T) -> Option<Said>,
+    classes: impl Iterator<Item = (&'s Observation, C)> + Clone,
+    said: &mut dyn FnMut(&Observation, &Observation, &T) -> Option<Observation>,
     longer: &dyn Fn(&T, C) -> Option<Option<T>>,
 ) -> Option<Vec<T>> {
     if said_of_empty.as_written.contains(&Verdict::Error) {
         // It would hide what is said of items.
         return None;
     }
-    let mut known: BTreeMap<Said, (T, usize)> = BTreeMap::from([(said_of_empty.clone(), (empty, 0))]);
+    let mut known: BTreeMap<Observation, (T, usize)> = BTreeMap::from([(said_of_empty.clone(), (empty, 0))]);
     let mut found = Vec::new();
     let mut answers = 0;
     let mut left = std::collections::VecDeque::from([said_of_empty]);
@@ -463,7 +464,7 @@ mod tests {
         let (all, _) = environments([&side, &side]);
         let environment = all.into_iter().find(|one| one.operation == "CREATE").unwrap();
         let units: Vec<CachedUnit> = units(&side, &environment).into_iter().map(CachedUnit::new).collect();
-        let classes = Classes::of(&environment, units.iter(), &Rc::default())?;
+        let classes = ListClasses::of(&environment, units.iter(), &Rc::default())?;
         let field: List = field.split('.').map(step).collect();
         let items = yaml(items).as_list().unwrap().to_vec();
         let same = |item: &Value, _: usize| item.clone();
@@ -471,7 +472,7 @@ mod tests {
         let loops = &classes.lists[&field];
         let about = classes.about(&field, loops);
         let said = |list: &[Value]| {
-            classes.each(&about, &Value::list(list.to_vec()), &mut Known::default()).unwrap()
+            classes.each(&about, &Value::list(list.to_vec()), &mut FieldObservations::default()).unwrap()
         };
         let mut known: BTreeSet<Vec<Verdict>> =
             lists.iter().map(|list| said(list.as_list().unwrap())).collect();

@@ -19,37 +19,37 @@ use ephor_value::Value;
 use foldhash::fast::RandomState;
 
 use crate::admitted::repair::KEYS;
-use crate::lists::answer::Said;
+use crate::lists::answer::Observation;
 use crate::model::verdict::Verdict;
 
 /// What the loops of a unit say of a list, as written and in clusters.
-type Part = (Vec<Verdict>, Vec<Verdict>);
+type LoopVerdicts = (Vec<Verdict>, Vec<Verdict>);
 
 /// A unit, the numbers of what is said of a list and of an item, and what the item has in common
 /// with others.
-type Before = (usize, [usize; 2], u32);
+type ObservedBefore = (usize, [usize; 2], u32);
 
 /// What is known of lists of one field.
-pub(crate) struct Grown {
+pub(crate) struct ClosureCache {
     /// The number of the unit of each loop.
     owners: Vec<usize>,
     units: usize,
     /// The number of what each unit says of lists of which all loops say the same.
-    numbers: BTreeMap<Said, Rc<[usize]>>,
+    numbers: BTreeMap<Observation, Rc<[usize]>>,
     /// What units say of lists: whether they are empty, what is said, and whether an API server
     /// refuses them.
-    parts: HashMap<(bool, Part, Option<String>), usize, RandomState>,
-    known: HashMap<Before, (Part, Option<String>), RandomState>,
+    parts: HashMap<(bool, LoopVerdicts, Option<String>), usize, RandomState>,
+    known: HashMap<ObservedBefore, (LoopVerdicts, Option<String>), RandomState>,
 }
 
-impl Grown {
+impl ClosureCache {
     /// Of loops of these units.
-    pub fn new(owners: &[usize]) -> Grown {
+    pub fn new(owners: &[usize]) -> ClosureCache {
         let mut units: Vec<usize> = owners.to_vec();
         units.sort_unstable();
         units.dedup();
         let number = |unit: &usize| units.binary_search(unit).unwrap_or_default();
-        Grown {
+        ClosureCache {
             owners: owners.iter().map(number).collect(),
             units: units.len(),
             numbers: BTreeMap::new(),
@@ -62,17 +62,18 @@ impl Grown {
     /// others; `find`: evaluates it.
     pub fn said(
         &mut self,
-        before: &Said,
-        alone: &Said,
+        before: &Observation,
+        alone: &Observation,
         repeats: u32,
-        find: impl FnOnce() -> Option<Said>,
-    ) -> Option<Said> {
+        find: impl FnOnce() -> Option<Observation>,
+    ) -> Option<Observation> {
         if self.units < 2 {
             return find();
         }
         let (before, alone) = (self.numbers(before), self.numbers(alone));
         let pairs = before.iter().zip(alone.iter()).enumerate();
-        let keys: Vec<Before> = pairs.map(|(unit, (list, item))| (unit, [*list, *item], repeats)).collect();
+        let keys: Vec<ObservedBefore> =
+            pairs.map(|(unit, (list, item))| (unit, [*list, *item], repeats)).collect();
         let known: Option<Vec<_>> = keys.iter().map(|key| self.known.get(key)).collect();
         if let Some(said) = known.and_then(|known| self.together(&known)) {
             return Some(said);
@@ -85,12 +86,12 @@ impl Grown {
     }
 
     /// The numbers of what units say of a list.
-    fn numbers(&mut self, said: &Said) -> Rc<[usize]> {
+    fn numbers(&mut self, said: &Observation) -> Rc<[usize]> {
         if let Some(known) = self.numbers.get(said) {
             return Rc::clone(known);
         }
-        let parts: Vec<Part> = (0..self.units).map(|unit| self.part(said, unit)).collect();
-        let mut number = |part: Part| {
+        let parts: Vec<LoopVerdicts> = (0..self.units).map(|unit| self.part(said, unit)).collect();
+        let mut number = |part: LoopVerdicts| {
             let next = self.parts.len();
             *self.parts.entry((said.is_empty, part, said.refused.clone())).or_insert(next)
         };
@@ -100,7 +101,7 @@ impl Grown {
     }
 
     /// What all loops say, where units say the same of refusals.
-    fn together(&self, known: &[&(Part, Option<String>)]) -> Option<Said> {
+    fn together(&self, known: &[&(LoopVerdicts, Option<String>)]) -> Option<Observation> {
         let (_, refused) = known.first()?;
         if known.iter().any(|(_, other)| other != refused) {
             return None;
@@ -112,11 +113,11 @@ impl Grown {
             as_written.push(*written);
             in_clusters.push(*shown);
         }
-        Some(Said { is_empty: false, as_written, in_clusters, refused: refused.clone() })
+        Some(Observation { is_empty: false, as_written, in_clusters, refused: refused.clone() })
     }
 
     /// What the loops of a unit say.
-    fn part(&self, said: &Said, unit: usize) -> Part {
+    fn part(&self, said: &Observation, unit: usize) -> LoopVerdicts {
         let own = |all: &[Verdict]| {
             let numbered = self.owners.iter().zip(all);
             numbered.filter(|(owner, _)| **owner == unit).map(|(_, verdict)| *verdict).collect()
@@ -141,15 +142,20 @@ mod tests {
     use super::*;
     use crate::compare_tests::yaml;
 
-    fn said(as_written: &[Verdict], refused: Option<&str>) -> Said {
+    fn said(as_written: &[Verdict], refused: Option<&str>) -> Observation {
         let all = as_written.to_vec();
-        Said { is_empty: false, as_written: all.clone(), in_clusters: all, refused: refused.map(Into::into) }
+        Observation {
+            is_empty: false,
+            as_written: all.clone(),
+            in_clusters: all,
+            refused: refused.map(Into::into),
+        }
     }
 
     #[test]
     fn what_is_known_of_each_unit_is_put_together() {
         use Verdict::{Fail, Pass};
-        let mut grown = Grown::new(&[0, 1, 0]);
+        let mut grown = ClosureCache::new(&[0, 1, 0]);
         let mut of = |before: [Verdict; 3], alone: [Verdict; 3], found: Option<[Verdict; 3]>| {
             let find = || found.map(|found| said(&found, None));
             grown.said(&said(&before, None), &said(&alone, None), 0, find).map(|said| said.as_written)
@@ -167,7 +173,7 @@ mod tests {
     #[test]
     fn what_units_do_not_agree_on_is_evaluated() {
         use Verdict::{Fail, Pass};
-        let mut grown = Grown::new(&[0, 1]);
+        let mut grown = ClosureCache::new(&[0, 1]);
         let mut of = |alone: [Verdict; 2], found: Option<Option<&str>>| {
             let find = || found.map(|refused| said(&alone, refused));
             grown.said(&said(&[Pass; 2], None), &said(&alone, None), 0, find)

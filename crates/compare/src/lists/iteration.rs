@@ -42,7 +42,7 @@ impl Range {
 
 /// What an expression gives, as far as it matters here.
 #[derive(Clone, Debug, PartialEq)]
-enum Given {
+enum AbstractResult {
     /// The data that expressions are run on.
     Root,
     /// A part of the object, at one of these places.
@@ -58,7 +58,7 @@ enum Given {
 
 /// What is known around an expression.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Around<'a> {
+pub(crate) struct LoopScope<'a> {
     /// Variables of CEL.
     pub variables: &'a [Variable],
     /// What the value of the innermost binder may be, and `element` of `foreach`.
@@ -71,10 +71,10 @@ pub(crate) struct Around<'a> {
 const MOST_NODES: usize = 128;
 
 /// The lists that an expression walks; `None`: it is something else.
-pub(crate) fn range(expr: &Expr, around: Around<'_>) -> Option<Range> {
+pub(crate) fn range(expr: &Expr, around: LoopScope<'_>) -> Option<Range> {
     let mut locals = match around.item {
         [] => Vec::new(),
-        item => vec![Given::At(item.to_vec())],
+        item => vec![AbstractResult::At(item.to_vec())],
     };
     let found = items(given(expr, &mut locals, around, 0))?;
     (!found.lists.is_empty()).then_some(found)
@@ -133,9 +133,9 @@ pub(crate) fn is_closed(expr: &Expr, binders: u32) -> bool {
     }
 }
 
-fn items(given: Given) -> Option<Range> {
+fn items(given: AbstractResult) -> Option<Range> {
     match given {
-        Given::At(lists) if lists.iter().all(|list| matches!(list.last(), Some(Step::Key(_)))) => {
+        AbstractResult::At(lists) if lists.iter().all(|list| matches!(list.last(), Some(Step::Key(_)))) => {
             let outer = lists.iter().filter_map(|list| {
                 let last = list.iter().rposition(|step| *step == Step::Items)?;
                 list.get(..last).map(<[Step]>::to_vec)
@@ -143,13 +143,15 @@ fn items(given: Given) -> Option<Range> {
             let outer = outer.collect();
             Some(Range { lists, outer, is_plain: true })
         }
-        Given::Empty => Some(Range { is_plain: true, ..Range::default() }),
-        Given::Items(range, _) => Some(range),
-        Given::Root | Given::At(_) | Given::Lists(_) | Given::Other => None,
+        AbstractResult::Empty => Some(Range { is_plain: true, ..Range::default() }),
+        AbstractResult::Items(range, _) => Some(range),
+        AbstractResult::Root | AbstractResult::At(_) | AbstractResult::Lists(_) | AbstractResult::Other => {
+            None
+        }
     }
 }
 
-fn together(all: impl Iterator<Item = Given>) -> Option<Range> {
+fn together(all: impl Iterator<Item = AbstractResult>) -> Option<Range> {
     let mut found = Range { is_plain: true, ..Range::default() };
     for one in all {
         let one = items(one)?;
@@ -161,27 +163,29 @@ fn together(all: impl Iterator<Item = Given>) -> Option<Range> {
 }
 
 /// A part of a value, by keys.
-fn below(value: Given, keys: &[Str], around: Around<'_>) -> Given {
+fn below(value: AbstractResult, keys: &[Str], around: LoopScope<'_>) -> AbstractResult {
     let step = |key: &Str| Step::Key(key.clone());
     let own = if around.is_deletion { "oldObject" } else { "object" };
     match value {
-        Given::Root => match keys {
+        AbstractResult::Root => match keys {
             [request, object, rest @ ..] if **request == *"request" && **object == *own => {
-                Given::At(vec![rest.iter().map(step).collect()])
+                AbstractResult::At(vec![rest.iter().map(step).collect()])
             }
-            [object, rest @ ..] if **object == *own => Given::At(vec![rest.iter().map(step).collect()]),
+            [object, rest @ ..] if **object == *own => {
+                AbstractResult::At(vec![rest.iter().map(step).collect()])
+            }
             [element, rest @ ..]
                 if matches!(&**element, "element" | "element0") && !around.item.is_empty() =>
             {
-                below(Given::At(around.item.to_vec()), rest, around)
+                below(AbstractResult::At(around.item.to_vec()), rest, around)
             }
-            _ => Given::Other,
+            _ => AbstractResult::Other,
         },
-        Given::At(mut places) => {
+        AbstractResult::At(mut places) => {
             places.iter_mut().for_each(|place| place.extend(keys.iter().map(step)));
-            Given::At(places)
+            AbstractResult::At(places)
         }
-        _ => Given::Other,
+        _ => AbstractResult::Other,
     }
 }
 
@@ -199,11 +203,16 @@ fn of_item(expr: &Expr) -> Option<Vec<Step>> {
     }
 }
 
-fn given(expr: &Expr, locals: &mut Vec<Given>, around: Around<'_>, depth: usize) -> Given {
+fn given(
+    expr: &Expr,
+    locals: &mut Vec<AbstractResult>,
+    around: LoopScope<'_>,
+    depth: usize,
+) -> AbstractResult {
     if depth > MOST_NODES {
-        return Given::Other;
+        return AbstractResult::Other;
     }
-    let bound = |value: &Expr, body: &Expr, locals: &mut Vec<Given>| {
+    let bound = |value: &Expr, body: &Expr, locals: &mut Vec<AbstractResult>| {
         let value = given(value, locals, around, depth + 1);
         locals.push(value);
         let found = given(body, locals, around, depth + 1);
@@ -211,26 +220,27 @@ fn given(expr: &Expr, locals: &mut Vec<Given>, around: Around<'_>, depth: usize)
         found
     };
     // Each item stays, is left out or is replaced.
-    let changed = |source: &Expr, keep: Option<&Expr>, body: Option<&Expr>, locals: &mut Vec<Given>| {
-        let source = items(given(source, locals, around, depth + 1));
-        let of_items = keep.into_iter().chain(body).all(|part| is_local(part, 1));
-        match source.filter(|_| of_items) {
-            Some(range) => {
-                let is_plain = range.is_plain && keep.is_none() && body.is_none();
-                let part = body.filter(|_| keep.is_none() && range.is_plain).and_then(of_item);
-                Given::Items(Range { is_plain, ..range }, part)
+    let changed =
+        |source: &Expr, keep: Option<&Expr>, body: Option<&Expr>, locals: &mut Vec<AbstractResult>| {
+            let source = items(given(source, locals, around, depth + 1));
+            let of_items = keep.into_iter().chain(body).all(|part| is_local(part, 1));
+            match source.filter(|_| of_items) {
+                Some(range) => {
+                    let is_plain = range.is_plain && keep.is_none() && body.is_none();
+                    let part = body.filter(|_| keep.is_none() && range.is_plain).and_then(of_item);
+                    AbstractResult::Items(Range { is_plain, ..range }, part)
+                }
+                None => AbstractResult::Other,
             }
-            None => Given::Other,
-        }
-    };
+        };
     match expr {
-        Expr::Root => Given::Root,
+        Expr::Root => AbstractResult::Root,
         Expr::Local(n) => {
             let at = locals.len().checked_sub(1 + *n as usize);
-            at.and_then(|at| locals.get(at)).cloned().unwrap_or(Given::Other)
+            at.and_then(|at| locals.get(at)).cloned().unwrap_or(AbstractResult::Other)
         }
-        Expr::Const(Value::List(list)) if list.is_empty() => Given::Empty,
-        Expr::Const(Value::Map(map)) if map.is_empty() => Given::Empty,
+        Expr::Const(Value::List(list)) if list.is_empty() => AbstractResult::Empty,
+        Expr::Const(Value::Map(map)) if map.is_empty() => AbstractResult::Empty,
         // The names of the entries of a map, their values, or objects with both.
         Expr::Call { function, args }
             if function.operation() == Some(Operation::Keys)
@@ -240,12 +250,16 @@ fn given(expr: &Expr, locals: &mut Vec<Given>, around: Around<'_>, depth: usize)
                 [map, names @ ..] if names.iter().all(|name| matches!(name, Expr::Const(_))) => {
                     items(given(map, locals, around, depth + 1))
                         .filter(|range| range.is_plain && around.item.is_empty())
-                        .map_or(Given::Other, |range| Given::Items(Range { is_plain: false, ..range }, None))
+                        .map_or(AbstractResult::Other, |range| {
+                            AbstractResult::Items(Range { is_plain: false, ..range }, None)
+                        })
                 }
-                _ => Given::Other,
+                _ => AbstractResult::Other,
             }
         }
-        Expr::Make(make) if matches!(&**make, Make::List(items, _) if items.is_empty()) => Given::Empty,
+        Expr::Make(make) if matches!(&**make, Make::List(items, _) if items.is_empty()) => {
+            AbstractResult::Empty
+        }
         Expr::Path { base, keys, .. } => below(given(base, locals, around, depth + 1), keys, around),
         Expr::Walk(walk) => {
             let base = given(&walk.base, locals, around, depth + 1);
@@ -256,7 +270,7 @@ fn given(expr: &Expr, locals: &mut Vec<Given>, around: Around<'_>, depth: usize)
             match keys.collect::<Option<Vec<Str>>>() {
                 Some(keys) if keys.is_empty() => base,
                 Some(keys) => below(base, &keys, around),
-                None => Given::Other,
+                None => AbstractResult::Other,
             }
         }
         Expr::Rescue { expr, .. } | Expr::Once { expr, .. } | Expr::Cells { body: expr, .. } => {
@@ -265,32 +279,37 @@ fn given(expr: &Expr, locals: &mut Vec<Given>, around: Around<'_>, depth: usize)
         Expr::Or(sides) | Expr::OrElse { sides, .. } => {
             let left = given(&sides[0], locals, around, depth + 1);
             match given(&sides[1], locals, around, depth + 1) {
-                Given::Empty => left,
-                _ => Given::Other,
+                AbstractResult::Empty => left,
+                _ => AbstractResult::Other,
             }
         }
         Expr::UnlessNull(pair) => match given(&pair[0], locals, around, depth + 1) {
-            Given::At(_) => given(&pair[1], locals, around, depth + 1),
-            _ => Given::Other,
+            AbstractResult::At(_) => given(&pair[1], locals, around, depth + 1),
+            _ => AbstractResult::Other,
         },
         Expr::Let { value, body } => bound(value, body, locals),
         Expr::Bind(parts) => bound(&parts[0], &parts[1], locals),
         Expr::List(lists) => {
-            let lists: Vec<Given> = lists.iter().map(|one| given(one, locals, around, depth + 1)).collect();
-            together(lists.into_iter()).map_or(Given::Other, Given::Lists)
+            let lists: Vec<AbstractResult> =
+                lists.iter().map(|one| given(one, locals, around, depth + 1)).collect();
+            together(lists.into_iter()).map_or(AbstractResult::Other, AbstractResult::Lists)
         }
         Expr::Flatten(inner) => match given(inner, locals, around, depth + 1) {
-            Given::Lists(range) => Given::Items(range, None),
+            AbstractResult::Lists(range) => AbstractResult::Items(range, None),
             // The lists that are a part of each item are walked one after the other.
-            Given::Items(range, Some(part)) if !part.is_empty() => {
+            AbstractResult::Items(range, Some(part)) if !part.is_empty() => {
                 let lists =
                     range.item().into_iter().map(|item| item.into_iter().chain(part.clone()).collect());
                 let outer = range.all();
-                Given::Items(Range { lists: lists.collect(), outer, is_plain: false }, None)
+                AbstractResult::Items(Range { lists: lists.collect(), outer, is_plain: false }, None)
             }
-            Given::Items(range, _) => Given::Items(Range { is_plain: false, ..range }, None),
+            AbstractResult::Items(range, _) => {
+                AbstractResult::Items(Range { is_plain: false, ..range }, None)
+            }
             // Items that are no lists stay.
-            at @ Given::At(_) => items(at).map_or(Given::Other, |range| Given::Items(range, None)),
+            at @ AbstractResult::At(_) => {
+                items(at).map_or(AbstractResult::Other, |range| AbstractResult::Items(range, None))
+            }
             other => other,
         },
         Expr::Project { over: Over::Items, source, keep, body } => {
@@ -300,24 +319,25 @@ fn given(expr: &Expr, locals: &mut Vec<Given>, around: Around<'_>, depth: usize)
             changed(&l.range, l.keep.as_ref(), Some(&l.body), locals)
         }
         Expr::Invoke(sum) if sum.function.operation() == Some(Operation::Add) => {
-            let parts: Vec<Given> =
+            let parts: Vec<AbstractResult> =
                 sum.args.iter().map(|one| given(one, locals, around, depth + 1)).collect();
-            together(parts.into_iter()).map_or(Given::Other, |range| Given::Items(range, None))
+            together(parts.into_iter())
+                .map_or(AbstractResult::Other, |range| AbstractResult::Items(range, None))
         }
         Expr::Invoke(same) if same.function.name == "dyn" => match &*same.args {
             [one] => given(one, locals, around, depth + 1),
-            _ => Given::Other,
+            _ => AbstractResult::Other,
         },
         Expr::Variable(n) => {
             let at = *n as usize;
             // A variable sees those before it alone.
             match (around.variables.get(at).map(|variable| &variable.program), around.variables.get(..at)) {
                 (Some(Ok(program)), Some(variables)) => {
-                    given(program, &mut Vec::new(), Around { variables, item: &[], ..around }, depth + 1)
+                    given(program, &mut Vec::new(), LoopScope { variables, item: &[], ..around }, depth + 1)
                 }
-                _ => Given::Other,
+                _ => AbstractResult::Other,
             }
         }
-        _ => Given::Other,
+        _ => AbstractResult::Other,
     }
 }

@@ -29,7 +29,7 @@ use ephor_lower::LATE;
 use ephor_policies::policy_set::{Engine, PolicySet};
 use ephor_value::Value;
 
-use crate::lists::iteration::{Around, List, Range};
+use crate::lists::iteration::{List, LoopScope, Range};
 use crate::sides::lookup_stub;
 
 /// Longer lists are not counted.
@@ -95,8 +95,15 @@ impl Level {
             .expressions
             .as_deref()
             .is_some_and(|shared| shared.view == View::Rule || !shared.failure_policy.is_fail());
-        let mut cutter =
-            Cutter { variables, kind, is_deletion, is_inner, hides_errors, around: None, found: Vec::new() };
+        let mut cutter = LoopCutter {
+            variables,
+            kind,
+            is_deletion,
+            is_inner,
+            hides_errors,
+            around: None,
+            found: Vec::new(),
+        };
         let check = cutter.check(check);
         let admit = rule.admit.as_ref().map(|admit| cutter.conditions(admit));
         let expressions = rule.expressions.as_ref().map(|shared| {
@@ -111,7 +118,7 @@ impl Level {
         let rest = Rule { admit, expressions, body, ..(**rule).clone() };
         let rest = Policy { admit: conditions, rules: [Arc::new(rest)].into(), ..(**policy).clone() };
         let rest = tested_by_policy(&rest, kind, set.exceptions(), &[], LATE, is_deletion);
-        let alone = |Found { check, lists, by_key }: Found| {
+        let alone = |CutPart { check, lists, by_key }: CutPart| {
             let is_expression = matches!(check, Check::Assert(_));
             let policy = alone(policy, rule, check);
             let (reads, _) = tested_by_policy(&policy, kind, &[], &[], LATE, is_deletion).ok()?;
@@ -250,7 +257,7 @@ enum Outer {
 }
 
 /// Takes the loops out of a rule.
-struct Cutter<'r> {
+struct LoopCutter<'r> {
     variables: &'r [Variable],
     kind: &'r str,
     /// Whether requests delete the object.
@@ -262,20 +269,20 @@ struct Cutter<'r> {
     hides_errors: bool,
     /// The loop around, with what its items may be.
     around: Option<(Outer, Vec<List>)>,
-    found: Vec<Found>,
+    found: Vec<CutPart>,
 }
 
 /// A part that is taken out.
-struct Found {
+struct CutPart {
     check: Check,
     lists: Vec<List>,
     by_key: bool,
 }
 
-impl Cutter<'_> {
-    fn around<'a>(&'a self, variables: &'a [Variable]) -> Around<'a> {
+impl LoopCutter<'_> {
+    fn around<'a>(&'a self, variables: &'a [Variable]) -> LoopScope<'a> {
         let is_deletion = self.is_deletion;
-        Around {
+        LoopScope {
             variables,
             is_deletion,
             item: self.around.as_ref().map(|(_, item)| &**item).unwrap_or_default(),
@@ -326,7 +333,7 @@ impl Cutter<'_> {
             _ => check,
         };
         if !self.found.iter().any(|known| known.check == check) {
-            self.found.push(Found { check, lists: range.all(), by_key });
+            self.found.push(CutPart { check, lists: range.all(), by_key });
         }
     }
 }

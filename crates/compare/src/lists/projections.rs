@@ -15,7 +15,7 @@ const DEEPEST: usize = 64;
 
 /// What is known around an expression.
 #[derive(Clone, Copy)]
-pub(crate) struct Around<'a> {
+pub(crate) struct ProjectionScope<'a> {
     /// The programs of composed variables that it may read.
     pub variables: &'a [ephor_ir::expressions::Variable],
     /// Whether `element` is a part of the object.
@@ -24,7 +24,12 @@ pub(crate) struct Around<'a> {
 
 /// Whether an expression gives parts of the object; `locals`: whether values of binders are such,
 /// the innermost last.
-pub(crate) fn are_parts(expr: &Expr, locals: &mut Vec<bool>, around: Around<'_>, depth: usize) -> bool {
+pub(crate) fn are_parts(
+    expr: &Expr,
+    locals: &mut Vec<bool>,
+    around: ProjectionScope<'_>,
+    depth: usize,
+) -> bool {
     if depth > DEEPEST {
         return false;
     }
@@ -92,7 +97,7 @@ pub(crate) fn are_parts(expr: &Expr, locals: &mut Vec<bool>, around: Around<'_>,
             // A variable sees those before it alone.
             match (around.variables.get(at).map(|variable| &variable.program), around.variables.get(..at)) {
                 (Some(Ok(program)), Some(variables)) => {
-                    are_parts(program, &mut Vec::new(), Around { variables, ..around }, depth + 1)
+                    are_parts(program, &mut Vec::new(), ProjectionScope { variables, ..around }, depth + 1)
                 }
                 _ => false,
             }

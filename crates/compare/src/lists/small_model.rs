@@ -30,7 +30,7 @@ use ephor_value::Str;
 use crate::lists::searched::searched;
 pub(crate) use crate::lists::small_model::count::Count;
 use crate::lists::small_model::lengths::names_length;
-use crate::lists::small_model::provenance::Grown;
+use crate::lists::small_model::provenance::ListProvenance;
 pub(crate) use crate::lists::small_model::shapes::Shapes;
 use crate::predicates::summary::{list, position};
 
@@ -63,7 +63,7 @@ pub struct Items {
     /// Whether lengths, or the operation, are used in a way that is not described.
     pub other_uses: bool,
     /// Lists that have names.
-    grown: Grown,
+    grown: ListProvenance,
     shapes: Shapes,
     /// Which of them are labels or annotations.
     texts: Vec<bool>,
@@ -76,7 +76,7 @@ pub struct Items {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Loop {
+enum LoopUse {
     /// Each item is checked.
     Each,
     /// Some item is looked for.
@@ -87,7 +87,7 @@ enum Loop {
 
 /// So many items for a statement to stay true, and so many for it to stay false.
 #[derive(Clone, Default)]
-struct Need {
+pub(crate) struct Need {
     to_hold: Count,
     to_fail: Count,
     /// Whether each item that stays may need others for the statement to stay true.
@@ -178,7 +178,7 @@ impl Items {
                 need = need.and(found.tree(&tree, true));
             }
         }
-        found.grown = Grown::default();
+        found.grown = ListProvenance::default();
         for tree in more.iter().flatten() {
             need = need.and(found.tree(tree, false).either());
         }
@@ -280,13 +280,13 @@ impl Items {
                 self.any = true;
                 None
             }
-            ("Shape", "list") => Some(if self.is_existence { Loop::Some } else { Loop::Each }),
-            ("ForEach", _) => Some(Loop::Each),
-            ("Expr", "project") => Some(Loop::Other),
+            ("Shape", "list") => Some(if self.is_existence { LoopUse::Some } else { LoopUse::Each }),
+            ("ForEach", _) => Some(LoopUse::Each),
+            ("Expr", "project") => Some(LoopUse::Other),
             ("Comprehension", _) => Some(match comprehension(node) {
-                "all" => Loop::Each,
-                "exists" => Loop::Some,
-                _ => Loop::Other,
+                "all" => LoopUse::Each,
+                "exists" => LoopUse::Some,
+                _ => LoopUse::Other,
             }),
             _ => None,
         };
@@ -428,9 +428,9 @@ impl Items {
             },
         };
         match kind {
-            Loop::Each if plain => each(need),
+            LoopUse::Each if plain => each(need),
             // Some item is such when not all are the contrary.
-            Loop::Some if plain => each(need.negated()).negated(),
+            LoopUse::Some if plain => each(need.negated()).negated(),
             _ => {
                 // What it says of each item may need others.
                 let by_others = !is_about_items && need.to_hold.total + need.to_fail.total > 0;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ephor_value::Value;
 
 use crate::model::environment::Environment;
-use crate::model::request::Surroundings;
+use crate::model::request::RequestContext;
 use crate::model::verdict::{Effect, Judgement};
 
 /// Whether two sides mean the same.
@@ -141,7 +141,7 @@ pub struct Difference {
     /// The former object of an update, where it is another one.
     pub old_object: Option<Value>,
     /// Who sends the request, and the namespace.
-    pub around: Arc<Surroundings>,
+    pub around: Arc<RequestContext>,
     /// What the old side says.
     pub old: Judgement,
     /// What the new side says.

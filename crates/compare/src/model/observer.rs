@@ -8,7 +8,7 @@ use ephor_value::Value;
 use ephor_value::print::json;
 
 use crate::model::environment::Environment;
-use crate::model::request::Surroundings;
+use crate::model::request::RequestContext;
 use crate::strings::witnesses::TextClasses;
 
 /// Sees each object before a comparison evaluates it; the same object may come many times.
@@ -19,7 +19,7 @@ pub trait Observer: Sync {
         environment: &Environment,
         object: &Value,
         old: Option<&Value>,
-        around: &Arc<Surroundings>,
+        around: &Arc<RequestContext>,
     );
 
     /// Texts that stand for all others of some fields.
@@ -41,18 +41,18 @@ pub struct Evaluated {
     /// The former object of an update, where it is another one.
     pub old_object: Option<Value>,
     /// Who sends the request, and the namespace.
-    pub around: Arc<Surroundings>,
+    pub around: Arc<RequestContext>,
 }
 
 /// Collects each object once, in the order of their first evaluation.
 #[derive(Debug)]
 pub struct Collector {
     most: usize,
-    seen: Mutex<Seen>,
+    seen: Mutex<Collected>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct Collected {
     known: HashSet<u64>,
     all: Vec<Evaluated>,
     left_out: usize,
@@ -88,7 +88,7 @@ impl Observer for Collector {
         environment: &Environment,
         object: &Value,
         old: Option<&Value>,
-        around: &Arc<Surroundings>,
+        around: &Arc<RequestContext>,
     ) {
         let mut hasher = DefaultHasher::new();
         (environment.name(), environment.api_version(), json(object), old.map(json)).hash(&mut hasher);

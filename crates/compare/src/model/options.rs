@@ -16,7 +16,7 @@ pub struct Options {
     /// Whether a violation because of an error is another one than a violation without.
     pub errors: bool,
     /// The kinds of objects that are compared.
-    pub kinds: Chosen,
+    pub kinds: KindFilter,
     /// Whether a rule that the other side has, too, is covered without a look at objects.
     pub same_rules: bool,
     /// Whether only a proof matters that is relative to nothing: the comparison ends at the first
@@ -26,7 +26,7 @@ pub struct Options {
 
 /// Which kinds of objects are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chosen {
+pub enum KindFilter {
     /// All that a side selects.
     All,
     /// This one alone.
@@ -35,12 +35,12 @@ pub enum Chosen {
     Without(&'static str),
 }
 
-impl Chosen {
+impl KindFilter {
     pub(crate) fn has(self, kind: &str) -> bool {
         match self {
-            Chosen::All => true,
-            Chosen::Only(one) => one == kind,
-            Chosen::Without(one) => one != kind,
+            KindFilter::All => true,
+            KindFilter::Only(one) => one == kind,
+            KindFilter::Without(one) => one != kind,
         }
     }
 }
@@ -53,7 +53,7 @@ impl Default for Options {
             deadline: None,
             one_way: false,
             errors: true,
-            kinds: Chosen::All,
+            kinds: KindFilter::All,
             same_rules: true,
             proof_only: false,
         }

@@ -7,7 +7,6 @@ use std::sync::{Arc, LazyLock};
 use ephor_analysis::reads::NAME_OF_NAMESPACE;
 use ephor_engine::request::{Parts, UserParts, namespace_of_labels};
 use ephor_engine::{Profile, Request};
-use ephor_external::ExternalData;
 use ephor_functions::Context;
 use ephor_kubernetes::Types;
 use ephor_value::{Map, Str, Value};
@@ -24,7 +23,7 @@ pub(crate) struct Case {
     /// The former object of an update; `None` = a copy.
     pub old: Option<Value>,
     /// Who sends it, and where it is.
-    pub around: Arc<Surroundings>,
+    pub around: Arc<RequestContext>,
 }
 
 impl Case {
@@ -52,7 +51,7 @@ pub(crate) fn identified(old: &Value, new: &Value) -> Value {
 
 /// What surrounds the objects of a request.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct RequestContext {
     /// Who sends it.
     pub user: UserParts,
     /// Labels and annotations of the namespace.
@@ -61,25 +60,25 @@ pub struct Surroundings {
     pub(crate) world: World,
 }
 
-impl Default for Surroundings {
-    fn default() -> Surroundings {
+impl Default for RequestContext {
+    fn default() -> RequestContext {
         let info = Value::map([
             ("username", Value::from("developer")),
             ("groups", Value::list(vec![Value::from("system:authenticated")])),
         ]);
-        Surroundings::new(UserParts { info, ..UserParts::default() }, Default::default())
+        RequestContext::new(UserParts { info, ..UserParts::default() }, Default::default())
     }
 }
 
-impl Surroundings {
+impl RequestContext {
     /// Who sends a request, with labels and annotations of the namespace.
-    pub fn new(user: UserParts, namespace: [Map; 2]) -> Surroundings {
-        Surroundings { user, namespace, world: World::default() }
+    pub fn new(user: UserParts, namespace: [Map; 2]) -> RequestContext {
+        RequestContext { user, namespace, world: World::default() }
     }
 
     /// Whether they are those of every other request.
     pub fn is_usual(&self) -> bool {
-        let usual = Surroundings::default();
+        let usual = RequestContext::default();
         self.namespace == usual.namespace
             && self.user.info == usual.user.info
             && self.user.roles.is_empty()

@@ -13,7 +13,7 @@ use ephor_value::Str;
 
 /// What is outside of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Outside {
+pub enum ExistingObjects {
     /// No lookup is answered.
     #[default]
     Silent,
@@ -54,7 +54,7 @@ impl Copied {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct World {
     /// Whether the objects exist.
-    pub outside: Outside,
+    pub outside: ExistingObjects,
     /// The objects that rules copy.
     pub copied: Arc<[Copied]>,
 }
@@ -72,7 +72,7 @@ pub(crate) fn within<T>(world: &World, run: impl FnOnce() -> T) -> T {
 }
 
 /// What is outside now.
-pub(crate) fn outside() -> Outside {
+pub(crate) fn outside() -> ExistingObjects {
     WORLD.with_borrow(|world| world.outside)
 }
 

@@ -1,6 +1,6 @@
 //! Names of context entries, on which no verdict depends.
 //!
-//! In: the tree of a policy. Out: [`Names`]: for each context entry whose name means nothing else
+//! In: the tree of a policy. Out: [`AlphaNames`]: for each context entry whose name means nothing else
 //! wherever it is written, a word that is the same whatever the name is. A name is left as it is
 //! where it may be a field as well, or a part of a text.
 
@@ -13,11 +13,11 @@ use crate::normal::print::UNREAD;
 
 /// The words for names.
 #[derive(Default)]
-pub(crate) struct Names(BTreeMap<String, String>);
+pub(crate) struct AlphaNames(BTreeMap<String, String>);
 
-impl Names {
+impl AlphaNames {
     /// Those of a policy; `named`: exceptions exist, which name policies and rules.
-    pub fn of(tree: &Tree, named: bool) -> Names {
+    pub fn of(tree: &Tree, named: bool) -> AlphaNames {
         let mut found = Vec::new();
         declared(tree, &mut found);
         let is_free = |name: &&String| {
@@ -28,8 +28,8 @@ impl Names {
                 && found.iter().filter(|other| other == name).count() == 1
         };
         let words = found.iter().enumerate().filter(|(_, name)| is_free(name));
-        let words = words.filter(|(_, name)| is_name_alone(tree, name, (Place::Other, named)));
-        Names(words.map(|(at, name)| (name.clone(), format!("\u{1}{at}\u{1}"))).collect())
+        let words = words.filter(|(_, name)| is_name_alone(tree, name, (NamePosition::Other, named)));
+        AlphaNames(words.map(|(at, name)| (name.clone(), format!("\u{1}{at}\u{1}"))).collect())
     }
 
     /// A text with the words for the names in it.
@@ -45,7 +45,7 @@ fn is_word(c: char) -> bool {
 
 /// Where a part of a tree stands.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum NamePosition {
     /// It is a name, or a list of names.
     Names,
     /// It is the first key that is read of the data of a rule.
@@ -70,19 +70,19 @@ fn declared(tree: &Tree, out: &mut Vec<String>) {
 }
 
 /// Whether a name is nothing but the name of the entry wherever it is written.
-fn is_name_alone(tree: &Tree, name: &str, (place, named): (Place, bool)) -> bool {
+fn is_name_alone(tree: &Tree, name: &str, (place, named): (NamePosition, bool)) -> bool {
     match tree {
         Tree::None | Tree::Scalar(_) => true,
-        Tree::Text(text) if text == name => matches!(place, Place::Names | Place::First),
+        Tree::Text(text) if text == name => matches!(place, NamePosition::Names | NamePosition::First),
         Tree::Text(text) => is_read(text, name),
-        Tree::List(items) if place == Place::First => {
-            let place = |at: usize| if at == 0 { Place::First } else { Place::Other };
+        Tree::List(items) if place == NamePosition::First => {
+            let place = |at: usize| if at == 0 { NamePosition::First } else { NamePosition::Other };
             items.iter().enumerate().all(|(at, item)| is_name_alone(item, name, (place(at), named)))
         }
         Tree::List(items) => items.iter().all(|item| is_name_alone(item, name, (place, named))),
-        Tree::Map(entries) => entries
-            .iter()
-            .all(|(key, value)| !key.contains(name) && is_name_alone(value, name, (Place::Other, named))),
+        Tree::Map(entries) => entries.iter().all(|(key, value)| {
+            !key.contains(name) && is_name_alone(value, name, (NamePosition::Other, named))
+        }),
         Tree::Node(node) => node.fields.iter().all(|(field, value)| {
             crate::normal::alpha::is_left_out(node, field, named)
                 || is_name_alone(value, name, (place_of(node, field, place), named))
@@ -90,17 +90,17 @@ fn is_name_alone(tree: &Tree, name: &str, (place, named): (Place, bool)) -> bool
     }
 }
 
-fn place_of(node: &Node, field: &str, place: Place) -> Place {
+fn place_of(node: &Node, field: &str, place: NamePosition) -> NamePosition {
     let is_root = || matches!(node.get("base"), Some(Tree::Node(base)) if (base.kind, base.variant) == ("Expr", "root"));
     match (node.kind, field) {
-        ("Binding", "name") | (_, "names") => Place::Names,
+        ("Binding", "name") | (_, "names") => NamePosition::Names,
         // One without a value is on the data of the rule.
         ("BindingSource", "query") if node.variant != "variable" || node.get("value").is_some() => {
-            Place::Elsewhere
+            NamePosition::Elsewhere
         }
-        _ if place == Place::Elsewhere => Place::Elsewhere,
-        ("Expr", "keys") if node.variant == "path" && is_root() => Place::First,
-        _ => Place::Other,
+        _ if place == NamePosition::Elsewhere => NamePosition::Elsewhere,
+        ("Expr", "keys") if node.variant == "path" && is_root() => NamePosition::First,
+        _ => NamePosition::Other,
     }
 }
 

@@ -19,9 +19,9 @@ use ephor_ir::{Policy, Rule};
 use ephor_value::wildcard::Wildcard;
 
 use crate::model::environment::Environment;
-use crate::normal::alpha::Names;
+use crate::normal::alpha::AlphaNames;
 use crate::normal::commute::in_order;
-use crate::normal::print::Writer;
+use crate::normal::print::CanonicalPrinter;
 
 /// The text of a unit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,8 +51,8 @@ pub(crate) fn identity(
     });
     let policy = Policy { rules: rules.collect(), ..policy.clone() };
     let tree = Tree::of(&policy)?;
-    let names = Names::of(&tree, named);
-    let mut writer = Writer { text: String::new(), names, named, looks, looks_at_operation: named };
+    let names = AlphaNames::of(&tree, named);
+    let mut writer = CanonicalPrinter { text: String::new(), names, named, looks, looks_at_operation: named };
     writer.tree(&tree);
     for exception in exceptions {
         writer.text.push_str("; except ");

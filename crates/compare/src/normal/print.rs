@@ -7,13 +7,18 @@ use std::fmt::Write;
 
 use ephor_analysis::tree::{Node, Tree};
 
-use crate::normal::alpha::{Names, is_left_out};
+use crate::normal::alpha::{AlphaNames, is_left_out};
 
 /// The text of a part, with the names that it has.
 pub(crate) fn written(tree: &Tree) -> String {
-    let names = Names::default();
-    let mut writer =
-        Writer { text: String::new(), names, named: false, looks: false, looks_at_operation: false };
+    let names = AlphaNames::default();
+    let mut writer = CanonicalPrinter {
+        text: String::new(),
+        names,
+        named: false,
+        looks: false,
+        looks_at_operation: false,
+    };
     writer.tree(tree);
     writer.text
 }
@@ -54,15 +59,15 @@ pub(crate) const ENVIRONMENT: [&str; 12] = [
     "dryRun",
 ];
 
-pub(crate) struct Writer {
+pub(crate) struct CanonicalPrinter {
     pub(crate) text: String,
-    pub(crate) names: Names,
+    pub(crate) names: AlphaNames,
     pub(crate) named: bool,
     pub(crate) looks: bool,
     pub(crate) looks_at_operation: bool,
 }
 
-impl Writer {
+impl CanonicalPrinter {
     pub(crate) fn tree(&mut self, tree: &Tree) {
         match tree {
             Tree::None => self.text.push('-'),

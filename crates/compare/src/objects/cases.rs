@@ -12,7 +12,7 @@ use ephor_value::print::json;
 
 use crate::model::environment::Environment;
 use crate::model::limits::MOST_CASES;
-use crate::model::request::{Case, IDENTITY, Surroundings, identified};
+use crate::model::request::{Case, IDENTITY, RequestContext, identified};
 use crate::objects::domain::Domain;
 use crate::predicates::summary::Predicates;
 
@@ -22,7 +22,7 @@ pub(crate) fn cases(
     reads: &Reads,
     tested: &Predicates,
     domain: &mut Domain<'_>,
-    around: &[Arc<Surroundings>],
+    around: &[Arc<RequestContext>],
 ) -> Vec<Case> {
     let mut tree = reads.shown.clone();
     // In deletions there is no new object.

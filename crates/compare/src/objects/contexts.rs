@@ -10,27 +10,27 @@ use ephor_kubernetes::Types;
 use ephor_value::{Map, Value};
 
 use crate::model::environment::Environment;
-use crate::model::request::Surroundings;
+use crate::model::request::RequestContext;
 use crate::objects::domain::Domain;
-use crate::objects::users::{Needed, Wanted, users};
+use crate::objects::users::{ListBound, WantedUsers, users};
 use crate::predicates::by_field::Tested;
 use crate::predicates::summary::Predicates;
-use crate::strings::witnesses::Words;
+use crate::strings::witnesses::WitnessCache;
 use crate::units::deciding::Deciding;
 
 /// More combinations of users and namespaces are not looked at.
 pub(crate) const MOST: usize = 400;
 
 /// The users and namespaces of each class that rules can distinguish, and why they may not be all.
-pub(crate) fn surroundings(
+pub(crate) fn request_contexts(
     environment: &Environment,
     reads: &Reads,
     tested: &Predicates,
-    words: &Words,
-    needed: Needed<'_>,
+    words: &WitnessCache,
+    needed: ListBound<'_>,
     deciding: &mut Option<Deciding>,
-) -> (Vec<Arc<Surroundings>>, Option<String>) {
-    let usual = Surroundings::default();
+) -> (Vec<Arc<RequestContext>>, Option<String>) {
+    let usual = RequestContext::default();
     let of_atoms =
         deciding.as_ref().map(|deciding| [true, false].map(|are_users| deciding.tested(are_users)));
     let [of_users, of_namespaces] = match &of_atoms {
@@ -38,7 +38,7 @@ pub(crate) fn surroundings(
         None => [tested; 2],
     };
     let (mut users, mut open) = match reads.user {
-        true => users(&Wanted { by_expression: reads.by_expression, tested: of_users, words, needed }),
+        true => users(&WantedUsers { by_expression: reads.by_expression, tested: of_users, words, needed }),
         false => (vec![usual.user.clone()], None),
     };
     let mut namespaces = match environment.resource.namespaced {
@@ -46,11 +46,11 @@ pub(crate) fn surroundings(
         false => vec![usual.namespace.clone()],
     };
     if let Some(deciding) = deciding {
-        let of_user = |user: &UserParts| Surroundings { user: user.clone(), ..Surroundings::default() };
+        let of_user = |user: &UserParts| RequestContext { user: user.clone(), ..RequestContext::default() };
         let of_namespace =
-            |own: &[Map; 2]| Surroundings { namespace: own.clone(), ..Surroundings::default() };
-        users = deciding.surroundings(users, of_user, true);
-        namespaces = deciding.surroundings(namespaces, of_namespace, false);
+            |own: &[Map; 2]| RequestContext { namespace: own.clone(), ..RequestContext::default() };
+        users = deciding.contexts(users, of_user, true);
+        namespaces = deciding.contexts(namespaces, of_namespace, false);
     }
     let mut all = Vec::new();
     for namespace in &namespaces {
@@ -59,7 +59,7 @@ pub(crate) fn surroundings(
                 open.get_or_insert_with(|| "too many combinations of users and namespaces".into());
                 return (all, open);
             }
-            all.push(Arc::new(Surroundings::new(user.clone(), namespace.clone())));
+            all.push(Arc::new(RequestContext::new(user.clone(), namespace.clone())));
         }
     }
     (all, open)
@@ -69,7 +69,7 @@ pub(crate) fn surroundings(
 pub(crate) fn namespaces(
     reads: &Reads,
     tested: &Predicates,
-    words: &Words,
+    words: &WitnessCache,
     open: &mut Option<String>,
 ) -> Vec<[Map; 2]> {
     let mut tree = reads.namespace.clone();

@@ -25,7 +25,7 @@ use ephor_value::quantity::Quantity;
 use ephor_value::{Map, Str, Value};
 
 use crate::inputs::context_entries::INPUTS;
-use crate::lists::closure::Classes;
+use crate::lists::closure::ListClasses;
 use crate::lists::small_model::Count;
 use crate::model::environment::Environment;
 use crate::model::limits::{SOME, TIME_LIMIT};
@@ -33,11 +33,11 @@ use crate::objects::choice::{ABSENT, Choice, plain};
 use crate::objects::product::pairs;
 use crate::predicates::by_field::Tested;
 use crate::predicates::summary::Predicates;
-use crate::sides::wildcard_keys::OneKey;
+use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 use crate::strings::languages::Languages;
 use crate::strings::numeral::{Form, Numbers};
 use crate::strings::numerals::numbers;
-use crate::strings::witnesses::{Words, truths};
+use crate::strings::witnesses::{WitnessCache, truths};
 use crate::units::deciding::Deciding;
 
 /// Deeper parts of objects are not looked at.
@@ -46,11 +46,11 @@ const DEEPEST: usize = 24;
 /// Objects of one kind for one comparison.
 pub struct Domain<'d> {
     pub(crate) types: &'d Types,
-    words: &'d Words,
+    words: &'d WitnessCache,
     predicates: &'d Predicates,
     tested: &'d Tested,
     /// The values of the fields that were met.
-    known: BTreeMap<Vec<Step>, Rc<Values>>,
+    known: BTreeMap<Vec<Step>, Rc<FieldValues>>,
     /// How many items all lists have together, at most.
     items: usize,
     /// How many objects there are at most.
@@ -67,7 +67,7 @@ pub struct Domain<'d> {
     /// What is put into the value when it is built, where it is not read.
     later: Option<Value>,
     /// Lists whose items are looked at one after the other.
-    pub classes: Option<Classes>,
+    pub classes: Option<ListClasses>,
     /// What leaves out values that others stand for.
     pub deciding: Option<Deciding>,
     /// Fields of the object that is built next of which only counts whether they are there.
@@ -87,7 +87,7 @@ pub struct Domain<'d> {
     /// Whether they need not.
     pub is_sampled: bool,
     /// Which keys do not go together.
-    pub one_key: Option<&'d OneKey>,
+    pub one_key: Option<&'d AmbiguousWildcardKeys>,
     /// Whether texts with wildcards are left out where an API server refuses all of them.
     pub only_admitted: bool,
     /// Whether there are such texts.
@@ -100,7 +100,7 @@ pub struct Domain<'d> {
 
 /// The values of a field, one for each class.
 #[derive(Default)]
-struct Values {
+struct FieldValues {
     texts: Vec<Str>,
     integers: Vec<i64>,
     /// Numbers that are no integers.
@@ -128,7 +128,7 @@ const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 impl<'d> Domain<'d> {
     /// For what is tested, by a request and at each field, with at most so many items and objects.
     pub fn new(
-        (types, words): (&'d Types, &'d Words),
+        (types, words): (&'d Types, &'d WitnessCache),
         (predicates, tested): (&'d Predicates, &'d Tested),
         environment: &Environment,
         items: usize,
@@ -166,7 +166,7 @@ impl<'d> Domain<'d> {
     }
 
     /// The values of the field that is built.
-    fn values(&mut self) -> Rc<Values> {
+    fn values(&mut self) -> Rc<FieldValues> {
         if let Some(known) = self.known.get(&self.at) {
             return Rc::clone(known);
         }
@@ -202,7 +202,7 @@ impl<'d> Domain<'d> {
             }
         }
         let is_all = [as_text.is_all, as_integer.is_all, as_quantity.is_all];
-        let values = Values { texts, integers, fractions: tested.fractions(), amounts, is_all };
+        let values = FieldValues { texts, integers, fractions: tested.fractions(), amounts, is_all };
         let values = Rc::new(values);
         self.known.insert(self.at.clone(), Rc::clone(&values));
         values

@@ -16,7 +16,7 @@ use ephor_value::{Map, Str, Value};
 
 use crate::admitted::view::{refuses_wildcards, with_answers};
 use crate::inputs::context_entries::INPUTS;
-use crate::inputs::derived::{Computed, computed};
+use crate::inputs::derived::{DerivedValues, computed};
 use crate::objects::choice::{ABSENT, Choice, plain};
 use crate::objects::domain::Domain;
 
@@ -73,7 +73,7 @@ impl Domain<'_> {
 
     fn answer(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
         let words: Vec<&str> = key.split('|').collect();
-        if let Some(Computed::OneOf(values, optional)) = computed(key) {
+        if let Some(DerivedValues::OneOf(values, optional)) = computed(key) {
             return optional.then_some(ABSENT).into_iter().chain(values.into_iter().map(plain)).collect();
         }
         let mut all = vec![ABSENT];
@@ -278,7 +278,7 @@ pub(crate) fn of_image(path: &[Str]) -> Option<Type> {
     let start = path.iter().rposition(|key| key.starts_with("image|"))?;
     let way: Vec<&str> = path.get(start + 1..)?.iter().map(|key| &**key).collect();
     let text = Type::Leaf(Leaf::String);
-    if matches!(way.last().and_then(|key| computed(key)), Some(Computed::Number)) {
+    if matches!(way.last().and_then(|key| computed(key)), Some(DerivedValues::Number)) {
         return Some(Type::Leaf(Leaf::Double));
     }
     Some(match *way {

@@ -10,7 +10,7 @@ use ephor_value::quantity::Quantity;
 
 use crate::predicates::summary::Predicates;
 use crate::strings::languages::Languages;
-use crate::strings::witnesses::Words;
+use crate::strings::witnesses::WitnessCache;
 
 /// Functions that change the case of texts.
 const CASES: [&str; 4] = ["to_upper", "to_lower", "upperAscii", "lowerAscii"];
@@ -57,7 +57,7 @@ impl Predicates {
     }
 
     /// A text for each class of texts.
-    pub fn texts(&self, words: &Words) -> Option<Vec<Str>> {
+    pub fn texts(&self, words: &WitnessCache) -> Option<Vec<Str>> {
         let found = words.of(self.languages(), if self.relates { 2 } else { 1 })?;
         let is_tried =
             |text: &&Str| !self.are_patterns || !text.contains(['*', '?']) || self.is_constant(text);
@@ -65,7 +65,7 @@ impl Predicates {
     }
 
     /// Texts in and outside of each language, where their combinations are too many.
-    pub fn some_texts(&self, words: &Words) -> Vec<Str> {
+    pub fn some_texts(&self, words: &WitnessCache) -> Vec<Str> {
         let all = self.languages();
         let of =
             |languages: Languages| words.of(Languages { characters: all.characters.clone(), ..languages }, 1);

@@ -20,7 +20,7 @@ use ephor_value::{Str, Value};
 use crate::lists::small_model::Count;
 use crate::predicates::summary::Predicates;
 use crate::strings::languages::Languages;
-use crate::strings::witnesses::{Words, truths};
+use crate::strings::witnesses::{WitnessCache, truths};
 
 /// More lists of groups, or of roles, are not looked at.
 const MOST_LISTS: usize = 200;
@@ -32,21 +32,21 @@ const MOST: usize = 2_000;
 const KNOWN: &str = "system:authenticated";
 
 /// How many items of lists matter; an error where that is not known.
-pub(crate) type Needed<'c> = Result<&'c Count, &'c str>;
+pub(crate) type ListBound<'c> = Result<&'c Count, &'c str>;
 
 /// What is looked for in users.
-pub(crate) struct Wanted<'t> {
+pub(crate) struct WantedUsers<'t> {
     /// What expressions read.
     pub by_expression: UserReads,
     pub tested: &'t Predicates,
-    pub words: &'t Words,
-    pub needed: Needed<'t>,
+    pub words: &'t WitnessCache,
+    pub needed: ListBound<'t>,
 }
 
 /// A user of each class, and why they may not be all.
-pub(crate) fn users(wanted: &Wanted<'_>) -> (Vec<UserParts>, Option<String>) {
+pub(crate) fn users(wanted: &WantedUsers<'_>) -> (Vec<UserParts>, Option<String>) {
     let mut open = None;
-    let Wanted { by_expression, tested, .. } = wanted;
+    let WantedUsers { by_expression, tested, .. } = wanted;
     let account = |glob: &str| format!("system:serviceaccount:{glob}");
     let accounts = |glob: &str| {
         vec![glob.into(), account("*:*"), account(&format!("{glob}:*")), account(&format!("*:{glob}"))]
@@ -104,7 +104,7 @@ fn user<'g>(
     UserParts { info, roles: roles.to_vec(), cluster_roles: cluster_roles.to_vec() }
 }
 
-impl Wanted<'_> {
+impl WantedUsers<'_> {
     /// The languages that are tested: those of selections, and any constant where an expression
     /// reads them.
     fn languages(

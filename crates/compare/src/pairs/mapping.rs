@@ -101,7 +101,7 @@ impl Mapping {
 /// # Errors
 /// The mapping names a policy that its side does not have.
 pub fn pairs(old: &Policies, new: &Policies, mapping: &Mapping) -> Result<Vec<Pair>, MappingError> {
-    let (before, after) = (Names::of(old), Names::of(new));
+    let (before, after) = (PolicyNames::of(old), PolicyNames::of(new));
     for (from, to) in &mapping.entries {
         for (side, names, name) in [("old", &before, from), ("new", &after, to)] {
             if !names.all.contains(name) {
@@ -130,7 +130,7 @@ pub fn pairs(old: &Policies, new: &Policies, mapping: &Mapping) -> Result<Vec<Pa
             groups.join(name, name, PairedBy::Name);
         }
     }
-    let free = |groups: &Groups, names: &Names, is_old: bool| -> Vec<String> {
+    let free = |groups: &Groups, names: &PolicyNames, is_old: bool| -> Vec<String> {
         let taken = |name: &String| match is_old {
             true => groups.of_old(name).is_some(),
             false => groups.of_new(name).is_some(),
@@ -154,19 +154,19 @@ pub fn pairs(old: &Policies, new: &Policies, mapping: &Mapping) -> Result<Vec<Pa
 }
 
 /// The names of the policies of a load, each once, in order.
-struct Names {
+struct PolicyNames {
     all: Vec<String>,
 }
 
-impl Names {
-    fn of(load: &Policies) -> Names {
+impl PolicyNames {
+    fn of(load: &Policies) -> PolicyNames {
         let mut all = Vec::new();
         for name in load.policies.iter().map(name) {
             if !all.contains(&name) {
                 all.push(name);
             }
         }
-        Names { all }
+        PolicyNames { all }
     }
 }
 
@@ -218,7 +218,7 @@ impl Groups {
         }
     }
 
-    fn pairs(&self, old: (&Policies, &Names), new: (&Policies, &Names)) -> Vec<Pair> {
+    fn pairs(&self, old: (&Policies, &PolicyNames), new: (&Policies, &PolicyNames)) -> Vec<Pair> {
         let mut out: Vec<Pair> = Vec::new();
         let mut done: BTreeSet<usize> = BTreeSet::new();
         let mut add = |at: usize, out: &mut Vec<Pair>| {

@@ -30,21 +30,21 @@ pub struct Tested {
     /// Whether some value is compared as a pattern, by any unit of the comparison.
     pub are_patterns: bool,
     /// The types that a unit looks for in fields; `None`: they are not known.
-    own: Option<Rc<Looked>>,
+    own: Option<Rc<ExpectedTypes>>,
     /// The types that all units of a comparison look for.
-    looked_for: Option<Rc<Looked>>,
+    looked_for: Option<Rc<ExpectedTypes>>,
     /// The same of those units of which it is known.
-    looked_for_by_some: Rc<Looked>,
+    looked_for_by_some: Rc<ExpectedTypes>,
     /// What is tested at fields, put together once for all that the same tests reach.
-    known: RefCell<HashMap<Reached, Rc<Predicates>>>,
+    known: RefCell<HashMap<ReachingTests, Rc<Predicates>>>,
 }
 
 /// The tests that reach a field: their numbers, and whether the field is below their place; whether
 /// it is compared with others, and whether texts are patterns.
-type Reached = (Vec<(usize, bool)>, [bool; 2]);
+type ReachingTests = (Vec<(usize, bool)>, [bool; 2]);
 
 /// The types that are looked for in fields.
-type Looked = BTreeMap<Place, LookedFor>;
+type ExpectedTypes = BTreeMap<Place, LookedFor>;
 
 impl Tested {
     /// For a unit; `None`: its tests are not known.
@@ -96,7 +96,7 @@ impl Tested {
     /// all.
     pub fn share<'t>(all: impl Iterator<Item = &'t mut Tested>) {
         let all: Vec<&mut Tested> = all.collect();
-        let mut found = Looked::new();
+        let mut found = ExpectedTypes::new();
         for (place, what) in all.iter().filter_map(|one| one.own.as_ref()).flat_map(|own| own.iter()) {
             found.entry(place.clone()).or_default().merge(*what);
         }

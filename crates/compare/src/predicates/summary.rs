@@ -89,7 +89,7 @@ pub struct Predicates {
     /// Why they do not where it is not known where values come from.
     pub unless_followed: Option<String>,
     /// What is taken for granted of objects.
-    pub taken: BTreeSet<String>,
+    pub assumptions: BTreeSet<String>,
     pub(crate) functions: BTreeSet<String>,
     pub(crate) constants: BTreeSet<String>,
 }
@@ -182,7 +182,7 @@ impl Predicates {
         if let Some(why) = &other.unless_followed {
             self.unless_followed(why.clone());
         }
-        self.taken.extend(other.taken.iter().cloned());
+        self.assumptions.extend(other.assumptions.iter().cloned());
         for (way, other) in &other.made {
             self.made.entry(way.clone()).or_default().merge(other);
         }

@@ -20,7 +20,7 @@ use crate::sides::side::Side;
 pub const DOUBT: &str = "they may differ for some data of ";
 
 /// What is known where data from outside may be anything.
-pub(crate) enum Outside {
+pub(crate) enum SymbolicResult {
     /// They are equal.
     Equal(Box<Comparison>),
     /// It is not known whether they are; with what was found of data on which they are not. A
@@ -30,7 +30,7 @@ pub(crate) enum Outside {
 
 /// Whether sides are equal whatever comes from outside. Those objects on which they differ in files
 /// only are of the comparison without it.
-pub(crate) fn whatever_comes(sides: [&Side; 2], options: Options) -> Outside {
+pub(crate) fn compare_for_any_inputs(sides: [&Side; 2], options: Options) -> SymbolicResult {
     let mut doubt = None;
     if let Some(([old, new], names)) = with_inputs(sides) {
         let found = of_sides(&old, &new, options, None);
@@ -39,11 +39,11 @@ pub(crate) fn whatever_comes(sides: [&Side; 2], options: Options) -> Outside {
             let relative_to: BTreeSet<String> = found.relative_to.into_iter().chain(names).collect();
             let relative_to: Vec<String> = relative_to.into_iter().collect();
             let answer = Answer::ProvedRelative(relative_to.clone());
-            return Outside::Equal(Box::new(Comparison { answer, relative_to, ..found }));
+            return SymbolicResult::Equal(Box::new(Comparison { answer, relative_to, ..found }));
         }
         doubt = doubt_of(&found, &names);
     }
-    let Some(([old, new], taken)) = with_answers(sides) else { return Outside::Other(doubt) };
+    let Some(([old, new], assumptions)) = with_answers(sides) else { return SymbolicResult::Other(doubt) };
     // What cannot be proved so is tested without.
     let now = Instant::now();
     let deadline = options.deadline.map(|end| now + end.saturating_duration_since(now) / 2);
@@ -52,15 +52,16 @@ pub(crate) fn whatever_comes(sides: [&Side; 2], options: Options) -> Outside {
         sides.into_iter().flat_map(Side::policies).flat_map(|policy| external(policy)).collect();
     let found_doubt = doubt_of(&found, &names);
     if found_doubt.is_some() || !found.reasons.is_empty() {
-        return Outside::Other(found_doubt.or(doubt));
+        return SymbolicResult::Other(found_doubt.or(doubt));
     }
-    let relative_to: BTreeSet<String> = found.relative_to.into_iter().chain(names).chain(taken).collect();
+    let relative_to: BTreeSet<String> =
+        found.relative_to.into_iter().chain(names).chain(assumptions).collect();
     found.relative_to = relative_to.into_iter().collect();
     found.differences.iter_mut().for_each(|one| one.object = without_answers(&one.object));
     if found.answer.is_proved() {
         found.answer = Answer::ProvedRelative(found.relative_to.clone());
     }
-    Outside::Equal(Box::new(found))
+    SymbolicResult::Equal(Box::new(found))
 }
 
 /// What differences in clusters say where data from outside may be anything.

@@ -15,14 +15,14 @@ use ephor_analysis::reads::Reads;
 use ephor_kubernetes::Types;
 
 use crate::inputs::context_entries::has_inputs;
-use crate::lists::closure::Classes;
+use crate::lists::closure::ListClasses;
 use crate::model::environment::Environment;
 use crate::model::limits::{
     FEWEST, MANY_CASES, MOST_EXPLORED, MOST_ITEMS, MOST_WITNESSES, NEXT, SOME, SOME_ITEMS, SPARSE, TIME_LIMIT,
 };
-use crate::model::request::{Case, Surroundings};
+use crate::model::request::{Case, RequestContext};
 use crate::objects::cases::cases;
-use crate::objects::contexts::surroundings;
+use crate::objects::contexts::request_contexts;
 use crate::objects::domain::Domain;
 use crate::predicates::summary::Predicates;
 use crate::search::run::{Pool, Run, Uncovered};
@@ -88,7 +88,7 @@ impl Run<'_> {
         let needed = if let Some(why) = &uncounted { Err(why.as_str()) } else { Ok(&count) };
         let knows_no_patterns = self.sides.iter().any(|side| side.knows_no_patterns);
         let around = |deciding: &mut Option<Deciding>| {
-            let (mut all, why) = surroundings(environment, &reads, &tested, &words, needed, deciding);
+            let (mut all, why) = request_contexts(environment, &reads, &tested, &words, needed, deciding);
             if knows_no_patterns {
                 let is_pattern = |text: &str| text.contains(['*', '?']);
                 all.retain(|one| !one.user.info.any_text(&is_pattern));
@@ -97,14 +97,14 @@ impl Run<'_> {
         };
         let (around_all, why) = around(&mut None);
         let (options, memory, one_key) = (self.options, Rc::clone(&self.memory), Rc::clone(&self.one_key));
-        let built = |only_admitted: bool, around: &[Arc<Surroundings>], deciding: Option<Deciding>| {
+        let built = |only_admitted: bool, around: &[Arc<RequestContext>], deciding: Option<Deciding>| {
             let of = (&tested, &fields);
             let mut domain = Domain::new((Types::built_in(), &words), of, environment, most_items, limit);
             domain.deadline = options.deadline;
             domain.some = some;
             domain.only_admitted = only_admitted;
             domain.one_key = Some(&one_key);
-            domain.classes = Classes::of(environment, all(), &memory).filter(|_| !is_open);
+            domain.classes = ListClasses::of(environment, all(), &memory).filter(|_| !is_open);
             domain.uncounted = uncounted.clone().filter(|_| !is_shorter);
             domain.needed = Some(count.clone())
                 .filter(|_| !is_shorter && !has_inputs(&reads.object) && !has_inputs(&reads.shown));
@@ -140,13 +140,13 @@ impl Run<'_> {
                 let is_done = self.each(environment, from, others, &reads, &cases, &mut found);
                 // Whether an API server refuses an object is not among what its parts say.
                 if !found.in_clusters.is_empty() || (is_done && found.in_files.is_empty()) {
-                    self.takes(&tested, fewer.is_assumed, environment);
+                    self.record_assumptions(&tested, fewer.is_assumed, environment);
                     return found;
                 }
             }
         }
         found.open = found.open.or(domain.open.take()).or(why);
-        self.takes(&tested, domain.is_assumed, environment);
+        self.record_assumptions(&tested, domain.is_assumed, environment);
         let (texts, integers) = domain.classes();
         if found.open.is_some() && items > 1 {
             // Short lists first: these combinations are few.
@@ -176,9 +176,9 @@ impl Run<'_> {
         found
     }
 
-    /// Notes what is taken for granted.
-    fn takes(&mut self, tested: &Predicates, is_assumed: bool, environment: &Environment) {
-        self.relative_to.extend(tested.taken.iter().cloned());
+    /// Notes what the units assume.
+    fn record_assumptions(&mut self, tested: &Predicates, is_assumed: bool, environment: &Environment) {
+        self.relative_to.extend(tested.assumptions.iter().cloned());
         if is_assumed {
             self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ephor_kubernetes::admitted::has_nameless;
 use ephor_value::{Map, Value};
 
-use crate::admitted::view::{Seen, before_ephemeral, seen_in_clusters};
+use crate::admitted::view::{AdmittedView, before_ephemeral, seen_in_clusters};
 use crate::effects::canonical_object::normal;
 use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use crate::model::environment::Environment;
@@ -71,7 +71,7 @@ impl Run<'_> {
         let seen = seen_in_clusters(environment, &case);
         let universe = as_written.as_ref().map(|(kind, ..)| self.universe(environment, &seen, *kind));
         let as_seen = match (seen, universe) {
-            (Seen::As(seen), None | Some(Universe::Files)) => {
+            (AdmittedView::As(seen), None | Some(Universe::Files)) => {
                 let differ = self.differ(environment, &seen);
                 found.refuses_both = differ.as_ref().is_some_and(|one| refuses_both(environment, one));
                 self.relative_to.extend(found.refuses_both.then(|| UNMENDED.to_string()));
@@ -196,11 +196,11 @@ impl Run<'_> {
     }
 
     /// Where an object can exist so that the sides differ in the same way.
-    fn universe(&self, environment: &Environment, seen: &Seen, kind: DifferenceKind) -> Universe {
+    fn universe(&self, environment: &Environment, seen: &AdmittedView, kind: DifferenceKind) -> Universe {
         match seen {
-            Seen::Unknown => Universe::Any,
-            Seen::Without(_) | Seen::NoText | Seen::Refused(_) => Universe::Files,
-            Seen::As(seen) => match self.differ(environment, seen) {
+            AdmittedView::Unknown => Universe::Any,
+            AdmittedView::Without(_) | AdmittedView::NoText | AdmittedView::Refused(_) => Universe::Files,
+            AdmittedView::As(seen) => match self.differ(environment, seen) {
                 Some(one) if one.0 == kind && !refuses_both(environment, &one) => Universe::Cluster,
                 _ => Universe::Files,
             },
@@ -210,7 +210,7 @@ impl Run<'_> {
     /// Whether the sides give an object the verdicts that they give it in the form in which an API
     /// server shows it.
     fn is_judged_alike(&self, environment: &Environment, case: &Case) -> bool {
-        let Seen::As(seen) = seen_in_clusters(environment, case) else { return false };
+        let AdmittedView::As(seen) = seen_in_clusters(environment, case) else { return false };
         let verdicts = |case: &Case| {
             let request = request(environment, case)?;
             let world = &case.around.world;
@@ -233,12 +233,12 @@ impl Run<'_> {
             let around = Arc::clone(&difference.around);
             let first = Case { object: difference.object.clone(), old: old_object, around };
             let of = |object: &Value| first.with_object(object.clone());
-            let is_refused = matches!(seen_in_clusters(&environment, &first), Seen::Without(_));
+            let is_refused = matches!(seen_in_clusters(&environment, &first), AdmittedView::Without(_));
             // What sides say of an object in clusters is said of the object as it is written, too.
             let is_in_clusters = universe == Universe::Cluster;
             if is_in_clusters
                 && !self.is_judged_alike(&environment, &first)
-                && let Seen::As(seen) = seen_in_clusters(&environment, &first)
+                && let AdmittedView::As(seen) = seen_in_clusters(&environment, &first)
             {
                 difference.object = seen.object;
             }
@@ -249,7 +249,7 @@ impl Run<'_> {
             let mut shows = |object: &Value| {
                 let case = of(object);
                 // What no API server admits for want of a field says less.
-                if !is_refused && matches!(seen_in_clusters(&environment, &case), Seen::Without(_)) {
+                if !is_refused && matches!(seen_in_clusters(&environment, &case), AdmittedView::Without(_)) {
                     return false;
                 }
                 !object.text_at(&["metadata", "name"]).is_empty()

@@ -13,15 +13,15 @@ use crate::inputs::context_entries::INPUTS;
 use crate::model::path::with;
 
 /// An object with the ways to its parts, once they are wanted.
-pub(crate) struct Parts<T> {
+pub(crate) struct WithPaths<T> {
     pub whole: T,
     ways: OnceCell<Vec<Path>>,
 }
 
-impl<T> Parts<T> {
+impl<T> WithPaths<T> {
     /// Of what has an object.
-    pub fn new(whole: T) -> Parts<T> {
-        Parts { whole, ways: OnceCell::new() }
+    pub fn new(whole: T) -> WithPaths<T> {
+        WithPaths { whole, ways: OnceCell::new() }
     }
 
     /// The ways to the parts of its object.
@@ -134,7 +134,7 @@ mod tests {
         let yaml = |text: &str| ephor_document::yaml_value(text).unwrap();
         let base = yaml("{kind: A, metadata: {name: a}, spec: {l: [{q: 1}], x: 1}}");
         let donor = yaml("{kind: A, metadata: {name: b}, spec: {l: [{q: 2}, {q: 3}], x: 2}}");
-        let [own, of_donor] = [&base, &donor].map(|object| Parts::new(()).ways(object).to_vec());
+        let [own, of_donor] = [&base, &donor].map(|object| WithPaths::new(()).ways(object).to_vec());
         let all: Vec<String> = (0..80)
             .filter_map(|at| varied((&base, &own), (&donor, &of_donor), at))
             .map(|v| ephor_value::print::json(&v))

@@ -8,7 +8,7 @@ use std::time::Instant;
 use ephor_analysis::reads::Reads;
 use ephor_value::Str;
 
-use crate::lists::closure::Memory;
+use crate::lists::closure::ListMemory;
 use crate::model::answer::{Difference, DifferenceKind};
 use crate::model::environment::Environment;
 use crate::model::observer::Observer;
@@ -16,8 +16,8 @@ use crate::model::options::Options;
 use crate::model::request::Case;
 use crate::model::verdict::Effect;
 use crate::sides::side::Side;
-use crate::sides::wildcard_keys::OneKey;
-use crate::strings::witnesses::Words;
+use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
+use crate::strings::witnesses::WitnessCache;
 
 /// Where objects to look at are taken from.
 pub(crate) struct Pool {
@@ -49,11 +49,11 @@ pub(crate) struct Run<'s> {
     pub relative_to: BTreeSet<String>,
     pub found: BTreeMap<Key, Difference>,
     /// Objects that are left out.
-    pub one_key: Rc<OneKey>,
+    pub one_key: Rc<AmbiguousWildcardKeys>,
     /// The texts of languages that were met.
-    pub words: Rc<Words>,
+    pub words: Rc<WitnessCache>,
     /// What API servers show of lists and maps, and what loops say.
-    pub(crate) memory: Rc<Memory>,
+    pub(crate) memory: Rc<ListMemory>,
     /// The environments that were looked at, by what decides in them.
     pub(crate) alike: BTreeSet<String>,
     /// How many environments were looked at.

@@ -12,13 +12,13 @@ use ephor_value::Value;
 
 use crate::admitted::repair::mended;
 use crate::admitted::view::{
-    Seen, as_if_admitted, before_ephemeral, is_refused_with_its_classes, seen_in_clusters,
+    AdmittedView, as_if_admitted, before_ephemeral, is_refused_with_its_classes, seen_in_clusters,
 };
 use crate::model::environment::Environment;
 use crate::model::limits::MOST_WITNESSES;
 use crate::model::request::{Case, request};
 use crate::model::verdict::Verdict;
-use crate::search::neighbours::{Parts, substituted, varied};
+use crate::search::neighbours::{WithPaths, substituted, varied};
 use crate::search::run::{Pool, Run, Uncovered};
 use crate::sides::side::judge;
 use crate::units::cached::CachedUnit;
@@ -43,9 +43,9 @@ pub(crate) struct Judged {
 /// What units said of the cases that were looked at: what they say of one of them again is the
 /// same.
 #[derive(Default)]
-struct Looked(HashMap<(Value, Option<Value>, usize), (Verdict, Verdict)>);
+struct VerdictCache(HashMap<(Value, Option<Value>, usize), (Verdict, Verdict)>);
 
-impl Looked {
+impl VerdictCache {
     /// What they say of a case. What surrounds it lives as long as the cases do, so it is known by
     /// where it is.
     fn of(&mut self, case: &Case, look: impl FnOnce() -> (Verdict, Verdict)) -> (Verdict, Verdict) {
@@ -65,12 +65,12 @@ impl Run<'_> {
         found: &mut Uncovered,
     ) {
         let every = cases.len().div_ceil(few).max(1);
-        let some: Vec<Parts<Case>> = cases.into_iter().step_by(every).map(Parts::new).collect();
-        let mut near: BTreeMap<(Verdict, Verdict), Vec<Parts<Case>>> = BTreeMap::new();
-        let mut known = Looked::default();
+        let some: Vec<WithPaths<Case>> = cases.into_iter().step_by(every).map(WithPaths::new).collect();
+        let mut near: BTreeMap<(Verdict, Verdict), Vec<WithPaths<Case>>> = BTreeMap::new();
+        let mut known = VerdictCache::default();
         let is_over =
             |run: &Self, found: &Uncovered| run.left == 0 || found.in_clusters.len() >= MOST_WITNESSES;
-        for Parts { whole: case, .. } in &some {
+        for WithPaths { whole: case, .. } in &some {
             if is_over(self, found) {
                 return;
             }
@@ -79,7 +79,7 @@ impl Run<'_> {
             if known.len() < NEAR {
                 let object =
                     mended(&case.object, among.0.is_creation()).unwrap_or_else(|| case.object.clone());
-                known.push(Parts::new(case.with_object(object)));
+                known.push(WithPaths::new(case.with_object(object)));
             }
         }
         // One field decides: each is given each value that is tested.
@@ -95,7 +95,7 @@ impl Run<'_> {
                 let seen = known.of(&case, || self.look(among, reads, case.clone(), found));
                 let known = near.entry(seen).or_default();
                 if known.len() < NEAR {
-                    known.push(Parts::new(case));
+                    known.push(WithPaths::new(case));
                 }
             }
         }
@@ -116,9 +116,9 @@ impl Run<'_> {
             let seen = known.of(&case, || self.look(among, reads, case.clone(), found));
             let known = near.entry(seen).or_default();
             match known.len() < NEAR {
-                true => known.push(Parts::new(case)),
+                true => known.push(WithPaths::new(case)),
                 // The search continues from what it has found.
-                false if at % 5 == 0 => known[at / 5 % NEAR] = Parts::new(case),
+                false if at % 5 == 0 => known[at / 5 % NEAR] = WithPaths::new(case),
                 false => {}
             }
         }
@@ -141,15 +141,17 @@ impl Run<'_> {
             of_all if is_refused_with_its_classes(environment, &of_all, &case.object, reads) => {
                 found.in_files.push(case);
             }
-            Seen::Unknown => found.in_clusters.push(case),
-            Seen::As(as_seen) if self.judged(environment, from, others, &as_seen, false).is_covered => {
+            AdmittedView::Unknown => found.in_clusters.push(case),
+            AdmittedView::As(as_seen)
+                if self.judged(environment, from, others, &as_seen, false).is_covered =>
+            {
                 found.in_files.push(case);
             }
-            Seen::As(_) => found.in_clusters.push(case),
-            Seen::NoText | Seen::Without(_) | Seen::Refused(_) => {
+            AdmittedView::As(_) => found.in_clusters.push(case),
+            AdmittedView::NoText | AdmittedView::Without(_) | AdmittedView::Refused(_) => {
                 if let Some(object) = mended(&case.object, environment.is_creation()) {
                     let case = case.with_object(object);
-                    if let Seen::As(as_seen) = seen_in_clusters(environment, &case)
+                    if let AdmittedView::As(as_seen) = seen_in_clusters(environment, &case)
                         && !self.judged(environment, from, others, &as_seen, false).is_covered
                     {
                         found.in_clusters.push(case);

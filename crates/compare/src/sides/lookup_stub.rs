@@ -17,7 +17,7 @@ use ephor_value::Value;
 
 use crate::effects::existing_objects::existing;
 use crate::effects::writes::copied_by;
-use crate::model::world::{Copied, Outside, outside};
+use crate::model::world::{Copied, ExistingObjects, outside};
 
 /// Why a lookup fails.
 pub const NO_ANSWER: &str = "nothing answers in a comparison";
@@ -46,8 +46,8 @@ impl Silent {
         };
         let rules = set.policies().iter().flat_map(|policy| policy.all_rules());
         let all: BTreeSet<Copied> = rules.flat_map(described).collect();
-        let objects = |outside: Outside| all.iter().flat_map(|one| one.objects(outside)).collect();
-        Silent { copied: [objects(Outside::Bare), objects(Outside::Full)] }
+        let objects = |outside: ExistingObjects| all.iter().flat_map(|one| one.objects(outside)).collect();
+        Silent { copied: [objects(ExistingObjects::Bare), objects(ExistingObjects::Full)] }
     }
 }
 
@@ -84,9 +84,9 @@ impl ExternalData for Silent {
     fn clone_sources(&self) -> &[Value] {
         let [bare, full] = &self.copied;
         match outside() {
-            Outside::Silent | Outside::Missing => &[],
-            Outside::Bare => bare,
-            Outside::Full => full,
+            ExistingObjects::Silent | ExistingObjects::Missing => &[],
+            ExistingObjects::Bare => bare,
+            ExistingObjects::Full => full,
         }
     }
 

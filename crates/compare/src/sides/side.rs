@@ -15,10 +15,10 @@ use ephor_policies::policy_set::{Engine, PolicySet};
 use ephor_value::{Str, Value};
 
 use crate::model::environment::Environment;
-use crate::model::request::{Case, Surroundings, request};
+use crate::model::request::{Case, RequestContext, request};
 use crate::model::verdict::{Effect, Judgement, Verdict};
 use crate::sides::lookup_stub;
-use crate::sides::wildcard_keys::OneKey;
+use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 
 /// Why policies cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -98,9 +98,9 @@ impl Side {
     }
 
     /// The wildcards in keys of patterns of which one key at most matches, where the side is taken so.
-    pub(crate) fn one_key(&self) -> OneKey {
+    pub(crate) fn one_key(&self) -> AmbiguousWildcardKeys {
         let policies = self.policies().iter().filter(|_| self.has_one_key);
-        OneKey::of(policies.map(|policy| &**policy))
+        AmbiguousWildcardKeys::of(policies.map(|policy| &**policy))
     }
 
     /// The policies.
@@ -125,7 +125,7 @@ impl Side {
         &self,
         (object, old): (&Value, Option<&Value>),
         operation: &'static str,
-        around: &Arc<Surroundings>,
+        around: &Arc<RequestContext>,
     ) -> Option<Judgement> {
         let environment = Environment::of_object(object, operation)?;
         let case = Case { object: object.clone(), old: old.cloned(), around: Arc::clone(around) };

@@ -23,19 +23,19 @@ const DEEPEST: usize = 64;
 
 /// The wildcards of patterns, by the field whose keys they match.
 #[derive(Debug, Default)]
-pub(crate) struct OneKey(BTreeMap<(&'static str, String), Wildcard>);
+pub(crate) struct AmbiguousWildcardKeys(BTreeMap<(&'static str, String), Wildcard>);
 
-impl OneKey {
+impl AmbiguousWildcardKeys {
     /// Those of policies.
-    pub fn of<'p>(policies: impl Iterator<Item = &'p Policy>) -> OneKey {
-        let mut found = OneKey::default();
-        policies.for_each(|policy| found.merge(OneKey::of_policy(policy)));
+    pub fn of<'p>(policies: impl Iterator<Item = &'p Policy>) -> AmbiguousWildcardKeys {
+        let mut found = AmbiguousWildcardKeys::default();
+        policies.for_each(|policy| found.merge(AmbiguousWildcardKeys::of_policy(policy)));
         found
     }
 
     /// Those of a policy.
-    pub fn of_policy(policy: &Policy) -> OneKey {
-        let mut found = OneKey::default();
+    pub fn of_policy(policy: &Policy) -> AmbiguousWildcardKeys {
+        let mut found = AmbiguousWildcardKeys::default();
         for rule in policy.all_rules() {
             if let Some(Tree::Node(node)) = Tree::of(&**rule) {
                 found.add(&node);
@@ -45,7 +45,7 @@ impl OneKey {
     }
 
     /// Adds others.
-    pub fn merge(&mut self, other: OneKey) {
+    pub fn merge(&mut self, other: AmbiguousWildcardKeys) {
         self.0.extend(other.0);
     }
 

@@ -9,8 +9,6 @@ use std::hash::Hash;
 use ephor_analysis::reads::texts::{TextStep, Way};
 use ephor_functions::{lower, upper};
 
-use crate::strings::automaton::Automaton;
-
 /// More states of the product are given up.
 pub(crate) const MOST_STATES: usize = 20_000;
 

@@ -17,7 +17,7 @@ use ephor_value::{Str, duration};
 use crate::predicates::summary::{MEASURES, Predicates};
 use crate::strings::languages::Languages;
 use crate::strings::numeral::{Form, Numbers};
-use crate::strings::witnesses::{NumberKey, Words, truths};
+use crate::strings::witnesses::{NumberKey, WitnessCache, truths};
 
 const ONE: i128 = 1_000_000_000;
 
@@ -270,7 +270,7 @@ impl Readings {
 }
 
 /// The texts for what is tested at a field.
-pub(crate) fn numbers(predicates: &Predicates, words: &Words, form: Form) -> Numbers {
+pub(crate) fn numbers(predicates: &Predicates, words: &WitnessCache, form: Form) -> Numbers {
     let called = |name: &str| predicates.functions.contains(name);
     let measures = called(MEASURES);
     let mut kinds: Vec<&'static str> = match form {
@@ -309,7 +309,11 @@ fn has_times(predicates: &Predicates) -> bool {
     !predicates.ints.is_empty() || predicates.amounts.iter().any(|text| is_time(text))
 }
 
-fn found(predicates: &Predicates, words: &Words, (form, _, _, kinds, languages): &NumberKey) -> Numbers {
+fn found(
+    predicates: &Predicates,
+    words: &WitnessCache,
+    (form, _, _, kinds, languages): &NumberKey,
+) -> Numbers {
     let form = *form;
     let is_apart = form == Form::Quantity && kinds.contains(&DURATION);
     let mut found = Numbers { is_all: true, is_apart, ..Numbers::default() };

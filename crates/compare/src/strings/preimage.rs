@@ -15,12 +15,12 @@ pub(crate) struct Preimage {
     inner: Box<dyn Automaton>,
     /// The characters that the automaton reads, in order.
     outputs: Vec<char>,
-    states: States<Place>,
+    states: States<TextPosition>,
 }
 
 /// Where a step is in a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct TextPosition {
     /// The state of the automaton.
     inner: u32,
     /// Its state where the text may end: before characters that are left out at the end.
@@ -53,10 +53,10 @@ impl Preimage {
     /// none of it, and of the constant.
     fn look(
         &mut self,
-        place: &mut Place,
+        place: &mut TextPosition,
         read: char,
         constant: &str,
-        other: &mut dyn FnMut(&mut Preimage, &mut Place, char),
+        other: &mut dyn FnMut(&mut Preimage, &mut TextPosition, char),
     ) -> bool {
         place.pending.push(read);
         if place.pending == constant {
@@ -70,7 +70,7 @@ impl Preimage {
         false
     }
 
-    fn read(&mut self, mut place: Place, read: char) -> Place {
+    fn read(&mut self, mut place: TextPosition, read: char) -> TextPosition {
         match self.step.clone() {
             TextStep::Before(_) | TextStep::Behind(_) => place.inner = self.feed(place.inner, read),
             TextStep::Upper { ascii } => {
@@ -147,7 +147,7 @@ impl Automaton for Preimage {
             TextStep::WithoutPrefix(prefix) => is_inside = prefix.is_empty(),
             _ => {}
         }
-        self.states.number(Place { inner, end: inner, part: 0, pending: String::new(), is_inside })
+        self.states.number(TextPosition { inner, end: inner, part: 0, pending: String::new(), is_inside })
     }
 
     fn step(&mut self, state: u32, at: usize, read: char) -> u32 {
@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
     use crate::strings::languages::Languages;
-    use crate::strings::witnesses::{Words, truths};
+    use crate::strings::witnesses::{WitnessCache, truths};
 
     /// Whether the automata agree with the functions on all short texts, and the texts of the
     /// classes have all of their truths.
@@ -212,7 +212,7 @@ mod tests {
         for (text, found) in texts.iter().zip(&found) {
             assert_eq!(*found, wanted(text), "{text:?}");
         }
-        let classes = Words::default().of(languages, 1).unwrap();
+        let classes = WitnessCache::default().of(languages, 1).unwrap();
         let classes: BTreeSet<Vec<bool>> = classes.iter().map(|text| wanted(text)).collect();
         assert!(found.iter().all(|truth| classes.contains(truth)), "{classes:?}");
     }

@@ -21,7 +21,7 @@ use crate::strings::preimage::Preimage;
 
 /// The texts of languages, each found once.
 #[derive(Debug, Default)]
-pub struct Words {
+pub struct WitnessCache {
     known: RefCell<HashMap<(Languages, usize), Texts>>,
     numbers: RefCell<HashMap<NumberKey, Numbers>>,
 }
@@ -46,7 +46,7 @@ pub(crate) type NumberKey = (Form, BTreeSet<i64>, BTreeSet<String>, Vec<&'static
 /// Texts, or none where they are too many.
 type Texts = Option<Rc<[Str]>>;
 
-impl Words {
+impl WitnessCache {
     /// The texts that are numbers, found once.
     pub(crate) fn numbers(&self, key: &NumberKey, find: impl FnOnce() -> Numbers) -> Numbers {
         if let Some(known) = self.numbers.borrow().get(key) {
@@ -133,7 +133,7 @@ fn automata(languages: &Languages, alphabet: &[char]) -> Option<Vec<Box<dyn Auto
 
 /// A text on the way through the product: the state of each automaton, the one before it, and the
 /// character that was read.
-struct Reached {
+pub(crate) struct ReachedState {
     states: Box<[u32]>,
     before: usize,
     read: char,
@@ -161,10 +161,10 @@ fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
     let mut order: Vec<String> = Vec::new();
     let mut visits: HashMap<Box<[u32]>, usize, RandomState> = HashMap::default();
     visits.insert(start.clone(), 1);
-    let mut reached = vec![Reached { states: start, before: 0, read: ' ' }];
+    let mut reached = vec![ReachedState { states: start, before: 0, read: ' ' }];
     let mut next: Box<[u32]> = Box::default();
     let mut at = 0;
-    while let Some(Reached { states, .. }) = reached.get(at) {
+    while let Some(ReachedState { states, .. }) = reached.get(at) {
         let states = states.clone();
         let truth: Vec<bool> = automata.iter_mut().zip(&states).map(|(one, s)| one.accepts(*s)).collect();
         let known = found.entry(truth).or_default();
@@ -182,7 +182,7 @@ fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
                 Some(seen) => *seen += 1,
                 None => _ = visits.insert(next.clone(), 1),
             }
-            reached.push(Reached { states: next.clone(), before: at, read });
+            reached.push(ReachedState { states: next.clone(), before: at, read });
         }
         if visits.len() > MOST_STATES {
             return None;
@@ -193,7 +193,7 @@ fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
 }
 
 /// The characters that were read on the way to a text; the first text is the empty one.
-pub(crate) fn text(reached: &[Reached], mut at: usize) -> String {
+pub(crate) fn text(reached: &[ReachedState], mut at: usize) -> String {
     let mut read: Vec<char> = Vec::new();
     while let Some(one) = reached.get(at).filter(|_| at > 0) {
         read.push(one.read);
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn languages_and_texts_that_were_found_are_listed() {
-        let words = Words::default();
+        let words = WitnessCache::default();
         words.of(Languages { globs: ["a*".to_string()].into(), ..Languages::default() }, 1);
         let [classes] = &words.classes()[..] else { panic!("one is expected") };
         assert_eq!(classes.globs, ["a*"]);

@@ -26,7 +26,7 @@ use crate::normal::patterns::{has_deciding_anchor, leaves};
 const DEEPEST: usize = 32;
 
 /// The parts of a rule.
-pub(crate) struct Parts {
+pub(crate) struct AtomRules {
     /// Each alone.
     pub all: Vec<Policy>,
     /// What denies everything in the way in which parts deny: where it does not, they say nothing.
@@ -34,9 +34,9 @@ pub(crate) struct Parts {
 }
 
 /// Takes a rule apart; `None`: it does not validate.
-pub(crate) fn parts(policy: &Policy, rule: &Rule) -> Option<Parts> {
+pub(crate) fn parts(policy: &Policy, rule: &Rule) -> Option<AtomRules> {
     let Body::Validate { check, .. } = &rule.body else { return None };
-    let mut cutter = Cutter { policy, rule, check, found: Vec::new() };
+    let mut cutter = AtomCutter { policy, rule, check, found: Vec::new() };
     cutter.rule();
     let has = |one: &dyn Fn(&Check) -> bool| {
         cutter.found.iter().flat_map(|policy| policy.rules.iter()).any(|rule| match &rule.body {
@@ -49,18 +49,18 @@ pub(crate) fn parts(policy: &Policy, rule: &Rule) -> Option<Parts> {
     probes.extend(has(&is_assertion).then(never));
     probes.extend(has(&|check| !is_assertion(check)).then(denial));
     let probe = |check: Check| isolated(policy, rule, Isolated { when: None, keeps_bindings: true }, check);
-    Some(Parts { probes: probes.into_iter().map(probe).collect(), all: cutter.found })
+    Some(AtomRules { probes: probes.into_iter().map(probe).collect(), all: cutter.found })
 }
 
 /// Takes a rule apart.
-struct Cutter<'r> {
+struct AtomCutter<'r> {
     policy: &'r Policy,
     rule: &'r Rule,
     check: &'r Check,
     found: Vec<Policy>,
 }
 
-impl Cutter<'_> {
+impl AtomCutter<'_> {
     fn rule(&mut self) {
         for matcher in [&self.rule.when, &self.rule.unless] {
             self.matcher(matcher);

@@ -38,7 +38,7 @@ const MOST: usize = 96;
 const MOST_KNOWN: usize = 50_000;
 
 /// What an atom says of the values of a field.
-type Known = HashMap<Option<Value>, Verdict>;
+type AtomVerdicts = HashMap<Option<Value>, Verdict>;
 
 /// A part of a unit.
 pub(crate) struct Atom {
@@ -55,7 +55,7 @@ pub(crate) struct Atom {
     /// What it tests, where it looks at these.
     pub(crate) tested: Option<Predicates>,
     /// What it says of values, by field.
-    known: RefCell<HashMap<Vec<Step>, Known>>,
+    known: RefCell<HashMap<Vec<Step>, AtomVerdicts>>,
     /// How many that are.
     count: Cell<usize>,
 }
@@ -81,7 +81,7 @@ pub(crate) fn atoms(unit: &Unit, environment: &Environment) -> Option<Vec<Rc<Ato
     if !is_plain || !is_bound_plainly {
         return None;
     }
-    let crate::units::atom_rules::Parts { all: found, probes } =
+    let crate::units::atom_rules::AtomRules { all: found, probes } =
         crate::units::atom_rules::parts(policy, rule)?;
     if found.len() > MOST {
         return None;
@@ -188,7 +188,7 @@ fn has_tree(tree: &Tree, other: &Tree) -> bool {
 }
 
 /// How an atom looks at a field.
-pub(crate) enum Looks<'a> {
+pub(crate) enum AtomReads<'a> {
     Not,
     /// At it, or at what is below it, and at nothing else.
     Alone(&'a Tree),
@@ -197,21 +197,21 @@ pub(crate) enum Looks<'a> {
 }
 
 impl Atom {
-    pub(crate) fn looks(&self, field: &[Step]) -> Looks<'_> {
+    pub(crate) fn looks(&self, field: &[Step]) -> AtomReads<'_> {
         let mut tree = &self.tree;
         let mut has_others = self.user || self.namespace || self.elsewhere;
         for step in field {
-            let Step::Key(key) = step else { return Looks::AtOthers(None) };
+            let Step::Key(key) = step else { return AtomReads::AtOthers(None) };
             if has_all(tree) {
-                return Looks::AtOthers(None);
+                return AtomReads::AtOthers(None);
             }
             has_others |= tree.keys.iter().any(|(own, _)| own != key);
             match tree.get(key) {
                 Some(below) => tree = below,
-                None => return Looks::Not,
+                None => return AtomReads::Not,
             }
         }
-        if has_others { Looks::AtOthers(Some(tree)) } else { Looks::Alone(tree) }
+        if has_others { AtomReads::AtOthers(Some(tree)) } else { AtomReads::Alone(tree) }
     }
 }
 

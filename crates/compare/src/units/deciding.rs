@@ -12,13 +12,13 @@ use ephor_value::{Map, Str, Value};
 
 use crate::model::environment::Environment;
 use crate::model::path;
-use crate::model::request::{Case, Surroundings, request};
+use crate::model::request::{Case, RequestContext, request};
 use crate::model::verdict::Verdict;
 use crate::objects::choice::Choice;
 use crate::predicates::summary::Predicates;
 use crate::sides::side::judge;
-use crate::sides::wildcard_keys::OneKey;
-use crate::units::atoms::{Atom, Looks, has_all};
+use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
+use crate::units::atoms::{Atom, AtomReads, has_all};
 use crate::units::cached::CachedUnit;
 
 /// For more verdicts at one field it takes too long.
@@ -59,13 +59,18 @@ impl Deciding {
     }
 
     /// The values of a field without those that others stand for.
-    pub fn values(&mut self, field: &[Step], choices: Vec<Choice>, one_key: Option<&OneKey>) -> Vec<Choice> {
+    pub fn values(
+        &mut self,
+        field: &[Step],
+        choices: Vec<Choice>,
+        one_key: Option<&AmbiguousWildcardKeys>,
+    ) -> Vec<Choice> {
         let mut atoms = Vec::new();
         for atom in &self.atoms {
             match atom.looks(field) {
-                Looks::Not => {}
-                Looks::Alone(_) => atoms.push(Rc::clone(atom)),
-                Looks::AtOthers(_) => return choices,
+                AtomReads::Not => {}
+                AtomReads::Alone(_) => atoms.push(Rc::clone(atom)),
+                AtomReads::AtOthers(_) => return choices,
             }
         }
         self.without_others(field, choices, (&atoms, &[]), one_key)
@@ -77,7 +82,7 @@ impl Deciding {
         field: &[Step],
         fields: &[Str],
         choices: Vec<Choice>,
-        one_key: Option<&OneKey>,
+        one_key: Option<&AmbiguousWildcardKeys>,
     ) -> Vec<Choice> {
         if choices.len() < FEW {
             return choices;
@@ -86,10 +91,10 @@ impl Deciding {
         let mut wanted: Vec<&Str> = Vec::new();
         for atom in &self.atoms {
             let (tree, is_alone) = match atom.looks(field) {
-                Looks::Not => continue,
-                Looks::Alone(tree) => (tree, true),
-                Looks::AtOthers(Some(tree)) => (tree, false),
-                Looks::AtOthers(None) => return choices,
+                AtomReads::Not => continue,
+                AtomReads::Alone(tree) => (tree, true),
+                AtomReads::AtOthers(Some(tree)) => (tree, false),
+                AtomReads::AtOthers(None) => return choices,
             };
             if has_all(tree) {
                 return choices;
@@ -111,7 +116,7 @@ impl Deciding {
         field: &[Step],
         choices: Vec<Choice>,
         (atoms, keys): (&[Rc<Atom>], &[Str]),
-        one_key: Option<&OneKey>,
+        one_key: Option<&AmbiguousWildcardKeys>,
     ) -> Vec<Choice> {
         if choices.len() < 2 || choices.len().saturating_mul(atoms.len()) > MOST_VERDICTS {
             return choices;
@@ -120,7 +125,8 @@ impl Deciding {
         let mut first: HashMap<(Vec<Verdict>, Vec<Option<&Value>>), usize> = HashMap::new();
         for (at, choice) in choices.iter().enumerate() {
             let place = || placed(&self.bare, field, choice.value.as_ref());
-            let leaves_out = |keys: &&OneKey| place().is_some_and(|object| keys.leaves_out(&object));
+            let leaves_out =
+                |keys: &&AmbiguousWildcardKeys| place().is_some_and(|object| keys.leaves_out(&object));
             if one_key.filter(|keys| !keys.is_empty()).is_some_and(|keys| leaves_out(&keys)) {
                 continue;
             }
@@ -160,7 +166,7 @@ impl Deciding {
     }
 
     /// Users, or namespaces, without those that others stand for.
-    pub fn surroundings<T>(&mut self, all: Vec<T>, of: fn(&T) -> Surroundings, are_users: bool) -> Vec<T> {
+    pub fn contexts<T>(&mut self, all: Vec<T>, of: fn(&T) -> RequestContext, are_users: bool) -> Vec<T> {
         let looks = |atom: &&Rc<Atom>| if are_users { atom.user } else { atom.namespace };
         let atoms: Vec<&Rc<Atom>> = self.atoms.iter().filter(looks).collect();
         let looks_elsewhere = |atom: &&Rc<Atom>| {

@@ -47,7 +47,7 @@ use crate::predicates::fallback_reads::guessed;
 use crate::predicates::summary::Predicates;
 use crate::sides::lookup_stub;
 use crate::sides::side::Side;
-use crate::sides::wildcard_keys::OneKey;
+use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 use crate::units::unit::Unit;
 
 /// More parts of one check are left together.
@@ -70,7 +70,12 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             .filter(|rule| !environment.is_foreign(rule) && selects(&rule.when, environment.operation))
             .map(|rule| {
                 let action = Action { allow_existing: false, ..rule.action.clone() };
-                let rule = Rule { action, properties: None, body: unsaid(&rule.body), ..(**rule).clone() };
+                let rule = Rule {
+                    action,
+                    properties: None,
+                    body: without_message_texts(&rule.body),
+                    ..(**rule).clone()
+                };
                 let rule = operation.decided(policy, &rule);
                 // Where objects go away there is no new one.
                 let is_there = environment.operation != "DELETE";
@@ -120,11 +125,11 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                 }
                 Some(tests) if !tests.is_partial => {
                     if has_equal_texts(tests, &environment.object) {
-                        predicates.taken.insert(NO_NUMBERS.into());
+                        predicates.assumptions.insert(NO_NUMBERS.into());
                     }
-                    predicates.taken.extend(taken(tests, &environment.object));
+                    predicates.assumptions.extend(assumptions(tests, &environment.object));
                     let has_durations = predicates.functions.contains("duration");
-                    predicates.taken.extend(has_durations.then(|| "durations fit into 64 bits".into()));
+                    predicates.assumptions.extend(has_durations.then(|| "durations fit into 64 bits".into()));
                 }
                 _ => {
                     if predicates.changes_case() && !predicates.regexes.is_empty() {
@@ -139,11 +144,11 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             if side.knows_no_patterns {
                 tested.drop_patterns();
                 if predicates.drop_patterns() {
-                    predicates.taken.insert(NO_PATTERNS.into());
+                    predicates.assumptions.insert(NO_PATTERNS.into());
                 }
             }
             if side.has_one_key {
-                predicates.taken.extend(OneKey::of_policy(&part).texts());
+                predicates.assumptions.extend(AmbiguousWildcardKeys::of_policy(&part).texts());
             }
             if !is_all_read {
                 predicates.open("a rule reads what only a request shows");
@@ -182,7 +187,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
     all
 }
 
-/// What is taken for granted of texts that `Equals` compares: it takes `1h` for `60m`.
+/// What is assumed of texts that `Equals` compares: it takes `1h` for `60m`.
 const NO_NUMBERS: &str = "no quantities or durations in texts that are compared with each other";
 
 /// Whether an operator says which of two values is more that may both be texts, or of which one is
@@ -200,11 +205,11 @@ fn has_equal_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
     tests.measured.iter().any(|(places, has_order)| !*has_order && may_be_amounts(places))
 }
 
-/// What is taken for granted of a side without patterns in values.
+/// What is assumed of a side without patterns in values.
 const NO_PATTERNS: &str = "no `*` or `?` in values that are compared as patterns, or with them";
 
-/// What is taken for granted of texts that become parts of expressions.
-fn taken(tests: &Tests, kind: &[Str; 3]) -> impl Iterator<Item = String> {
+/// What is assumed of texts that become parts of expressions.
+fn assumptions(tests: &Tests, kind: &[Str; 3]) -> impl Iterator<Item = String> {
     let may_have = |place: &&Vec<Step>| !has_names_alone(kind, place);
     let quoted = tests
         .quoted
@@ -217,9 +222,9 @@ fn taken(tests: &Tests, kind: &[Str; 3]) -> impl Iterator<Item = String> {
     quoted.chain(tests.keys.iter().map(of_key))
 }
 
-/// What is taken for granted of texts that documents are filled in with: they hold no variables,
+/// What is assumed of texts that documents are filled in with: they hold no variables,
 /// and are no anchors.
-pub(crate) fn not_read(place: &[Step]) -> String {
+pub(crate) fn assumes_no_variables(place: &[Step]) -> String {
     format!("no quotes, braces or anchors in {}", path_of(place))
 }
 
@@ -236,7 +241,7 @@ fn path_of(place: &[Step]) -> String {
 }
 
 /// What a rule checks, without its message: no verdict depends on it.
-fn unsaid(body: &Body) -> Body {
+fn without_message_texts(body: &Body) -> Body {
     let Body::Validate { check, message } = body else { return body.clone() };
     let none = Template::Const(Value::from(""));
     let message = Message { text: "".into(), template: none, passed: "".into(), ..message.clone() };

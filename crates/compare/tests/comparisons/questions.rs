@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use ephor_compare::{
-    Answer, Certificate, Certified, Collector, Comparison, DifferenceKind, MOST_WITH_MESSAGES, Observer,
-    Options, RemarkKind, Said, compare, compare_observed, equivalent, implies, is_equivalent, messages,
+    Answer, Certificate, Certified, Collector, Comparison, DifferenceKind, MOST_WITH_MESSAGES, MessagePair,
+    Observer, Options, RemarkKind, compare, compare_observed, equivalent, implies, is_equivalent, messages,
     messages_after, remarks, traces,
 };
 use ephor_value::place::dotted;
@@ -228,7 +228,8 @@ fn other_messages_are_shown_and_change_no_answer() {
     let said = |old: &str, new: &str| {
         assert_eq!(compared(old, new).answer, Answer::Proved);
         let all = messages(&side(old), &side(new), Options::default());
-        let text = |said: &[Said]| said.iter().map(|s| s.message.clone()).collect::<Vec<_>>().join("; ");
+        let text =
+            |said: &[MessagePair]| said.iter().map(|s| s.message.clone()).collect::<Vec<_>>().join("; ");
         all.iter().map(|one| format!("{} -> {}", text(&one.old), text(&one.new))).collect::<Vec<_>>()
     };
     let old = policy("needs x", "x");

@@ -1,6 +1,6 @@
 //! What the rules of both sides that change objects read, test and write together.
 //!
-//! In: both sides, an environment. Out: [`Found`]: what the objects must have that stand for all
+//! In: both sides, an environment. Out: [`MutationFootprint`]: what the objects must have that stand for all
 //! others. Or why these are not known: what one rule writes another one reads in a way that is not
 //! followed, or writes in another way.
 
@@ -18,17 +18,17 @@ use crate::effects::frame::{Marker, is_counted};
 use crate::effects::fresh::Fresh;
 use crate::effects::merge_keys::{has_merged_lists, keys_of};
 use crate::effects::writes::model::{Writes, Written, in_items};
-use crate::effects::writes::{Made, are_alike, leaf_of, makes_alike};
+use crate::effects::writes::{DerivedValue, are_alike, leaf_of, makes_alike};
 use crate::lists::small_model::Count;
 use crate::model::environment::Environment;
 use crate::model::field_types::{Resolved, has_names_alone, resolved, type_at};
 use crate::model::limits::MOST_ITEMS;
-use crate::model::request::Surroundings;
+use crate::model::request::RequestContext;
 use crate::model::world::Copied;
 use crate::predicates::by_field::Tested;
 use crate::predicates::summary::Predicates;
 use crate::sides::side::Side;
-use crate::units::split::{not_read, units};
+use crate::units::split::{assumes_no_variables, units};
 
 /// What loops over several lists take for granted: they look for the item of one of them by its
 /// name.
@@ -41,11 +41,11 @@ const PLAIN_NAMES: &str = "no names of containers that read as numbers, duration
 const USERS: &str = "no quotes, braces or anchors in names of users";
 
 /// A place, and what a function makes of another one.
-type Computed = (Vec<Step>, Made);
+type DerivedPlace = (Vec<Step>, DerivedValue);
 
 /// What the rules of both sides read and write together.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct MutationFootprint {
     /// What is read, and the places that are written.
     pub reads: Reads,
     /// What is tested anywhere.
@@ -61,7 +61,7 @@ pub(crate) struct Found {
     /// Lists whose items are changed one by one, and others whose items must have other names.
     pub lists: BTreeSet<Vec<Step>>,
     /// Places at which is written what a function makes of another one.
-    pub made: Vec<Computed>,
+    pub made: Vec<DerivedPlace>,
     /// Places whose values are copied, and those to which they are; then those that are copied with
     /// all that is there.
     pub copied: [BTreeSet<Vec<Step>>; 2],
@@ -75,10 +75,10 @@ pub(crate) struct Found {
     pub positions: Option<Positions>,
 }
 
-impl Found {
-    pub fn of(sides: [&Side; 2], environment: &Environment) -> Result<Found, String> {
+impl MutationFootprint {
+    pub fn of(sides: [&Side; 2], environment: &Environment) -> Result<MutationFootprint, String> {
         let (all, made) = written(sides, environment)?;
-        let mut found = Found::tested(sides, environment, &all);
+        let mut found = MutationFootprint::tested(sides, environment, &all);
         let mut tree = found.reads.shown.clone();
         tree.merge(&found.reads.object);
         for (place, written) in &all.places {
@@ -95,13 +95,13 @@ impl Found {
             policies.for_each(|policy| written.extend(Predicates::of(policy).constants));
         }
         if all.is_of_user {
-            let usual = Surroundings::default().user.info;
+            let usual = RequestContext::default().user.info;
             if written.iter().any(|text| text.contains(usual.text_at(&["username"]))) {
                 return Err(of_samples("the name of the user is one that rules write"));
             }
-            found.tested.taken.insert(USERS.into());
+            found.tested.assumptions.insert(USERS.into());
         }
-        Ok(Found {
+        Ok(MutationFootprint {
             written,
             lists: all.lists.union(&all.named).cloned().collect(),
             merges: !all.lists.is_empty() || (all.merges && has_merged_lists(environment)),
@@ -113,13 +113,13 @@ impl Found {
     }
 
     /// What rules read and test.
-    fn tested(sides: [&Side; 2], environment: &Environment, all: &Writes) -> Found {
+    fn tested(sides: [&Side; 2], environment: &Environment, all: &Writes) -> MutationFootprint {
         // An item that is not changed alike shows by itself; what is done to the first one alone,
         // or what ends a loop, shows next to another one.
         let items = usize::from(!all.lists.is_empty())
             + usize::from(all.may_fail)
             + 2 * usize::from(all.is_first || !all.joins.is_empty());
-        let mut found = Found { items: Count::of(items), ..Found::default() };
+        let mut found = MutationFootprint { items: Count::of(items), ..MutationFootprint::default() };
         let last = |list: &Vec<Step>| match list.last() {
             Some(Step::Key(key)) => Some(key.to_string()),
             _ => None,
@@ -166,7 +166,7 @@ impl Found {
         }
         let in_items = in_items.into_values().fold(Count::default(), |most, own| most.or(&own));
         found.items = found.items.and(&in_items);
-        if looks_back(sides, environment) {
+        if reads_old_object(sides, environment) {
             // The former object decides about what is there already.
             let mut former = found.reads.object.clone();
             former.merge(&found.reads.shown);
@@ -253,17 +253,17 @@ impl Found {
             (Fresh::is_text(environment, place) || all.wholes.contains(*place))
                 && !has_names_alone(&environment.object, place)
         };
-        let taken = &mut self.tested.taken;
-        taken.extend(all.quoted.iter().filter(is_text).map(|place| not_read(place)));
-        taken.extend(all.by_pattern.then(|| PLAIN_NAMES.into()));
-        taken.extend((!all.apart.is_empty()).then(|| APART.into()));
+        let assumptions = &mut self.tested.assumptions;
+        assumptions.extend(all.quoted.iter().filter(is_text).map(|place| assumes_no_variables(place)));
+        assumptions.extend(all.by_pattern.then(|| PLAIN_NAMES.into()));
+        assumptions.extend((!all.apart.is_empty()).then(|| APART.into()));
     }
 }
 
 /// What the rules of both sides write, and what functions make of it.
-fn written(sides: [&Side; 2], environment: &Environment) -> Result<(Writes, Vec<Computed>), String> {
+fn written(sides: [&Side; 2], environment: &Environment) -> Result<(Writes, Vec<DerivedPlace>), String> {
     let mut all = Writes::default();
-    let mut makes: Vec<Vec<Computed>> = Vec::new();
+    let mut makes: Vec<Vec<DerivedPlace>> = Vec::new();
     let mut several = false;
     for side in sides {
         let rules = side.policies().iter().flat_map(|policy| policy.rules_for(&environment.resource.kind));
@@ -331,7 +331,7 @@ fn are_apart(generated: &[Option<[Option<Str>; 3]>], cloned: &BTreeSet<Copied>) 
 
 /// Whether rules look at the former object in the same way as at the new one: those of
 /// ClusterPolicies that generate objects.
-fn looks_back(sides: [&Side; 2], environment: &Environment) -> bool {
+fn reads_old_object(sides: [&Side; 2], environment: &Environment) -> bool {
     let mut rules = sides.into_iter().flat_map(|side| side.policies()).flat_map(|policy| policy.all_rules());
     environment.operation == "UPDATE"
         && rules.any(|rule| matches!(rule.body, Body::Generate(_)) && rule.expressions.is_none())
@@ -372,7 +372,7 @@ fn is_known(
             let marker = Marker { types, text: "".into(), skipped: BTreeSet::new() };
             match ty.map(|ty| resolved(types, ty)) {
                 Some(Resolved::List(_, item)) => match resolved(types, item) {
-                    Resolved::Object(def, _) if marker.has_room(def, &below) => return Ok(()),
+                    Resolved::Object(def, _) if marker.can_hold_probe(def, &below) => return Ok(()),
                     _ => "the items of a list that is replaced are read",
                 },
                 _ => "the items of a list that is replaced are read",

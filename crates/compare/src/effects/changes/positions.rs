@@ -202,7 +202,7 @@ fn with_items(object: &Value, list: &[Step], items: &[&Value], prefix: char) -> 
 type Arranged<'v> = (Option<usize>, Vec<&'v Value>, Vec<&'v Value>);
 
 /// The elements and items that rules distinguish.
-struct Classes {
+struct PositionClasses {
     /// Of each of the other lists the elements of which something else decides.
     others: Vec<Vec<Value>>,
     /// The same of the items.
@@ -211,8 +211,8 @@ struct Classes {
     items: Vec<Value>,
 }
 
-impl Classes {
-    fn of(positions: &Positions, cases: &[&Case]) -> Classes {
+impl PositionClasses {
+    fn of(positions: &Positions, cases: &[&Case]) -> PositionClasses {
         let of = |list: &Place, seen: &dyn Fn(&Value) -> Value| {
             let mut known = BTreeSet::new();
             let all = cases.iter().flat_map(|case| items_at(&case.object, list));
@@ -220,7 +220,7 @@ impl Classes {
         };
         let deciding = |item: &Value| positions.decides(item);
         let without = |item: &Value| positions.without(item);
-        Classes {
+        PositionClasses {
             others: positions.others.iter().map(|list| of(list, &deciding)).collect(),
             elements: of(&positions.list, &deciding),
             items: of(&positions.list, &without),
@@ -253,7 +253,7 @@ impl Classes {
 
 /// What both sides make of an object.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Made {
+enum OrderedResult {
     /// An API server refuses both results.
     Refused,
     /// One side fails.
@@ -278,7 +278,7 @@ impl Run<'_> {
         // What stands in objects that there are.
         let admitted: Vec<&Case> =
             cases.iter().filter(|case| !is_refused(environment, reads, case)).collect();
-        let classes = Classes::of(positions, &admitted);
+        let classes = PositionClasses::of(positions, &admitted);
         let first = classes.others.iter().enumerate().find_map(|(at, own)| Some((at, own.first()?)));
         let (mut frames, mut count, mut all) = (BTreeSet::new(), 0, Vec::new());
         for case in cases {
@@ -319,9 +319,9 @@ impl Run<'_> {
                     Err(why) => return Err(why),
                 };
                 let is_same = match &made {
-                    Made::Refused => true,
-                    Made::Otherwise => false,
-                    Made::Items([old, new]) => old == new,
+                    OrderedResult::Refused => true,
+                    OrderedResult::Otherwise => false,
+                    OrderedResult::Items([old, new]) => old == new,
                 };
                 if known.insert(made) || !is_same {
                     all.push(case);
@@ -341,16 +341,21 @@ impl Run<'_> {
     ///
     /// # Errors
     /// Both sides fail, or one alters what decides about an element.
-    fn made(&self, environment: &Environment, positions: &Positions, case: &Case) -> Result<Made, String> {
+    fn made(
+        &self,
+        environment: &Environment,
+        positions: &Positions,
+        case: &Case,
+    ) -> Result<OrderedResult, String> {
         let Some(both) = self.judgements(environment, case) else { return Err(of_samples(OTHERS)) };
         match both.each_ref().map(|one| one.verdict == Verdict::Error) {
             // What else there is says nothing then.
             [true, true] => return Err(of_samples("a loop fails that writes by positions")),
             [false, false] => {}
-            _ => return Ok(Made::Otherwise),
+            _ => return Ok(OrderedResult::Otherwise),
         }
         if both.iter().all(|one| is_nameless(environment, one)) {
-            return Ok(Made::Refused);
+            return Ok(OrderedResult::Refused);
         }
         let before = items_at(&case.object, &positions.list);
         for one in both.iter().filter(|one| !is_nameless(environment, one)) {
@@ -367,7 +372,7 @@ impl Run<'_> {
             let items = items_at(changed, &positions.list).iter();
             items.map(|item| json(&positions.without(item))).collect::<String>()
         };
-        Ok(Made::Items(both.each_ref().map(items)))
+        Ok(OrderedResult::Items(both.each_ref().map(items)))
     }
 }
 

@@ -13,12 +13,12 @@ use ephor_ir::{Expr, Template};
 use ephor_kubernetes::Kinds;
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{COMPUTED, DEEPEST, Done, Wanted, Writer};
+use crate::effects::writes::model::{COMPUTED, CopyKind, DEEPEST, Done, WriteCollector};
 use crate::effects::writes::places::keys_of;
 use crate::inputs::lookup::{Lookup, Word, of_call};
 use crate::model::world::Copied;
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// A description that copies objects.
     pub(crate) fn cloned(&mut self, described: &'r Described, copied: Vec<Copied>) -> Done {
         let Template::Object(pairs) = &described.template else {
@@ -78,7 +78,7 @@ impl<'r> Writer<'r> {
             return Err(COMPUTED);
         }
         if let Some(namespace) = namespace.filter(|namespace| self.plain(namespace).constant().is_none()) {
-            self.taken(namespace, Wanted::Scalar)?;
+            self.taken(namespace, CopyKind::Scalar)?;
         }
         match self.plain(list) {
             Expr::Make(make) => match &**make {
@@ -185,7 +185,7 @@ impl<'r> Writer<'r> {
         // A field of the object that is copied; that of the request has no binder around it.
         match keys_of(expr) {
             Some((Expr::Local(0), keys)) if !keys.is_empty() => Ok(()),
-            _ => self.taken(expr, Wanted::Scalar),
+            _ => self.taken(expr, CopyKind::Scalar),
         }
     }
 }

@@ -15,14 +15,16 @@ use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Object, Value};
 
 use crate::effects::writes::item_conditions::is_about_item;
-use crate::effects::writes::model::{COMPUTED, DEEPEST, Done, Unknown, Wanted, Writer, Written, in_items};
+use crate::effects::writes::model::{
+    COMPUTED, CopyKind, DEEPEST, Done, Unknown, WriteCollector, Written, in_items,
+};
 use crate::effects::writes::places::{in_element, in_item, in_object, is_user, lists_in_turn, place_of};
 use crate::model::field_types::{Resolved, leaf_of, resolved, type_at};
 
 /// What nests more deeply is not copied as a whole.
 pub(crate) const MOST_PARTS: usize = 8;
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// A value that is copied to the place.
     pub(crate) fn copy(&mut self, expr: &'r Expr) -> Done {
         if self.made(expr).is_ok() {
@@ -35,26 +37,26 @@ impl<'r> Writer<'r> {
 
     /// The same of one that may be left out.
     pub(crate) fn optional_copy(&mut self, expr: &'r Expr) -> Done {
-        self.taken(expr, Wanted::Optional)?;
+        self.taken(expr, CopyKind::Optional)?;
         self.add(Written::Copied);
         Ok(())
     }
 
     /// A value that is copied, wherever to.
     pub(crate) fn copied(&mut self, expr: &'r Expr) -> Done {
-        self.taken(expr, Wanted::Scalar)
+        self.taken(expr, CopyKind::Scalar)
     }
 
-    pub(crate) fn taken(&mut self, expr: &'r Expr, wanted: Wanted) -> Done {
-        if wanted == Wanted::Any && self.is_whole_alone(expr) {
+    pub(crate) fn taken(&mut self, expr: &'r Expr, wanted: CopyKind) -> Done {
+        if wanted == CopyKind::Any && self.is_whole_alone(expr) {
             return Ok(());
         }
         if let Expr::Invoke(call) = self.plain(expr)
             && call.function.operation() == Some(Operation::Add)
-            && wanted != Wanted::Optional
+            && wanted != CopyKind::Optional
         {
             // Each of its parts has to be there.
-            return call.args.iter().try_for_each(|part| self.taken(part, Wanted::Text));
+            return call.args.iter().try_for_each(|part| self.taken(part, CopyKind::Text));
         }
         let is_own = self.sources(expr, wanted, 0)?;
         if self.joined_list(self.plain(expr)).is_some() || is_user(self.plain(expr)) {
@@ -81,17 +83,22 @@ impl<'r> Writer<'r> {
 
     /// The places that a value may come from; whether these are parts of the item of the innermost
     /// loop alone.
-    pub(crate) fn sources(&mut self, expr: &'r Expr, wanted: Wanted, depth: usize) -> Result<bool, Unknown> {
+    pub(crate) fn sources(
+        &mut self,
+        expr: &'r Expr,
+        wanted: CopyKind,
+        depth: usize,
+    ) -> Result<bool, Unknown> {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }
         let expr = self.plain(expr);
         if let Some(value) = expr.constant() {
             return match (value, wanted) {
-                (Value::Str(_), _) | (Value::Int(_) | Value::Bool(_), Wanted::Scalar | Wanted::Any) => {
+                (Value::Str(_), _) | (Value::Int(_) | Value::Bool(_), CopyKind::Scalar | CopyKind::Any) => {
                     Ok(true)
                 }
-                (Value::Object(object), Wanted::Optional) => match &**object {
+                (Value::Object(object), CopyKind::Optional) => match &**object {
                     Object::Optional(None | Some(Value::Str(_))) => Ok(true),
                     _ => Err(COMPUTED),
                 },
@@ -101,7 +108,7 @@ impl<'r> Writer<'r> {
         if let Some(list) = self.joined_list(expr) {
             return self.join(list, wanted);
         }
-        let all = |own: &mut Self, parts: &[&'r Expr], wanted: Wanted| {
+        let all = |own: &mut Self, parts: &[&'r Expr], wanted: CopyKind| {
             parts.iter().try_fold(true, |is_own, part| Ok(own.sources(part, wanted, depth + 1)? && is_own))
         };
         match expr {
@@ -110,17 +117,19 @@ impl<'r> Writer<'r> {
                 Ok(all(self, &[then, other], wanted)? && is_about_item(condition))
             }
             Expr::OrElse { sides, unwrap, .. } => {
-                let first = if *unwrap { Wanted::Optional } else { wanted };
+                let first = if *unwrap { CopyKind::Optional } else { wanted };
                 Ok(all(self, &[&sides[0]], first)? && all(self, &[&sides[1]], wanted)?)
             }
             Expr::Or(sides) => all(self, &[&sides[0], &sides[1]], wanted),
             Expr::Rescue { expr, .. } => all(self, &[expr], wanted),
             Expr::Invoke(call) => match (call.function.name, &*call.args) {
-                ("optional.of", [value]) if wanted == Wanted::Optional => all(self, &[value], Wanted::Scalar),
-                ("optional.none", []) if wanted == Wanted::Optional => Ok(true),
-                ("string", [value]) if wanted == Wanted::Text => all(self, &[value], wanted),
-                _ if call.function.operation() == Some(Operation::Add) && wanted != Wanted::Optional => {
-                    all(self, &call.args.iter().collect::<Vec<_>>(), Wanted::Text)
+                ("optional.of", [value]) if wanted == CopyKind::Optional => {
+                    all(self, &[value], CopyKind::Scalar)
+                }
+                ("optional.none", []) if wanted == CopyKind::Optional => Ok(true),
+                ("string", [value]) if wanted == CopyKind::Text => all(self, &[value], wanted),
+                _ if call.function.operation() == Some(Operation::Add) && wanted != CopyKind::Optional => {
+                    all(self, &call.args.iter().collect::<Vec<_>>(), CopyKind::Text)
                 }
                 _ => Err(COMPUTED),
             },
@@ -129,7 +138,7 @@ impl<'r> Writer<'r> {
     }
 
     /// A value that is read at a place; in a loop over several lists, at one in each.
-    fn source(&mut self, expr: &'r Expr, wanted: Wanted) -> Result<bool, Unknown> {
+    fn source(&mut self, expr: &'r Expr, wanted: CopyKind) -> Result<bool, Unknown> {
         if is_user(expr) {
             self.found.is_of_user = true;
             return Ok(false);
@@ -152,7 +161,7 @@ impl<'r> Writer<'r> {
                 _ => return Err(COMPUTED),
             },
         };
-        let is_part = wanted == Wanted::Text;
+        let is_part = wanted == CopyKind::Text;
         for place in places {
             match self.leaf(&place) {
                 Some(Leaf::String) => {}

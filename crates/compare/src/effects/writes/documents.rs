@@ -16,7 +16,7 @@ use ephor_value::{Map, Str, Value};
 
 use crate::effects::writes::Positioned;
 use crate::effects::writes::model::{
-    At, BY_ITEM, COMPUTED, DEEPEST, Done, Unknown, Writer, Writes, Written, schema_of,
+    BY_ITEM, COMPUTED, DEEPEST, Done, PlaceType, Unknown, WriteCollector, Writes, Written, schema_of,
 };
 use crate::model::field_types::Resolved;
 
@@ -34,8 +34,8 @@ fn has_anchor(node: &Node) -> bool {
     }
 }
 
-impl<'r> Writer<'r> {
-    pub(crate) fn patch(&mut self, patch: &'r Patch, kind: &[Str; 3], at: At<'r>) -> Done {
+impl<'r> WriteCollector<'r> {
+    pub(crate) fn patch(&mut self, patch: &'r Patch, kind: &[Str; 3], at: PlaceType<'r>) -> Done {
         match patch {
             Patch::Merge(Merge::Ready(layer)) => {
                 self.found.merges = true;
@@ -155,7 +155,7 @@ impl<'r> Writer<'r> {
     }
 
     /// Constant operations.
-    pub(crate) fn json(&mut self, patch: &JsonPatch, at: At<'r>) -> Done {
+    pub(crate) fn json(&mut self, patch: &JsonPatch, at: PlaceType<'r>) -> Done {
         if patch.written.is_some() {
             return Err("a number is written in another way than documents write it");
         }
@@ -181,7 +181,7 @@ impl<'r> Writer<'r> {
     pub(crate) fn at_path(
         &mut self,
         path: &str,
-        at: At<'r>,
+        at: PlaceType<'r>,
         is_new: bool,
         write: impl FnOnce(&mut Self) -> Done,
     ) -> Done {
@@ -189,7 +189,7 @@ impl<'r> Writer<'r> {
         let done = self.enter(path, at, is_new).and_then(|is_item| match is_item {
             true => {
                 // Its value is constant, too.
-                let mut inner = Writer {
+                let mut inner = WriteCollector {
                     found: Writes::default(),
                     path: Vec::new(),
                     elements: self.elements.clone(),
@@ -214,7 +214,7 @@ impl<'r> Writer<'r> {
     }
 
     /// The steps of a JSON pointer; whether it names the end of a list.
-    fn enter(&mut self, path: &str, at: At<'r>, is_new: bool) -> Result<bool, Unknown> {
+    fn enter(&mut self, path: &str, at: PlaceType<'r>, is_new: bool) -> Result<bool, Unknown> {
         let mut tokens = path.split('/');
         if tokens.next() != Some("") {
             return Err("a path is none");
@@ -228,7 +228,7 @@ impl<'r> Writer<'r> {
                 Resolved::List(_, item) if *token == "0" && !is_last => {
                     self.found.is_first = true;
                     self.path.push(Step::Items);
-                    at = At::Type(item);
+                    at = PlaceType::Type(item);
                     continue;
                 }
                 // That of an element, in its own list or among those of several lists.
@@ -246,7 +246,7 @@ impl<'r> Writer<'r> {
                     self.found.lists.insert(self.path.clone());
                     self.path.push(Step::Items);
                     self.add(Written::Shape);
-                    at = At::Type(item);
+                    at = PlaceType::Type(item);
                     continue;
                 }
                 Resolved::List(..) => {

@@ -10,13 +10,15 @@ use ephor_ir::template::Part;
 use ephor_ir::{Expr, Template};
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{At, COMPUTED, Done, Unknown, Wanted, Writer, Written, in_items};
+use crate::effects::writes::model::{
+    COMPUTED, CopyKind, Done, PlaceType, Unknown, WriteCollector, Written, in_items,
+};
 use crate::effects::writes::places::{has_plain_names, lists_in_turn};
 use crate::model::field_types::Resolved;
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// A map that a loop puts together.
-    pub(crate) fn made_entries(&mut self, l: &'r Comprehension, at: At<'r>) -> Done {
+    pub(crate) fn made_entries(&mut self, l: &'r Comprehension, at: PlaceType<'r>) -> Done {
         let lists = lists_in_turn(&l.range).ok_or(COMPUTED)?;
         let is_map = matches!(at.resolved(self.types), Resolved::Map(..)) && !self.is_whole(at);
         let is_loop = l.kind == ComprehensionKind::Entries && l.two;
@@ -33,7 +35,7 @@ impl<'r> Writer<'r> {
             let Make::Map(entries) = &**make else { return Err(COMPUTED) };
             let [(key, value, false)] = &**entries else { return Err(COMPUTED) };
             let value = self.plain(value).constant().ok_or(COMPUTED)?;
-            self.taken(key, Wanted::Text)?;
+            self.taken(key, CopyKind::Text)?;
             self.entry(value, &lists)
         });
         self.loops.pop();
@@ -41,7 +43,7 @@ impl<'r> Writer<'r> {
     }
 
     /// A member of a document whose key has variables.
-    pub(crate) fn filled_key(&mut self, key: &'r Template, value: &Template, at: At<'r>) -> Done {
+    pub(crate) fn filled_key(&mut self, key: &'r Template, value: &Template, at: PlaceType<'r>) -> Done {
         let Template::Text(text) = key else { return Err(COMPUTED) };
         // What a key starts with may be an anchor.
         let is_plain = matches!(text.parts.first(), Some(Part::Literal(text))
@@ -49,7 +51,7 @@ impl<'r> Writer<'r> {
         let is_map = matches!(at.resolved(self.types), Resolved::Map(..)) && !self.is_in_list();
         let Some(value) = value.as_const().filter(|_| is_plain && is_map) else { return Err(COMPUTED) };
         self.is_key = true;
-        let done = self.filled_in(key, Wanted::Scalar);
+        let done = self.filled_in(key, CopyKind::Scalar);
         self.is_key = false;
         done?;
         let lists = self.elements.clone();

@@ -11,10 +11,10 @@ use ephor_ir::strict::Make;
 use ephor_kubernetes::schema::{ListKind, Whole};
 use ephor_value::{Object, Str, Value};
 
-use crate::effects::writes::model::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Writer, Written};
+use crate::effects::writes::model::{BY_ITEM, COMPUTED, DEEPEST, Done, PlaceType, WriteCollector, Written};
 use crate::model::field_types::Resolved;
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// What an expression is without what changes nothing.
     pub(crate) fn plain(&self, expr: &'r Expr) -> &'r Expr {
         let mut expr = expr;
@@ -77,7 +77,7 @@ impl<'r> Writer<'r> {
     }
 
     /// An `Object` literal, which is merged.
-    pub(crate) fn applied(&mut self, expr: &'r Expr, at: At<'r>, depth: usize) -> Done {
+    pub(crate) fn applied(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }
@@ -141,7 +141,7 @@ impl<'r> Writer<'r> {
     }
 
     /// Whether what is merged there takes the place of all that is.
-    pub(crate) fn is_whole(&self, at: At<'r>) -> bool {
+    pub(crate) fn is_whole(&self, at: PlaceType<'r>) -> bool {
         matches!(
             at.resolved(self.types),
             Resolved::Object(_, Whole::Atomic) | Resolved::Map(_, Whole::Atomic)
@@ -149,7 +149,13 @@ impl<'r> Writer<'r> {
     }
 
     /// A constant `Object` literal, or what is in one.
-    pub(crate) fn applied_value(&mut self, value: &Value, at: At<'r>, is_whole: bool, depth: usize) -> Done {
+    pub(crate) fn applied_value(
+        &mut self,
+        value: &Value,
+        at: PlaceType<'r>,
+        is_whole: bool,
+        depth: usize,
+    ) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }
@@ -181,7 +187,7 @@ impl<'r> Writer<'r> {
     }
 
     /// A field that may be left out.
-    pub(crate) fn optional(&mut self, expr: &'r Expr, at: At<'r>, depth: usize) -> Done {
+    pub(crate) fn optional(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }
@@ -237,7 +243,7 @@ impl<'r> Writer<'r> {
     }
 
     /// A list of `JSONPatch` literals.
-    pub(crate) fn operations(&mut self, expr: &'r Expr, at: At<'r>, depth: usize) -> Done {
+    pub(crate) fn operations(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }
@@ -267,7 +273,7 @@ impl<'r> Writer<'r> {
         }
     }
 
-    pub(crate) fn operation(&mut self, expr: &'r Expr, at: At<'r>, depth: usize) -> Done {
+    pub(crate) fn operation(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }
@@ -311,7 +317,7 @@ impl<'r> Writer<'r> {
         }
     }
 
-    fn constant_operation(&mut self, item: &Value, at: At<'r>) -> Done {
+    fn constant_operation(&mut self, item: &Value, at: PlaceType<'r>) -> Done {
         if !self.loops.is_empty() {
             // It does the same for each item.
             return Err(BY_ITEM);

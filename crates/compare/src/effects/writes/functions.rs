@@ -14,20 +14,21 @@ use ephor_lower::LATE;
 use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::made::{Function, Made, Piece};
-use crate::effects::writes::model::{COMPUTED, Done, Unknown, Writer, Written, in_items};
+use crate::effects::writes::made::{DerivedValue, Function, Piece};
+use crate::effects::writes::model::{COMPUTED, Done, Unknown, WriteCollector, Written, in_items};
 use crate::effects::writes::places::{in_element, in_item, in_object, lists_in_turn, place_of};
 use crate::model::field_types::type_at;
 
 /// Whether at each place the same function of the same text is written, by each side once, and
 /// nothing else: all of them.
 pub(crate) fn makes_alike(
-    sides: &[Vec<(Vec<Step>, Made)>],
+    sides: &[Vec<(Vec<Step>, DerivedValue)>],
     places: &[(Vec<Step>, Written)],
-) -> Result<Vec<(Vec<Step>, Made)>, Unknown> {
-    let all: Vec<&(Vec<Step>, Made)> = sides.iter().flatten().collect();
+) -> Result<Vec<(Vec<Step>, DerivedValue)>, Unknown> {
+    let all: Vec<&(Vec<Step>, DerivedValue)> = sides.iter().flatten().collect();
     for (place, made) in &all {
-        let is_twice = |own: &Vec<(Vec<Step>, Made)>| own.iter().filter(|(p, _)| p == place).count() > 1;
+        let is_twice =
+            |own: &Vec<(Vec<Step>, DerivedValue)>| own.iter().filter(|(p, _)| p == place).count() > 1;
         let of_all = all.iter().filter(|(p, _)| p == place).count();
         let is_other = places.iter().filter(|(p, _)| p == place).count() > of_all;
         if all.iter().any(|(p, other)| p == place && other != made) || sides.iter().any(is_twice) || is_other
@@ -129,7 +130,7 @@ fn unquoted(rounds: &Rounds) -> Option<(String, Vec<String>)> {
     (!variables.is_empty() && !inside.contains("{{")).then(|| (inside.trim().to_string(), variables))
 }
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// What a function makes of a value, in CEL.
     pub(crate) fn made(&mut self, expr: &'r Expr) -> Done {
         let (function, of) = called(expr).or_else(|| self.image_text(expr)).ok_or(COMPUTED)?;
@@ -172,7 +173,7 @@ impl<'r> Writer<'r> {
         if ty.and_then(|ty| crate::effects::writes::leaf_of(self.types, ty)) != Some(Leaf::String) {
             return Err(COMPUTED);
         }
-        self.found.made.push((self.path.clone(), Made { of, function }));
+        self.found.made.push((self.path.clone(), DerivedValue { of, function }));
         self.add(Written::Copied);
         Ok(())
     }
@@ -199,9 +200,9 @@ mod tests {
     fn a_function_makes_what_it_makes_in_policies() {
         let pattern = Str::from("^([a-z.]+/)?(.*)$");
         let with = pieces("r/$2", '$', 2).unwrap();
-        let made = Made { of: Vec::new(), function: Function::Matches { pattern, with } };
+        let made = DerivedValue { of: Vec::new(), function: Function::Matches { pattern, with } };
         assert_eq!(made.made("docker.io/a:b").as_deref(), Some("r/a:b"));
         let function = Function::Occurrences { of: "a".into(), with: "b".into() };
-        assert_eq!(Made { of: Vec::new(), function }.made("aca").as_deref(), Some("bcb"));
+        assert_eq!(DerivedValue { of: Vec::new(), function }.made("aca").as_deref(), Some("bcb"));
     }
 }

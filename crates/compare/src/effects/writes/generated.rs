@@ -8,7 +8,7 @@ use ephor_ir::Template;
 use ephor_ir::generate::{Described, Draft, Generation, Generator, Place, TextPart};
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{COMPUTED, DEEPEST, Done, Wanted, Writer};
+use crate::effects::writes::model::{COMPUTED, CopyKind, DEEPEST, Done, WriteCollector};
 use crate::inputs::copied_objects::{constant, copied_by};
 
 const LOOPS: &str = "objects are generated in loops";
@@ -38,7 +38,7 @@ fn identity(draft: &Draft) -> [Option<Str>; 3] {
     [member(draft, "kind"), of_metadata("namespace"), of_metadata("name")]
 }
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// What a rule generates.
     pub(crate) fn generation(&mut self, generation: &'r Generation) -> Done {
         match generation {
@@ -84,7 +84,7 @@ impl<'r> Writer<'r> {
                 key.as_const().ok_or(COMPUTED)?;
                 self.part(value, depth + 1)
             }),
-            Template::Whole(_) | Template::Text(_) => self.filled_in(template, Wanted::Any),
+            Template::Whole(_) | Template::Text(_) => self.filled_in(template, CopyKind::Any),
             Template::Rounds(_) | Template::Fail(_) => Err(COMPUTED),
         }
     }
@@ -96,17 +96,17 @@ impl<'r> Writer<'r> {
         }
         match draft {
             Draft::Ready(_) => Ok(()),
-            Draft::Whole(place) => self.place(place, Wanted::Any),
+            Draft::Whole(place) => self.place(place, CopyKind::Any),
             Draft::Text(parts) => parts.iter().try_for_each(|part| match part {
                 TextPart::Literal(_) => Ok(()),
-                TextPart::Place(place) => self.place(place, Wanted::Text),
+                TextPart::Place(place) => self.place(place, CopyKind::Text),
             }),
             Draft::List(items) => items.iter().try_for_each(|item| self.draft(item, depth + 1)),
             Draft::Map(members) => members.iter().try_for_each(|(_, value)| self.draft(value, depth + 1)),
         }
     }
 
-    fn place(&mut self, place: &'r Place, wanted: Wanted) -> Done {
+    fn place(&mut self, place: &'r Place, wanted: CopyKind) -> Done {
         let program = place.program.as_ref().map_err(|_| COMPUTED)?;
         self.taken(program, wanted)
     }

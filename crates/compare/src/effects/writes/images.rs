@@ -16,7 +16,7 @@ use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
 use crate::effects::writes::made::{FOLDER, Function, ImagePart, TextPart};
-use crate::effects::writes::model::{COMPUTED, DEEPEST, Unknown, Writer, in_items};
+use crate::effects::writes::model::{COMPUTED, DEEPEST, Unknown, WriteCollector, in_items};
 use crate::effects::writes::places::{has_plain_names, in_element, keys_of};
 
 /// Whether a text is the name of an image in both languages.
@@ -38,7 +38,7 @@ fn list_of(kind: &str, list: &str) -> Option<Vec<Step>> {
     is_known.then(|| above.iter().chain([&list]).map(|key| Step::Key((*key).into())).collect())
 }
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// A text with parts of one name, in CEL.
     pub(crate) fn image_text(&self, expr: &'r Expr) -> Option<(Function, &'r Expr)> {
         let (mut parts, mut of) = (Vec::new(), Vec::new());

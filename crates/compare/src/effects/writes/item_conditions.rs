@@ -32,7 +32,7 @@ pub(crate) const OF_VALUES: [&str; 14] = [
 
 /// What a condition in a loop looks at.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum About {
+pub(crate) enum ConditionScope {
     /// Scalars of the item of the innermost loop.
     Item,
     /// Lists of the item, too.
@@ -42,18 +42,18 @@ pub(crate) enum About {
 }
 
 /// What a condition in a loop looks at.
-pub(crate) fn about(condition: &Expr) -> About {
+pub(crate) fn about(condition: &Expr) -> ConditionScope {
     let nests = Cell::new(false);
     match is_about(condition, 0, &nests) {
-        false => About::Others,
-        true if nests.get() => About::Nested,
-        true => About::Item,
+        false => ConditionScope::Others,
+        true if nests.get() => ConditionScope::Nested,
+        true => ConditionScope::Item,
     }
 }
 
 /// Whether a condition looks at nothing but scalars of the item of the innermost loop.
 pub(crate) fn is_about_item(condition: &Expr) -> bool {
-    about(condition) == About::Item
+    about(condition) == ConditionScope::Item
 }
 
 pub(crate) fn is_about(expr: &Expr, binders: u32, nests: &Cell<bool>) -> bool {

@@ -11,10 +11,10 @@ use ephor_ir::strict::{Comprehension, ComprehensionKind};
 use ephor_kubernetes::schema::Leaf;
 use ephor_value::Value;
 
-use crate::effects::writes::model::{COMPUTED, Unknown, Wanted, Writer, in_items};
+use crate::effects::writes::model::{COMPUTED, CopyKind, Unknown, WriteCollector, in_items};
 use crate::effects::writes::places::{in_item, lists_in_turn, lists_of, unfiltered};
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// The list of texts that is joined, if an expression does so with a constant between them.
     pub(crate) fn joined_list(&self, expr: &'r Expr) -> Option<&'r Expr> {
         let (list, between) = match expr {
@@ -32,8 +32,8 @@ impl<'r> Writer<'r> {
     }
 
     /// What is joined: the same for every item.
-    pub(crate) fn join(&mut self, list: &'r Expr, wanted: Wanted) -> Result<bool, Unknown> {
-        let is_one = matches!(wanted, Wanted::Scalar | Wanted::Text | Wanted::Any);
+    pub(crate) fn join(&mut self, list: &'r Expr, wanted: CopyKind) -> Result<bool, Unknown> {
+        let is_one = matches!(wanted, CopyKind::Scalar | CopyKind::Text | CopyKind::Any);
         // Two in one text may stand in another order than their items.
         if !is_one
             || !self.loops.is_empty()

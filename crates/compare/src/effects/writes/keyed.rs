@@ -10,7 +10,7 @@ use ephor_kubernetes::schema::{ListKind, Type};
 use ephor_patch::schema::Schema;
 use ephor_value::{Map, Object, Str, Value};
 
-use crate::effects::writes::model::{At, BY_ITEM, COMPUTED, Done, Unknown, Writer, Written};
+use crate::effects::writes::model::{BY_ITEM, COMPUTED, Done, PlaceType, Unknown, WriteCollector, Written};
 use crate::model::field_types::{Resolved, keyed_at};
 
 /// The fields of an item in a literal.
@@ -25,7 +25,7 @@ fn fields_of(item: &Value) -> Result<&Map, Unknown> {
     }
 }
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// The items of a list in a document that is merged.
     pub(crate) fn merged_list(&mut self, items: &[Value], schema: Schema, depth: usize) -> Done {
         match schema {
@@ -54,7 +54,7 @@ impl<'r> Writer<'r> {
     }
 
     /// The items of a constant list of an `Object` literal.
-    pub(crate) fn applied_items(&mut self, items: &[Value], at: At<'r>, depth: usize) -> Done {
+    pub(crate) fn applied_items(&mut self, items: &[Value], at: PlaceType<'r>, depth: usize) -> Done {
         let Resolved::List(ListKind::Keyed(keys), item) = at.resolved(self.types) else {
             return Err(BY_ITEM);
         };
@@ -67,13 +67,13 @@ impl<'r> Writer<'r> {
     /// A constant item of an `Object` literal.
     fn applied_item(&mut self, one: &Value, (keys, item): (&[Str], &'r Type), depth: usize) -> Done {
         self.constant_item(fields_of(one)?, keys, |own, key, value| {
-            let at = At::Type(item).field(own.types, key);
+            let at = PlaceType::Type(item).field(own.types, key);
             own.applied_value(value, at, own.is_whole(at), depth + 1)
         })
     }
 
     /// The items of a list of an `Object` literal.
-    pub(crate) fn made_items(&mut self, items: &'r [Expr], at: At<'r>, depth: usize) -> Done {
+    pub(crate) fn made_items(&mut self, items: &'r [Expr], at: PlaceType<'r>, depth: usize) -> Done {
         let Resolved::List(ListKind::Keyed(keys), item) = at.resolved(self.types) else {
             return Err(BY_ITEM);
         };
@@ -97,7 +97,7 @@ impl<'r> Writer<'r> {
                 own.keyed(&known)?;
                 fields.iter().filter(|(name, ..)| !keys.contains(name)).try_for_each(
                     |(name, value, is_optional)| {
-                        let at = At::Type(item).field(own.types, name);
+                        let at = PlaceType::Type(item).field(own.types, name);
                         own.below(name, |own| match is_optional {
                             true => own.optional(value, at, depth + 1),
                             false => own.applied(value, at, depth + 1),

@@ -13,8 +13,8 @@ use ephor_kubernetes::schema::ListKind;
 use ephor_value::Str;
 
 use crate::effects::writes::Positioned;
-use crate::effects::writes::item_conditions::{About, about, is_item_key, reads_position};
-use crate::effects::writes::model::{At, BY_ITEM, DEEPEST, Done, Unknown, Writer, Written};
+use crate::effects::writes::item_conditions::{ConditionScope, about, is_item_key, reads_position};
+use crate::effects::writes::model::{BY_ITEM, DEEPEST, Done, PlaceType, Unknown, WriteCollector, Written};
 use crate::effects::writes::places::{here, list_place, lists_in_turn, unfiltered};
 use crate::effects::writes::positions::{of_item, pointer};
 use crate::model::field_types::Resolved;
@@ -32,12 +32,12 @@ fn of_each(range: Expr, body: Expr) -> Expr {
     }))
 }
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// Notes what decides. In a loop it decides for each item.
     pub(crate) fn condition(&mut self, condition: &Expr) -> Done {
         let about = about(condition);
-        self.found.nests |= about == About::Nested && !self.loops.is_empty();
-        self.deciding(condition, about != About::Others)
+        self.found.nests |= about == ConditionScope::Nested && !self.loops.is_empty();
+        self.deciding(condition, about != ConditionScope::Others)
     }
 
     /// The same; `is_own`: it is about the item of the innermost loop alone.
@@ -67,7 +67,7 @@ impl<'r> Writer<'r> {
     }
 
     /// The items of a list with keys, each with the keys of the item that it changes.
-    pub(crate) fn each(&mut self, expr: &'r Expr, at: At<'r>, depth: usize) -> Done {
+    pub(crate) fn each(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
         let Resolved::List(ListKind::Keyed(keys), item) = at.resolved(self.types) else {
             return Err(BY_ITEM);
         };
@@ -80,12 +80,13 @@ impl<'r> Writer<'r> {
         }
         self.loops.push((range, false));
         let done = chosen.into_iter().chain(&l.keep).try_for_each(|keep| self.condition(keep));
-        let done = done.and_then(|()| self.items(|own| own.item(&l.body, keys, At::Type(item), depth)));
+        let done =
+            done.and_then(|()| self.items(|own| own.item(&l.body, keys, PlaceType::Type(item), depth)));
         self.loops.pop();
         done
     }
 
-    fn item(&mut self, expr: &'r Expr, keys: &[Str], at: At<'r>, depth: usize) -> Done {
+    fn item(&mut self, expr: &'r Expr, keys: &[Str], at: PlaceType<'r>, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }
@@ -118,7 +119,12 @@ impl<'r> Writer<'r> {
     }
 
     /// Operations for each item of a list, by its position in it.
-    pub(crate) fn operations_of_items(&mut self, l: &'r Comprehension, at: At<'r>, depth: usize) -> Done {
+    pub(crate) fn operations_of_items(
+        &mut self,
+        l: &'r Comprehension,
+        at: PlaceType<'r>,
+        depth: usize,
+    ) -> Done {
         let over = lists_in_turn(&l.range).ok_or(BY_ITEM)?;
         let (place, body) = match &*over {
             [place] => (place.clone(), &l.body),
@@ -151,9 +157,9 @@ impl<'r> Writer<'r> {
                 let body = own.plain(body);
                 match body {
                     Expr::Make(make) if matches!(&**make, Make::Struct(..)) => {
-                        own.operation(body, At::Type(item), depth + 1)
+                        own.operation(body, PlaceType::Type(item), depth + 1)
                     }
-                    _ => own.operations(body, At::Type(item), depth + 1),
+                    _ => own.operations(body, PlaceType::Type(item), depth + 1),
                 }
             })
         });

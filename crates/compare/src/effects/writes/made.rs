@@ -1,6 +1,6 @@
 //! Values that functions make of others.
 //!
-//! In: a place that is copied, and the steps that are done to its value. Out: [`Made`], which two sides
+//! In: a place that is copied, and the steps that are done to its value. Out: [`DerivedValue`], which two sides
 //! compare: the same function of the same place gives the same value.
 
 use ephor_analysis::reads::Step;
@@ -37,13 +37,13 @@ pub(crate) enum Function {
 
 /// What a function makes of the text at a place.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Made {
+pub(crate) struct DerivedValue {
     /// The place.
     pub of: Vec<Step>,
     pub(crate) function: Function,
 }
 
-impl Made {
+impl DerivedValue {
     /// What it makes of a text.
     pub fn made(&self, text: &str) -> Option<String> {
         match &self.function {
@@ -77,7 +77,7 @@ impl Made {
     }
 }
 
-impl Made {
+impl DerivedValue {
     /// A text with another one in it that the function changes; the other one if it knows none.
     pub fn changed(&self, text: &str) -> String {
         let before = match &self.function {

@@ -1,6 +1,6 @@
 //! What is known of a rule that changes objects: the words that the other files share.
 //!
-//! [`Writes`] is what a rule may write, [`Writer`] the visitor that collects it, [`Written`] what is
+//! [`Writes`] is what a rule may write, [`WriteCollector`] the visitor that collects it, [`Written`] what is
 //! written at one place.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use ephor_kubernetes::schema::{Type, TypeDef, Whole};
 use ephor_patch::schema::Schema;
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::made::Made;
+use crate::effects::writes::made::DerivedValue;
 use crate::model::field_types::{Resolved, resolved};
 use crate::model::world::Copied;
 
@@ -89,7 +89,7 @@ pub(crate) struct Writes {
     /// The lists of these names.
     pub named: BTreeSet<Place>,
     /// Places at which is written what a function makes of another one.
-    pub made: Vec<(Place, Made)>,
+    pub made: Vec<(Place, DerivedValue)>,
     /// Maps into which entries are written whose keys are put together, with their value.
     pub entries: Vec<(Place, Value)>,
     /// Variables that are filled in, whatever the rule does.
@@ -127,27 +127,29 @@ pub(crate) struct Writes {
 
 /// The type of a place.
 #[derive(Clone, Copy)]
-pub(crate) enum At<'t> {
+pub(crate) enum PlaceType<'t> {
     Type(&'t Type),
     /// Of the object itself.
     Kind(&'t TypeDef),
     Unknown,
 }
 
-impl<'t> At<'t> {
+impl<'t> PlaceType<'t> {
     pub(crate) fn resolved(self, types: &'t Types) -> Resolved<'t> {
         match self {
-            At::Type(ty) => resolved(types, ty),
-            At::Kind(def) => Resolved::Object(def, Whole::Merged),
-            At::Unknown => Resolved::Unknown,
+            PlaceType::Type(ty) => resolved(types, ty),
+            PlaceType::Kind(def) => Resolved::Object(def, Whole::Merged),
+            PlaceType::Unknown => Resolved::Unknown,
         }
     }
 
-    pub(crate) fn field(self, types: &'t Types, key: &str) -> At<'t> {
+    pub(crate) fn field(self, types: &'t Types, key: &str) -> PlaceType<'t> {
         match self.resolved(types) {
-            Resolved::Object(def, _) => def.field(key).map_or(At::Unknown, |field| At::Type(&field.ty)),
-            Resolved::Map(value, _) => At::Type(value),
-            _ => At::Unknown,
+            Resolved::Object(def, _) => {
+                def.field(key).map_or(PlaceType::Unknown, |field| PlaceType::Type(&field.ty))
+            }
+            Resolved::Map(value, _) => PlaceType::Type(value),
+            _ => PlaceType::Unknown,
         }
     }
 }
@@ -165,7 +167,7 @@ pub(crate) fn schema_of(kind: &[Str; 3]) -> Schema {
     ]))
 }
 
-pub(crate) struct Writer<'r> {
+pub(crate) struct WriteCollector<'r> {
     pub(crate) types: &'r Types,
     pub(crate) variables: &'r [Variable],
     /// The entries of the context of a document.
@@ -190,7 +192,7 @@ pub(crate) struct Writer<'r> {
 
 pub(crate) type Done = Result<(), Unknown>;
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     pub(crate) fn add(&mut self, written: Written) {
         self.found.places.push((self.path.clone(), written));
     }
@@ -259,7 +261,7 @@ pub(crate) struct Positioned {
 
 /// What a copied value may be.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Wanted {
+pub(crate) enum CopyKind {
     /// Any scalar.
     Scalar,
     /// A text, which becomes a part of one.

@@ -12,12 +12,12 @@ use ephor_ir::strict::{ComprehensionKind, Make, Step as Walked, Walk};
 use ephor_ir::walk::{children, map_children};
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{BY_ITEM, Done, Place, Unknown, Writer, in_items};
+use crate::effects::writes::model::{BY_ITEM, Done, Place, Unknown, WriteCollector, in_items};
 use crate::effects::writes::places::{in_element, keys_of, list_place};
 use crate::model::field_types::{Resolved, resolved, type_at};
 
 /// Where an expression looks at the element of the innermost loop.
-struct Looks<'t> {
+struct ElementReads<'t> {
     /// Whether there is a list at a place in the element.
     is_list: &'t dyn Fn(&[Step]) -> bool,
     /// The places, each as a whole.
@@ -28,7 +28,7 @@ struct Looks<'t> {
     has_order: bool,
 }
 
-impl Looks<'_> {
+impl ElementReads<'_> {
     /// `as_set`: the value of the expression is a list in which something is looked for.
     fn at(&mut self, expr: &Expr, binders: u32, as_set: bool) {
         let is_element = |base: &Expr| matches!(base, Expr::Local(n) if *n >= binders);
@@ -172,7 +172,7 @@ impl Rewritten<'_> {
     }
 }
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// Notes where a condition looks at the element of a loop that writes by positions; `as_set`:
     /// its value is a list in which something is looked for.
     pub(crate) fn looks_at_element(&mut self, condition: &Expr, as_set: bool) -> Done {
@@ -181,9 +181,10 @@ impl<'r> Writer<'r> {
             let ty = type_at(self.types, self.kind, &in_items(&list, place));
             !matches!(ty.map(|ty| resolved(self.types, ty)), Some(Resolved::Leaf | Resolved::Object(..)))
         };
-        let mut looks = Looks { is_list: &is_list, places: Vec::new(), is_lost: false, has_order: false };
+        let mut looks =
+            ElementReads { is_list: &is_list, places: Vec::new(), is_lost: false, has_order: false };
         looks.at(condition, 0, as_set);
-        let Looks { places, is_lost, has_order, .. } = looks;
+        let ElementReads { places, is_lost, has_order, .. } = looks;
         self.found.deciding.extend(places);
         self.found.has_order |= has_order;
         if is_lost { Err(BY_ITEM) } else { Ok(()) }

@@ -25,8 +25,10 @@ use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
 use crate::effects::writes::documents::POSITION;
-use crate::effects::writes::item_conditions::About;
-use crate::effects::writes::model::{At, BY_ITEM, COMPUTED, DEEPEST, Done, Wanted, Writer, Written};
+use crate::effects::writes::item_conditions::ConditionScope;
+use crate::effects::writes::model::{
+    BY_ITEM, COMPUTED, CopyKind, DEEPEST, Done, PlaceType, WriteCollector, Written,
+};
 use crate::effects::writes::places::{has_plain_names, in_element, is_user, lists_of};
 use crate::model::field_types::{Resolved, keyed_at, resolved, type_at};
 
@@ -97,7 +99,7 @@ fn at_position(text: &Template) -> Option<JsonPatch> {
 }
 
 /// What conditions in a loop look at.
-fn about_element(conditions: &Conditions) -> About {
+fn about_element(conditions: &Conditions) -> ConditionScope {
     let nests = Cell::new(false);
     let of_list = |is_known: bool| {
         nests.set(true);
@@ -122,9 +124,9 @@ fn about_element(conditions: &Conditions) -> About {
     };
     let mut all = conditions.any.iter().flatten().chain(&conditions.all);
     match all.all(|one| is_own(&one.key) && is_own(&one.value)) {
-        false => About::Others,
-        true if nests.get() => About::Nested,
-        true => About::Item,
+        false => ConditionScope::Others,
+        true if nests.get() => ConditionScope::Nested,
+        true => ConditionScope::Item,
     }
 }
 
@@ -156,13 +158,13 @@ pub(crate) fn looked_at(values: &[Hole], numbers: &[Hole], origin: &Origin) -> C
     }
 }
 
-impl<'r> Writer<'r> {
+impl<'r> WriteCollector<'r> {
     /// Loops of a rule of a ClusterPolicy.
-    pub(crate) fn for_each(&mut self, loops: &'r [PatchLoop], schema: Schema, at: At<'r>) -> Done {
+    pub(crate) fn for_each(&mut self, loops: &'r [PatchLoop], schema: Schema, at: PlaceType<'r>) -> Done {
         loops.iter().try_for_each(|one| self.patch_loop(one, schema, at))
     }
 
-    fn patch_loop(&mut self, one: &'r PatchLoop, schema: Schema, at: At<'r>) -> Done {
+    fn patch_loop(&mut self, one: &'r PatchLoop, schema: Schema, at: PlaceType<'r>) -> Done {
         if !one.bindings.is_empty() {
             return Err("a loop has variables of its own");
         }
@@ -185,9 +187,10 @@ impl<'r> Writer<'r> {
         let is_elsewhere = |(place, written): &(Vec<Step>, Written)| {
             !place.contains(&Step::Items) && *written != Written::Shape
         };
-        let about = one.admit.as_ref().map_or(About::Item, about_element);
-        self.found.nests |= about == About::Nested;
-        let is_own = about != About::Others && !self.found.places.iter().skip(known).any(is_elsewhere);
+        let about = one.admit.as_ref().map_or(ConditionScope::Item, about_element);
+        self.found.nests |= about == ConditionScope::Nested;
+        let is_own =
+            about != ConditionScope::Others && !self.found.places.iter().skip(known).any(is_elsewhere);
         // What fails for one element ends the loop for all.
         let admit = one.admit.iter().flat_map(|all| all.any.iter().flatten().chain(&all.all));
         if self.positioned.is_some() {
@@ -257,7 +260,7 @@ impl<'r> Writer<'r> {
     }
 
     /// A document that is merged.
-    fn document(&mut self, node: Node<'r>, schema: Schema, at: At<'r>, depth: usize) -> Done {
+    fn document(&mut self, node: Node<'r>, schema: Schema, at: PlaceType<'r>, depth: usize) -> Done {
         if depth > DEEPEST {
             return Err("a change nests too deeply");
         }
@@ -349,14 +352,14 @@ impl<'r> Writer<'r> {
                     return Err(BY_ITEM);
                 }
                 let name = Str::from(name);
-                let (schema, at) = (Schema::of(ty).field(&name), At::Type(of).field(own.types, &name));
+                let (schema, at) = (Schema::of(ty).field(&name), PlaceType::Type(of).field(own.types, &name));
                 own.below(&name, |own| own.document(value, schema, at, depth + 2))
             })
         })
     }
 
     /// A document with variables that is merged into the object, once.
-    pub(crate) fn filled(&mut self, document: &'r Template, schema: Schema, at: At<'r>) -> Done {
+    pub(crate) fn filled(&mut self, document: &'r Template, schema: Schema, at: PlaceType<'r>) -> Done {
         self.found.merges = true;
         self.document(Node::of(document), schema, at, 0)?;
         self.found.holes.append(&mut self.holes);
@@ -368,17 +371,17 @@ impl<'r> Writer<'r> {
         if let Template::Rounds(rounds) = template {
             return self.computed_in_rounds(rounds);
         }
-        self.filled_in(template, Wanted::Scalar)?;
+        self.filled_in(template, CopyKind::Scalar)?;
         self.add(Written::Copied);
         Ok(())
     }
 
     /// The same, wherever it is written; `whole`: what a variable may give that stands alone.
-    pub(crate) fn filled_in(&mut self, template: &'r Template, whole: Wanted) -> Done {
+    pub(crate) fn filled_in(&mut self, template: &'r Template, whole: CopyKind) -> Done {
         match template {
             Template::Whole(hole) => {
                 let expr = hole.query.expr.as_ref().map_err(|_| COMPUTED)?;
-                if whole == Wanted::Any && self.is_whole_alone(expr) {
+                if whole == CopyKind::Any && self.is_whole_alone(expr) {
                     return Ok(());
                 }
                 self.sources(expr, whole, 0)?;
@@ -388,7 +391,7 @@ impl<'r> Writer<'r> {
                 for part in &text.parts {
                     let Part::Hole(query) = part else { continue };
                     let expr = query.expr.as_ref().map_err(|_| COMPUTED)?;
-                    self.sources(expr, Wanted::Text, 0)?;
+                    self.sources(expr, CopyKind::Text, 0)?;
                     self.look_at(expr, Hole { query: query.clone(), rounds: text.rounds.clone() })?;
                 }
             }

@@ -12,9 +12,9 @@ use ephor_ir::walk::{holds, map_children};
 use ephor_value::Value;
 
 use crate::lists::iteration::{Range, is_closed, is_local, is_of_entry, range};
-use crate::lists::loops::{Cutter, LONGEST, Outer};
+use crate::lists::loops::{LONGEST, LoopCutter, Outer};
 
-impl Cutter<'_> {
+impl LoopCutter<'_> {
     pub(crate) fn source(&mut self, source: &Source) -> Source {
         let Ok(program) = &source.program else { return source.clone() };
         let program = with_constants(program, self.variables);

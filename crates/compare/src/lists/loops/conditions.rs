@@ -15,9 +15,9 @@ use ephor_ir::{Condition, Conditions, Expr, Template};
 use ephor_value::Value;
 
 use crate::lists::iteration::{Range, is_closed, range};
-use crate::lists::loops::{Cutter, LONGEST};
+use crate::lists::loops::{LONGEST, LoopCutter};
 
-impl Cutter<'_> {
+impl LoopCutter<'_> {
     pub(crate) fn conditions(&mut self, conditions: &Conditions) -> Conditions {
         let mut each = |all: &[Condition]| all.iter().map(|one| self.condition(one)).collect::<Box<[_]>>();
         Conditions {

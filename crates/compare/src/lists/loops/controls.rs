@@ -9,9 +9,9 @@ use ephor_ir::pod_security::{Condition as Allowed, LISTS, Of, annotations_path, 
 use ephor_value::Value;
 
 use crate::lists::iteration::List;
-use crate::lists::loops::{Cutter, Found};
+use crate::lists::loops::{CutPart, LoopCutter};
 
-impl Cutter<'_> {
+impl LoopCutter<'_> {
     /// Takes out a field of the items of a list, about which a Pod Security control says the same
     /// of each.
     pub(crate) fn control(&mut self, own: &PodSecurity) -> Option<Check> {
@@ -47,7 +47,7 @@ impl Cutter<'_> {
             }
             check => check,
         };
-        self.found.push(Found { check, lists, by_key: false });
+        self.found.push(CutPart { check, lists, by_key: false });
         if part.after {
             self.met(own, part)?;
         }
@@ -66,7 +66,7 @@ impl Cutter<'_> {
                 let only = own.only.clone().map(|only| ControlPart { field: Some(part), ..only });
                 let lists = self.of_control(own, part)?;
                 let check = Check::PodSecurity(PodSecurity { only, exclude: Value::Null, ..own.clone() });
-                self.found.push(Found { check, lists, by_key: false });
+                self.found.push(CutPart { check, lists, by_key: false });
             }
         }
         Some(())

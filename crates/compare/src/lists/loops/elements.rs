@@ -12,9 +12,9 @@ use ephor_value::Str;
 
 use crate::lists::iteration::range;
 use crate::lists::loops::conditions::query;
-use crate::lists::loops::{Cutter, Outer};
+use crate::lists::loops::{LoopCutter, Outer};
 
-impl Cutter<'_> {
+impl LoopCutter<'_> {
     /// Takes out a loop of `foreach`, all of which depends on its elements alone, or what is
     /// inside.
     pub(crate) fn for_each(&mut self, l: &ForEach) -> Option<Check> {

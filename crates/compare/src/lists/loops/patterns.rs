@@ -10,10 +10,10 @@ use ephor_value::{Map, Str, Value};
 
 use crate::lists::iteration::{List, Range};
 use crate::lists::loops::conditions::is_scalar;
-use crate::lists::loops::{Cutter, Found};
+use crate::lists::loops::{CutPart, LoopCutter};
 use crate::normal::patterns::has_global_anchor;
 
-impl Cutter<'_> {
+impl LoopCutter<'_> {
     /// Takes out the patterns of lists.
     pub(crate) fn pattern(&mut self, pattern: &Pattern, again: &dyn Fn(Pattern) -> Check) -> Option<Pattern> {
         if has_global_anchor(&pattern.source) {
@@ -23,7 +23,7 @@ impl Cutter<'_> {
         if self.is_inner {
             let lists = chain.filter(|lists| lists.len() > 1)?;
             let rest = LATE.pattern(&without_last(&pattern.source, lists.len()))?;
-            self.found.push(Found { check: again(pattern.clone()), lists, by_key: false });
+            self.found.push(CutPart { check: again(pattern.clone()), lists, by_key: false });
             return Some(rest);
         }
         let mut lists = Vec::new();

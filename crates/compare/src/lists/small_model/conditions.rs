@@ -12,7 +12,7 @@ use crate::lists::small_model::{Count, Items, Need, is_operation};
 use crate::predicates::summary::list;
 
 /// One side of a condition.
-enum Side {
+enum Operand {
     /// A constant, with so many items.
     Constant(usize),
     /// A list of which each item comes from one of the object.
@@ -33,30 +33,30 @@ impl Items {
         }
         let [key, value] = ["key", "value"].map(|name| self.side(node.get(name)));
         let is_with_field =
-            |of: &str, other: &Side| is_operation(node.get(of)) && !matches!(other, Side::Constant(_));
+            |of: &str, other: &Operand| is_operation(node.get(of)) && !matches!(other, Operand::Constant(_));
         self.other_uses |= is_with_field("key", &value) || is_with_field("value", &key);
         let mut need = Need::default();
         let is_membership =
             matches!(operator(node), "anyIn" | "allIn" | "anyNotIn" | "allNotIn" | "in" | "notIn");
         for (side, name) in [(&key, "key"), (&value, "value")] {
-            let is_counted = is_membership && !matches!(side, Side::Other);
+            let is_counted = is_membership && !matches!(side, Operand::Other);
             if let Some(tree) = node.get(name) {
                 need = need.and(if is_counted { self.filters(tree) } else { self.tree(tree, false) });
             }
         }
-        let is_list = |side: &Side| matches!(side, Side::Grown | Side::Other);
-        let count = |side: &Side, name: &str| match side {
-            Side::Grown => Count::of_lists(1, &self.names(node.get(name).and_then(expression))),
-            Side::Other => Count::of(1),
+        let is_list = |side: &Operand| matches!(side, Operand::Grown | Operand::Other);
+        let count = |side: &Operand, name: &str| match side {
+            Operand::Grown => Count::of_lists(1, &self.names(node.get(name).and_then(expression))),
+            Operand::Other => Count::of(1),
             _ => Count::default(),
         };
         let (of_key, of_value) = (count(&key, "key"), count(&value, "value"));
-        let is_grown = !matches!((&key, &value), (Side::Other, _) | (_, Side::Other));
+        let is_grown = !matches!((&key, &value), (Operand::Other, _) | (_, Operand::Other));
         self.any |= is_list(&key) || is_list(&value);
         let both = of_key.and(&of_value);
         // Each constant needs an item of its own.
         let of_each = match &key {
-            Side::Constant(items) => (0..*items).fold(Count::default(), |sum, _| sum.and(&of_value)),
+            Operand::Constant(items) => (0..*items).fold(Count::default(), |sum, _| sum.and(&of_value)),
             _ => both.clone(),
         };
         // Each item of the key needs one of the value.
@@ -64,7 +64,7 @@ impl Items {
         let name = operator(node);
         let is_true = match name {
             // Its value is known for a request.
-            _ if is_operation(node.get("key")) && matches!(value, Side::Constant(_)) => Need::default(),
+            _ if is_operation(node.get("key")) && matches!(value, Operand::Constant(_)) => Need::default(),
             "anyIn" | "allNotIn" if is_grown => Need { to_hold: both, ..Need::default() },
             "anyIn" | "allNotIn" => Need::both_of(both),
             "allIn" | "anyNotIn" | "in" | "notIn" => {
@@ -84,25 +84,25 @@ impl Items {
         need.and(is_true.negated())
     }
 
-    fn side(&self, tree: Option<&Tree>) -> Side {
-        let Some(node) = tree.and_then(Tree::as_node) else { return Side::Constant(0) };
+    fn side(&self, tree: Option<&Tree>) -> Operand {
+        let Some(node) = tree.and_then(Tree::as_node) else { return Operand::Constant(0) };
         if node.variant == "const" {
-            return Side::Constant(match node.get("") {
+            return Operand::Constant(match node.get("") {
                 Some(Tree::List(items)) => items.len(),
                 // The text of a list is one.
                 Some(Tree::Text(text)) if text.trim_start().starts_with('[') => text.matches(',').count() + 1,
                 _ => 1,
             });
         }
-        let Some(expr) = tree.and_then(expression) else { return Side::Other };
+        let Some(expr) = tree.and_then(expression) else { return Operand::Other };
         if self.shapes.is_scalar(expr) {
-            return Side::Single;
+            return Operand::Single;
         }
         let is_list = || makes_list(expr) || self.has_grown(expr) || self.shapes.may_be_list(expr);
         match self.grows(expr) {
-            true if is_list() => Side::Grown,
-            true => Side::Single,
-            false => Side::Other,
+            true if is_list() => Operand::Grown,
+            true => Operand::Single,
+            false => Operand::Other,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::predicates::summary::list;
 
 /// The names under which such lists are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Grown {
+pub(crate) struct ListProvenance {
     /// Which variables are such lists, and of which fields.
     variables: Vec<Option<BTreeSet<String>>>,
     /// Which variables are parts of the object, and of which fields where they are lists.
@@ -28,7 +28,10 @@ pub(crate) struct Grown {
 impl Items {
     /// Notes which variables and entries of a rule are such lists.
     pub(crate) fn note_grown(&mut self, rule: &Node) {
-        self.grown = Grown { has_binders: has_binders(&Tree::Node(rule.clone())), ..Grown::default() };
+        self.grown = ListProvenance {
+            has_binders: has_binders(&Tree::Node(rule.clone())),
+            ..ListProvenance::default()
+        };
         let variables = rule.get("expressions").and_then(Tree::as_node).and_then(|own| own.get("variables"));
         for variable in list(variables) {
             let program = variable.as_node().and_then(|own| own.get("program"));

@@ -12,7 +12,7 @@ use crate::predicates::summary::list;
 
 /// What a walk knows of the values with names.
 #[derive(Clone, Default)]
-struct Names {
+struct UsedNames {
     /// Variables that are lengths.
     variables: Vec<bool>,
     /// Entries of the context that are.
@@ -21,17 +21,17 @@ struct Names {
     locals: Vec<bool>,
 }
 
-impl Names {
+impl UsedNames {
     /// With the values of more binders.
-    fn with(&self, values: impl IntoIterator<Item = bool>) -> Names {
+    fn with(&self, values: impl IntoIterator<Item = bool>) -> UsedNames {
         let locals = self.locals.iter().copied().chain(values).collect();
-        Names { locals, ..self.clone() }
+        UsedNames { locals, ..self.clone() }
     }
 }
 
 /// Whether lengths are used in another way somewhere in a rule.
 pub(crate) fn has_other_uses(rule: &Node) -> bool {
-    let mut names = Names::default();
+    let mut names = UsedNames::default();
     for variable in list(rule.get("expressions").and_then(Tree::as_node).and_then(|own| own.get("variables")))
     {
         let is_length = is_length(variable, &names);
@@ -42,7 +42,7 @@ pub(crate) fn has_other_uses(rule: &Node) -> bool {
 }
 
 /// The entries of the context that are lengths, in loops too.
-fn add_entries(tree: &Tree, names: &mut Names) {
+fn add_entries(tree: &Tree, names: &mut UsedNames) {
     match tree {
         Tree::Node(node) => {
             if node.kind == "Binding"
@@ -59,7 +59,7 @@ fn add_entries(tree: &Tree, names: &mut Names) {
 }
 
 /// Whether a value is a length, and not what is computed of one.
-fn is_length(tree: &Tree, names: &Names) -> bool {
+fn is_length(tree: &Tree, names: &UsedNames) -> bool {
     let Some(node) = tree.as_node() else { return false };
     if is_call(node, names) {
         return true;
@@ -69,7 +69,7 @@ fn is_length(tree: &Tree, names: &Names) -> bool {
 }
 
 /// Whether a node is a length, or the name of one.
-fn is_call(node: &Node, names: &Names) -> bool {
+fn is_call(node: &Node, names: &UsedNames) -> bool {
     match (node.kind, node.variant) {
         ("Expr", "variable") => {
             let at = node.get("").and_then(|at| match at {
@@ -144,7 +144,7 @@ fn bound(node: &Node) -> Option<(&Tree, &Tree)> {
 
 /// Whether a length stands somewhere where it is not compared with a number; `compared`: what
 /// stands here is.
-fn is_other(tree: &Tree, compared: bool, names: &Names) -> bool {
+fn is_other(tree: &Tree, compared: bool, names: &UsedNames) -> bool {
     let node = match tree {
         Tree::Node(node) => node,
         Tree::List(items) => return items.iter().any(|item| is_other(item, false, names)),

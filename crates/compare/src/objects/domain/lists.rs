@@ -8,9 +8,9 @@ use ephor_kubernetes::admitted::required_item;
 use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Map, Str, Value};
 
-use crate::lists::closure::{Classes, LIKE_NAMES};
+use crate::lists::closure::{LIKE_NAMES, ListClasses};
 use crate::objects::choice::{Choice, plain};
-use crate::objects::domain::{Domain, Values};
+use crate::objects::domain::{Domain, FieldValues};
 use crate::objects::product::{as_key, filled, named, pairs};
 
 /// Of more loops lists of one item are looked at instead, where that is enough.
@@ -78,7 +78,7 @@ impl Domain<'_> {
         let next = |item: &Value, at: usize| named(key, item, &below, at);
         // Where one item decides, lists of one item are enough.
         let is_one = self.items == 1 && self.uncounted.is_none();
-        let is_better = |own: &&Classes| !is_one || own.count(&self.at) <= FEW_LOOPS;
+        let is_better = |own: &&ListClasses| !is_one || own.count(&self.at) <= FEW_LOOPS;
         let classes = self.classes.as_ref().filter(|_| self.open.is_none()).filter(is_better);
         if let Some(lists) = classes.and_then(|own| own.lists(&self.at, &values(), &next)) {
             all.extend(lists.into_iter().map(plain));
@@ -179,7 +179,7 @@ impl Domain<'_> {
 
     /// More names of entries of a map, so that there are of each class as many as there may have to
     /// be entries.
-    fn more_names(&mut self, values: &Values) -> Vec<Str> {
+    fn more_names(&mut self, values: &FieldValues) -> Vec<Str> {
         let field = match self.at.last() {
             Some(Step::Key(key)) => key.to_string(),
             _ => String::new(),

@@ -18,7 +18,7 @@ use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Map, Str, Value};
 
 use crate::inputs::context_entries::INPUTS;
-use crate::inputs::derived::{Computed, computed};
+use crate::inputs::derived::{DerivedValues, computed};
 use crate::objects::choice::{Choice, plain};
 use crate::objects::domain::Domain;
 use crate::objects::inputs::of_image;
@@ -61,7 +61,7 @@ impl Domain<'_> {
     /// Values of a field of which no type is known.
     pub(crate) fn untyped(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
         let mut all = Vec::new();
-        if let Some(Computed::OneOf(values, _)) = computed(key) {
+        if let Some(DerivedValues::OneOf(values, _)) = computed(key) {
             return values.into_iter().map(plain).collect();
         }
         if self.is_json {
