@@ -13,7 +13,7 @@ quick:
     cargo fmt --all --check
     cargo clippy --locked --workspace --tests -- -D warnings
     cargo test --locked --test program -- architecture:: book:: commands:: dependencies:: prose:: reference:: unity:: words::
-    cargo test --locked --test conformance
+    cargo test --locked --test conformance own_suites
 
 # Formatting and lints.
 lint:
