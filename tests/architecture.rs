@@ -95,6 +95,28 @@ fn crates_use_what_the_table_lists() {
     }
 }
 
+#[test]
+fn edges_that_look_odd_exist() {
+    let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let (_, list) = text.split_once("\nEdges that look odd").expect("a list of odd edges");
+    let list = list.split("\n## ").next().unwrap();
+    let name = Regex::new(r"`([\w-]+)`").unwrap();
+    let names = |part: &str| name.captures_iter(part).map(|c| format!("ephor-{}", &c[1])).collect::<Vec<_>>();
+    let (found, mut rows) = (found(), 0);
+    for line in list.lines().filter_map(|line| line.strip_prefix("- ")) {
+        let (edge, reason) = line.split_once(": ").unwrap();
+        let (from, to) = edge.split_once(" → ").unwrap();
+        assert!(!reason.is_empty());
+        rows += 1;
+        for from in names(from) {
+            for to in names(to) {
+                assert!(found.get(&from).is_some_and(|uses| uses.contains(&to)), "{from} does not use {to}");
+            }
+        }
+    }
+    assert!(rows > 20, "{rows} edges");
+}
+
 /// Paths on pages that are not in the repository: what `conformance/fetch.sh` downloads, a folder
 /// of another project, a placeholder, a program below `target/release`.
 const ELSEWHERE: [&str; 4] =

@@ -176,7 +176,7 @@ def by_reference(flags, one):
     same = all(is_same(one, verdict, objects, printed(one, side)) for side, (verdict, objects, _) in found.items())
     one["shown"] = "as printed" if same else "other"
     if not same and any(OUTSIDE.search(message) for _, _, message in found.values()):
-        one["shown"] = "data from outside"
+        one["shown"] = "external data"
     if one.get("form") and one["shown"] == "as printed":
         in_form(flags, one, found)
 

@@ -179,7 +179,7 @@ pub enum Whose {
     Containers(usize),
     /// Annotations.
     Annotations,
-    /// None: what exempts a pod is looked at, nothing else.
+    /// None: only what exempts a pod is evaluated.
     Around,
 }
 

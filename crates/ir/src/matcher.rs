@@ -37,7 +37,7 @@ impl Matcher {
     }
 }
 
-/// Attributes that must all hold; empty ones are not looked at. A filter without any attribute
+/// Attributes that must all hold; empty ones are ignored. A filter without any attribute
 /// accepts nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
