@@ -23,10 +23,11 @@ const LARGE_ONES: usize = 16;
 const SMALL: usize = 256 << 10;
 /// Memory that searching for the others takes.
 const LARGE_DFA: usize = 2 << 20;
-/// Memory that one compiled pattern may take.
-const SIZE_LIMIT: usize = 16 << 20;
+/// Memory that one compiled pattern may take. Go has no such bound: patterns with large counted
+/// repeats are errors here that Kyverno takes.
+const MAX_COMPILED: usize = 16 << 20;
 /// Nesting after translation, which adds a level for each flagged piece.
-const NEST_LIMIT: u32 = 1000;
+const MAX_NESTING: u32 = 1000;
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -87,8 +88,8 @@ pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, Error> {
 }
 
 /// How many bytes of a text times bytes of a pattern a search may take: at worst it looks at each
-/// pair.
-const MOST_PAIRS: usize = 1 << 29;
+/// pair. A search that could take more is a fault, not a blocked worker.
+const MAX_PAIRS: usize = 1 << 29;
 
 /// Whether a pattern may be looked for in a text.
 ///
@@ -96,7 +97,7 @@ const MOST_PAIRS: usize = 1 << 29;
 /// It may not: both are too long.
 pub fn searchable(pattern: &str, text: &str) -> Result<(), Fault> {
     let pairs = pattern.len().saturating_mul(text.len());
-    if pairs > MOST_PAIRS {
+    if pairs > MAX_PAIRS {
         return Err(budget::refuse("the regular expression is too long for such a text"));
     }
     budget::steps(pairs >> 12)
@@ -125,13 +126,13 @@ pub fn go_regex(pattern: &str) -> Result<Regex, Error> {
 fn compile(pattern: &str) -> Result<Compiled, Error> {
     let translated = translate(pattern, Dialect::Perl)?;
     let mut builder = RegexBuilder::new(&translated.pattern);
-    builder.nest_limit(NEST_LIMIT);
+    builder.nest_limit(MAX_NESTING);
     // Long ones take more memory than their length: these are not tried twice.
     let short = translated.pattern.len() <= SMALL / 16;
     let small = short.then(|| builder.size_limit(SMALL).dfa_size_limit(SMALL).build().ok()).flatten();
     let large = small.is_none();
     let regex = small
-        .map_or_else(|| builder.size_limit(SIZE_LIMIT).dfa_size_limit(LARGE_DFA).build(), Ok)
+        .map_or_else(|| builder.size_limit(MAX_COMPILED).dfa_size_limit(LARGE_DFA).build(), Ok)
         .map_err(|_| Error::new(ErrorCode::Large, pattern))?;
     Ok(Compiled { regex, names: translated.names, large })
 }

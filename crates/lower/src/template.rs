@@ -14,7 +14,7 @@ use ephor_value::{Map, Str, Value};
 use super::query::compile;
 use super::reference;
 
-/// Documents nested deeper than this are not filled in.
+/// Documents nested deeper than this are not filled in. A policy that nests deeper is an error.
 const MAX_DEPTH: usize = 256;
 
 /// Lowers a document. `names` are the bindings in scope.

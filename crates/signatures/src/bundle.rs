@@ -17,9 +17,9 @@ use crate::cosign::{self, Subject, VerificationError};
 /// What the types of bundles begin with.
 const KIND: &str = "application/vnd.dev.sigstore.bundle";
 /// How many artifacts may refer to an image.
-const MOST: usize = 50;
+const MAX_REFERRERS: usize = 50;
 /// The largest bundle.
-const LARGEST: u64 = 10 * 1024 * 1024;
+const MAX_BUNDLE: u64 = 10 * 1024 * 1024;
 
 /// Why bytes are no bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,9 +65,9 @@ enum Content {
 pub fn fetch(subject: &Subject<'_>) -> Result<Vec<Bundle>, VerificationError> {
     let Subject { registry, at, digest } = *subject;
     let all = registry.referrers(at, digest)?;
-    if all.len() > MOST {
+    if all.len() > MAX_REFERRERS {
         return Err(VerificationError::found(format!(
-            "too many referrers: {}, at most {MOST} are read",
+            "too many referrers: {}, at most {MAX_REFERRERS} are read",
             all.len()
         )));
     }
@@ -76,7 +76,7 @@ pub fn fetch(subject: &Subject<'_>) -> Result<Vec<Bundle>, VerificationError> {
         let manifest = registry.manifest(at, one.text_at(&["digest"]))?.read()?;
         let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
         let Some(layer) = layers.first() else { return Err(VerificationError::found("no layers found")) };
-        let bytes = registry.blob(at, layer.text_at(&["digest"]), LARGEST)?;
+        let bytes = registry.blob(at, layer.text_at(&["digest"]), MAX_BUNDLE)?;
         let read = Bundle::read(&bytes);
         found.push(read.map_err(|e| VerificationError::found(format!("failed to unmarshal bundle: {e}")))?);
     }

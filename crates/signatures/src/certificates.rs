@@ -18,7 +18,7 @@ use crate::chain::Link;
 use crate::path::{self, NoPath, Purpose};
 
 /// Longest chains that policies may give.
-const LONGEST: usize = 11;
+const MAX_CHAIN: usize = 11;
 /// Where certificates say who verified the identity of their owner, and from what.
 const IDENTITY: &str = "1.3.6.1.4.1.57264.1.";
 
@@ -35,7 +35,7 @@ pub enum Error {
     #[error(transparent)]
     Key(#[from] public_key::Error),
     /// A chain of so many certificates.
-    #[error("certificate chain too long ({0}), maximum allowed is {most}", most = LONGEST)]
+    #[error("certificate chain too long ({0}), maximum allowed is {most}", most = MAX_CHAIN)]
     TooLong(usize),
     /// A certificate without a path to a root.
     #[error(transparent)]
@@ -137,7 +137,7 @@ impl Certificate {
 /// It is too long or not well-formed.
 pub fn chain(pem: &str) -> Result<Vec<Certificate>, Error> {
     let all = Certificate::all(pem)?;
-    if all.len() > LONGEST {
+    if all.len() > MAX_CHAIN {
         return Err(Error::TooLong(all.len()));
     }
     Ok(all)

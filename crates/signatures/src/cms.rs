@@ -20,7 +20,7 @@ const MESSAGE_DIGEST: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 4];
 pub const SIGNING_TIME: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 5];
 const NULL: u8 = 5;
 /// The most certificates of a token.
-const MOST: usize = 20;
+const MAX_CERTIFICATES: usize = 20;
 
 /// Why a signer has not signed, in the words of the library that cosign uses where it has some.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -153,7 +153,7 @@ impl<'a> SignedData<'a> {
             let mut all = all.inside();
             while !all.is_empty() {
                 certificates.push(Link::of_der(all.any()?.raw).ok()?);
-                (certificates.len() <= MOST).then_some(())?;
+                (certificates.len() <= MAX_CERTIFICATES).then_some(())?;
             }
         }
         let mut signers = data.tagged(SET)?.inside();

@@ -22,9 +22,9 @@ use crate::timestamp::TsaTrust;
 pub use error::{Error, Mismatch};
 
 /// The largest payload.
-const LARGEST: u64 = 10 * 1024 * 1024;
+const MAX_PAYLOAD: u64 = 10 * 1024 * 1024;
 /// How many signatures of one image are looked at.
-const MOST: usize = 100;
+const MAX_SIGNATURES: usize = 100;
 
 /// Why no log is searched.
 const NO_LOGS: &str = "transparency logs are not queried";
@@ -132,7 +132,7 @@ pub fn signatures(
         _ => return Err(VerificationError::found("no signatures found")),
     };
     gathered(&layers, "signatures", |layer| {
-        let payload = subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), LARGEST)?;
+        let payload = subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), MAX_PAYLOAD)?;
         let mark = layer.text_at(&["annotations", SIGNATURE]);
         let read = |signer: &PublicKey| {
             signer.verify_hash(options.hash, &payload, &content::base64(mark)?)?;
@@ -158,7 +158,7 @@ pub fn statements(
     let layers = layers(subject, options, Attached::Statements)?.unwrap_or_default();
     gathered(&layers, "attestations", |layer| {
         let envelope =
-            subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), LARGEST)?;
+            subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), MAX_PAYLOAD)?;
         let read =
             |signer: &PublicKey| statement(&content::json(&envelope)?, signer, Hash::Sha256, subject.digest);
         one(layer, options, &SignedContent { payload: &envelope, signature: "" }, read)
@@ -183,9 +183,9 @@ fn layers(
         Err(failure) => return Err(failure.into()),
     };
     let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
-    if layers.len() > MOST {
+    if layers.len() > MAX_SIGNATURES {
         return Err(VerificationError::found(format!(
-            "too many {suffix} layers: {}, at most {MOST} are read",
+            "too many {suffix} layers: {}, at most {MAX_SIGNATURES} are read",
             layers.len()
         )));
     }
@@ -336,7 +336,7 @@ pub fn statement(envelope: &Value, signer: &PublicKey, hash: Hash, digest: &str)
         let bytes = decode_base64(s.text_at(&["sig"]).as_bytes());
         bytes.is_ok_and(|bytes| signer.verify_hash(hash, &message, &bytes).is_ok())
     };
-    if !signatures.iter().take(MOST).any(is_good) {
+    if !signatures.iter().take(MAX_SIGNATURES).any(is_good) {
         return Err(Error::Threshold);
     }
     let statement = content::json(&payload)?;

@@ -28,11 +28,11 @@ use crate::timestamp::{self, TrustError, TsaRoots};
 const SIGNATURE: &str = "application/vnd.cncf.notary.signature";
 const PAYLOAD: &str = "application/vnd.cncf.notary.payload.v1+json";
 /// How many artifacts may refer to an image.
-const MOST_REFERRERS: usize = 50;
+const MAX_REFERRERS: usize = 50;
 /// How many signatures of an image are looked at.
-const MOST: usize = 10;
+const MAX_SIGNATURES: usize = 10;
 /// The largest envelope and statement.
-const LARGEST: u64 = 10_000_000;
+const MAX_ENVELOPE: u64 = 10_000_000;
 
 /// What an envelope holds.
 pub struct Envelope {
@@ -206,9 +206,9 @@ impl Artifact<'_> {
     fn referrers(&self) -> Result<Vec<Value>, VerificationError> {
         let all = self.registry.referrers(self.at, &self.manifest.digest);
         let all = all.map_err(|f| refused(f, "failed to fetch referrers: "))?;
-        match all.len() > MOST_REFERRERS {
+        match all.len() > MAX_REFERRERS {
             true => Err(VerificationError::found(format!(
-                "failed to fetch referrers: too many referrers found, max limit is {MOST_REFERRERS}"
+                "failed to fetch referrers: too many referrers found, max limit is {MAX_REFERRERS}"
             ))),
             false => Ok(all),
         }
@@ -274,7 +274,7 @@ impl Store {
             )));
         }
         let mut text = String::from("signature verification failed");
-        for digest in all.iter().take(MOST) {
+        for digest in all.iter().take(MAX_SIGNATURES) {
             let (bytes, kind) = envelope(artifact, digest).map_err(|f| {
                 let before = format!(
                     "unable to retrieve digital signature with digest {} associated with {} from the Repository, error : ",
@@ -288,9 +288,9 @@ impl Store {
                 Err(e) => text.push_str(&format!("\nfailed to verify signature with digest {digest}, {e}")),
             }
         }
-        if all.len() >= MOST {
+        if all.len() >= MAX_SIGNATURES {
             return Err(VerificationError::found(format!(
-                "signature evaluation stopped. The configured limit of {MOST} signatures to verify per artifact exceeded"
+                "signature evaluation stopped. The configured limit of {MAX_SIGNATURES} signatures to verify per artifact exceeded"
             )));
         }
         Err(VerificationError::found(text))
@@ -436,10 +436,10 @@ fn payload(artifact: &Artifact<'_>, layer: &Value) -> Result<Vec<u8>, Failure> {
         Some(Value::Float(f)) if *f > 0.0 => *f as u64,
         _ => 0,
     };
-    if size > LARGEST {
-        return Err(Failure::other(format!("payload size {size} exceeds {LARGEST} for digest {digest}")));
+    if size > MAX_ENVELOPE {
+        return Err(Failure::other(format!("payload size {size} exceeds {MAX_ENVELOPE} for digest {digest}")));
     }
-    artifact.registry.blob(artifact.at, digest, LARGEST)
+    artifact.registry.blob(artifact.at, digest, MAX_ENVELOPE)
 }
 
 fn now() -> Time {

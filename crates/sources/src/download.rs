@@ -7,12 +7,12 @@
 #[cfg(feature = "network")]
 use super::http::{Request, RequestError, Unread, client};
 
-/// The largest download.
+/// The largest download. A larger one is an error.
 #[cfg(feature = "network")]
-const LARGEST: u64 = 50 * 1024 * 1024;
+const MAX_DOWNLOAD: u64 = 50 * 1024 * 1024;
 /// How long a download may take from the first connection to the last byte.
 #[cfg(feature = "network")]
-const LONGEST: std::time::Duration = std::time::Duration::from_secs(60);
+const MAX_TIME: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Why there are no bytes at an address.
 #[derive(Debug, thiserror::Error)]
@@ -58,11 +58,11 @@ pub fn is_url(argument: &str) -> bool {
 /// Why there are none, with the address.
 #[cfg(feature = "network")]
 pub fn fetch(url: &str) -> Result<Vec<u8>, Error> {
-    let answer = client().send(Request::get(url, LONGEST)).map_err(Box::new)?;
+    let answer = client().send(Request::get(url, MAX_TIME)).map_err(Box::new)?;
     if answer.status != 200 {
         return Err(Error::Status { url: url.into(), status: answer.status });
     }
-    answer.bytes(LARGEST).map_err(|cause| Error::Body { url: url.into(), cause })
+    answer.bytes(MAX_DOWNLOAD).map_err(|cause| Error::Body { url: url.into(), cause })
 }
 
 /// The bytes at an address; this library is built without a network client.

@@ -3,7 +3,7 @@
 //!
 //! In: a call. Out: the answer as a value, a set of keys as text, or Kyverno's words for what went
 //! wrong. Size and time are limited: of an endless answer only the first JSON value is read, and no
-//! more than [`LARGEST`]. Semantics: `docs/cel-policies.md`, "http".
+//! more than [`MAX_RESPONSE`]. Semantics: `docs/cel-policies.md`, "http".
 
 use std::io::Read;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use ephor_value::quote::quote;
 use ephor_value::url::split;
 use ephor_value::{Map, Str, Value, print};
 
-/// The largest answer.
-const LARGEST: usize = 10_000_000;
+/// The largest answer. A larger one is an error of the entry.
+const MAX_RESPONSE: usize = 10_000_000;
 /// The largest set of keys.
-const LARGEST_KEYS: u64 = 10 * 1024 * 1024;
+const MAX_KEYS: u64 = 10 * 1024 * 1024;
 /// How long a call may take, redirects included.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// Why a call has no answer, in the words of Kyverno 1.19.1, which depend on what reads it.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub enum Error {
     #[error("{}", LATE_BODY)]
     Late,
     /// The answer has no end within its limit.
-    #[error("response length must be less than max allowed response length of {}", LARGEST)]
+    #[error("response length must be less than max allowed response length of {}", MAX_RESPONSE)]
     TooLarge,
     /// The URL of a set of keys is none.
     #[error("failed to create new request: parse {}: {why}", quote(.url))]
@@ -66,7 +66,7 @@ pub enum Error {
     #[error("request returned status {0}, expected 200")]
     KeysStatus(u16),
     /// A set of keys is too large; its URL.
-    #[error("response body for {} exceeded max size of {} bytes", quote(.0), LARGEST_KEYS)]
+    #[error("response body for {} exceeded max size of {} bytes", quote(.0), MAX_KEYS)]
     KeysTooLarge(Box<str>),
     /// A set of keys does not come to its end; its URL.
     #[error("failed to read response body for {}: unexpected EOF", quote(.0))]
@@ -93,7 +93,7 @@ pub fn request<'c>(call: &'c ServiceCall<'c>) -> Request<'c> {
         body: call.body.as_ref().map(|body| format!("{}\n", print::json(body)).into_bytes()),
         ca_bundle: call.ca_bundle,
         caller: Caller::Policy,
-        ..Request::get(call.url, LONGEST)
+        ..Request::get(call.url, MAX_TIME)
     }
 }
 
@@ -128,13 +128,13 @@ fn key_set(url: &str, client: &Client) -> Result<String, Error> {
     let request = Request {
         requests: (5, "jwk.Fetch: stopped after 5 redirects"),
         caller: Caller::Policy,
-        ..Request::get(url, LONGEST)
+        ..Request::get(url, MAX_TIME)
     };
     let answer = client.send(request).map_err(Box::new)?;
     if answer.status != 200 {
         return Err(Error::KeysStatus(answer.status.as_u16()));
     }
-    match answer.bytes(LARGEST_KEYS) {
+    match answer.bytes(MAX_KEYS) {
         Ok(bytes) => Ok(lossy(&bytes)),
         Err(Unread::TooLarge) => Err(Error::KeysTooLarge(url.into())),
         Err(_) => Err(Error::KeysBody(url.into())),
@@ -154,7 +154,7 @@ fn first_value(reader: &mut impl Read) -> Result<Option<Value>, Error> {
             Err(_) => 0,
         };
         bytes.extend_from_slice(chunk.get(..read).unwrap_or_default());
-        let is_over = read == 0 || bytes.len() > LARGEST;
+        let is_over = read == 0 || bytes.len() > MAX_RESPONSE;
         // Twice as much each time: reading again costs no more than reading did.
         if is_over || bytes.len() >= 2 * tried {
             tried = bytes.len();
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn an_endless_value_is_refused() {
         let mut value = b"[".to_vec();
-        value.extend(b"1,".repeat(LARGEST));
+        value.extend(b"1,".repeat(MAX_RESPONSE));
         assert_eq!(
             first_value(&mut value.as_slice()).map(drop).map_err(|e| e.to_string()),
             Err("response length must be less than max allowed response length of 10000000".into())

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use super::{Mark, Problem, SyntaxError};
 
 /// A key further away than this from its `:` is none.
-const LONGEST_KEY: usize = 1024;
+const MAX_KEY: usize = 1024;
 
 #[derive(Debug)]
 pub struct Token<'a> {
@@ -469,8 +469,8 @@ impl<'a> Scanner<'a> {
         let (text, here) = (self.text, self.mark);
         let Some(key) = self.simple_keys.get_mut(index).filter(|k| k.possible) else { return Ok(false) };
         // Bytes are an upper bound of characters.
-        let far = here.pos - key.mark.pos > LONGEST_KEY
-            && text.get(key.mark.pos..here.pos).map_or(0, |s| s.chars().count()) > LONGEST_KEY;
+        let far = here.pos - key.mark.pos > MAX_KEY
+            && text.get(key.mark.pos..here.pos).map_or(0, |s| s.chars().count()) > MAX_KEY;
         if key.mark.line == here.line && !far {
             return Ok(true);
         }

@@ -16,16 +16,17 @@ use ephor_value::{Fault, Value};
 
 use super::traced_value::{TracedValue, address, storage};
 
-/// How many values of nodes are stored.
+/// How many values of nodes are stored. Nodes after it have no value in the explanation.
 const MAX_NODES: usize = 100_000;
 
-/// How many reads of a decision are stored.
+/// How many reads of a decision are stored. Later ones mark no place.
 const MAX_READS: usize = 1_000;
 
-/// How many steps are shown of an expression.
+/// How many steps are shown of an expression. More do not fit a screen.
 const MAX_STEPS: usize = 12;
 
-/// How many steps are stored of a condition, whose projections have one for each item.
+/// How many steps are stored of a condition, whose projections have one for each item. Items after
+/// it are not explained.
 const MAX_ROUNDS: usize = 1_000;
 
 thread_local! {

@@ -33,8 +33,8 @@ pub(super) use records::Records;
 pub use verification::Answer;
 
 /// How many results a rule may have: entries that name the same images report each of them as often
-/// as there are entries.
-const MOST_RESULTS: usize = 10_000;
+/// as there are entries. A rule with more is an error.
+const MAX_RESULTS: usize = 10_000;
 
 /// An image of the object.
 struct Image {
@@ -73,9 +73,9 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
     // An image comes as often as entries name it, and each time to all of them.
     let named = |e: &ImageCheck| images.iter().filter(|i| matches_any(&e.references, i)).collect();
     let matched: Vec<&Image> = checks.entries.iter().flat_map(|e| -> Vec<&Image> { named(e) }).collect();
-    if matched.len().saturating_mul(checks.entries.len()) > MOST_RESULTS {
+    if matched.len().saturating_mul(checks.entries.len()) > MAX_RESULTS {
         let text = format!(
-            "failed to verify images: {} images for {} entries are more than {MOST_RESULTS}",
+            "failed to verify images: {} images for {} entries are more than {MAX_RESULTS}",
             matched.len(),
             checks.entries.len()
         );

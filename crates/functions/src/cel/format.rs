@@ -341,14 +341,14 @@ fn special(f: f64) -> Option<&'static str> {
 
 /// The formatter reads no more digits once a number is larger than a million; what it then writes
 /// is its complaint.
-const MOST: usize = 10_000_009;
+const MAX_DIGITS: usize = 10_000_009;
 const TOO_LARGE: &str = "%!(NOVERB)";
 
 /// Fixed point with thousands parted. There are at least as many places as the last eight bits of
 /// the precision say, and at most as many as its last sixteen do; where these are negative, as many
 /// as distinguish the number from its neighbours.
 fn grouped(f: f64, precision: usize) -> String {
-    if precision > MOST {
+    if precision > MAX_DIGITS {
         return TOO_LARGE.into();
     }
     if let Some(text) = special(f) {
@@ -382,7 +382,7 @@ fn grouped(f: f64, precision: usize) -> String {
 /// Six digits and a power of ten. The precision is the least width, of which the last sixteen bits
 /// count (Kyverno 1.19.1's behaviour).
 fn scientific(f: f64, width: usize) -> String {
-    if width > MOST {
+    if width > MAX_DIGITS {
         return TOO_LARGE.into();
     }
     let width = width % 65_536;

@@ -13,8 +13,9 @@ use super::data::no_text;
 use ephor_value::Value;
 use ephor_value::bytes::lossy;
 
-/// The largest text that is unpacked.
-const LARGEST: u64 = 64 << 20;
+/// The largest text that is unpacked. As large as a text may be that functions build; a text that
+/// unpacks to more is a fault.
+const MAX_UNPACKED: u64 = 64 << 20;
 
 pub(crate) fn compress(call: &Call<'_>) -> CallResult {
     let mut packed = flate2::GzBuilder::new().write(Vec::new(), flate2::Compression::default());
@@ -70,10 +71,10 @@ fn unpacked(packed: &[u8]) -> Result<Vec<u8>, Error> {
     let mut content = DeflateDecoder::new(framed.into_inner());
     content
         .by_ref()
-        .take(LARGEST + 1)
+        .take(MAX_UNPACKED + 1)
         .read_to_end(&mut out)
         .map_err(|error| cut_or(error, Error::Corrupt))?;
-    if out.len() as u64 > LARGEST {
+    if out.len() as u64 > MAX_UNPACKED {
         return Err(Error::TooLong);
     }
     let trailer = content.into_inner().first_chunk::<8>().ok_or(Error::Truncated)?;

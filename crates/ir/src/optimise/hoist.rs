@@ -36,8 +36,9 @@ pub struct Least {
 /// What a cell saves must be more than what it takes to keep a result and to read it.
 const LEAST: Least = Least { in_loop: 6, twice: 12 };
 
-/// More cells than this are not worth their memory.
-pub const MOST_CELLS: u32 = 64;
+/// More cells than this are not worth their memory. Each evaluation reserves all of them; parts
+/// beyond it are evaluated each time.
+pub const MAX_CELLS: u32 = 64;
 
 /// Whether a list that is built once instead of twice is distinguishable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,7 +292,7 @@ fn choose<'e>(
         let known = if part.has_alike { groups.get_mut(expr) } else { None };
         let group = known.unwrap_or(&mut alone);
         if repeats || group.times > 1 {
-            if group.cell.is_none() && cells.count < MOST_CELLS {
+            if group.cell.is_none() && cells.count < MAX_CELLS {
                 group.cell = Some(cells.count);
                 cells.count += 1;
             }

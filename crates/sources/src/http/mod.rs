@@ -30,12 +30,13 @@ use ureq::unversioned::transport::DefaultConnector;
 use guard::{Guard, GuardedResolver};
 use limit::{Limit, Permit};
 
-/// How many requests may be under way; more wait for their turn.
-const MOST_AT_ONCE: usize = 128;
+/// How many requests may be under way; more wait for their turn. Each takes a connection; fewer
+/// make slow registries slower, more exhaust file handles.
+const MAX_REQUESTS: usize = 128;
 /// How many unused connections are pooled, in all and for one host.
 const POOL: (usize, usize) = (32, 8);
-/// How many bundles of certificates have pooled connections.
-const MOST_BUNDLES: usize = 32;
+/// How many bundles of certificates have pooled connections. Calls with others connect anew.
+const MAX_BUNDLES: usize = 32;
 /// The name under which servers see the program.
 const USER_AGENT: &str = concat!("ephor/", env!("CARGO_PKG_VERSION"));
 
@@ -255,7 +256,7 @@ impl Client {
             proxies: proxy::Proxies::of_environment(),
             roots: OnceLock::new(),
             agents: Mutex::default(),
-            under_way: Limit::new(MOST_AT_ONCE),
+            under_way: Limit::new(MAX_REQUESTS),
         }
     }
 
@@ -314,7 +315,7 @@ impl Client {
         };
         let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), AnyResolver(resolver));
         // Policies may take bundles from data: those that were there first make way.
-        if agents.len() >= MOST_BUNDLES {
+        if agents.len() >= MAX_BUNDLES {
             agents.clear();
         }
         agents.insert(sharing, agent.clone());

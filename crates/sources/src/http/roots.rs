@@ -8,8 +8,8 @@ use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
 
 use ephor_value::environment;
 
-/// The most certificates that a bundle may have.
-const MOST: usize = 10_000;
+/// The most certificates that a bundle may have. A larger one is an error.
+const MAX_CERTIFICATES: usize = 10_000;
 
 /// A bundle without a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +45,7 @@ pub enum FileError {
 /// There is none.
 pub fn of_bundle(pem: &[u8]) -> Result<Vec<Certificate<'static>>, NoCertificate> {
     let all: Vec<Certificate<'static>> = parse_pem(pem)
-        .take(MOST)
+        .take(MAX_CERTIFICATES)
         .filter_map(|item| match item {
             Ok(PemItem::Certificate(certificate)) => Some(certificate),
             _ => None,

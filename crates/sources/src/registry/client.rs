@@ -18,8 +18,8 @@ use super::credentials::{ImageRegistryCredentials, Keys};
 use super::session::{Session, get, open};
 use super::{Cause, Failure, Manifest, Registry, Repository};
 
-/// The largest manifest and list of referrers.
-const LARGEST_MANIFEST: u64 = 4 * 1024 * 1024;
+/// The largest manifest and list of referrers. Registries need not take larger manifests.
+const MAX_MANIFEST: u64 = 4 * 1024 * 1024;
 
 const ACCEPTED: &str = "application/vnd.oci.image.index.v1+json,\
     application/vnd.docker.distribution.manifest.list.v2+json,\
@@ -78,8 +78,8 @@ struct Clients {
     wanted: ImageRegistryCredentials,
 }
 
-/// More sets of credentials than any installation has.
-const MOST_CLIENTS: usize = 256;
+/// More sets of credentials than any installation has. With more, the pool begins anew.
+const MAX_CLIENTS: usize = 256;
 
 impl Clients {
     fn new(every: Option<Duration>, keys: Keys) -> Clients {
@@ -90,7 +90,7 @@ impl Clients {
     fn current(&self) -> Arc<Client> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let is_old = self.every.is_some_and(|every| current.0.elapsed() >= every);
-        if is_old || current.1.len() >= MOST_CLIENTS {
+        if is_old || current.1.len() >= MAX_CLIENTS {
             *current = (Instant::now(), HashMap::new());
         }
         let new = || Arc::new(Client::new(self.keys.with(&self.wanted)));
@@ -151,7 +151,7 @@ impl Client {
     }
 
     fn fetch_manifest(&self, at: &Repository, by: &str) -> Result<Manifest, Failure> {
-        let answer = self.fetch(at, &format!("manifests/{by}"), ACCEPTED, LARGEST_MANIFEST)?;
+        let answer = self.fetch(at, &format!("manifests/{by}"), ACCEPTED, MAX_MANIFEST)?;
         let digest = sha256(&answer.body);
         if by.starts_with("sha256:") && digest != by {
             return Err(Failure::other(format!(
@@ -174,7 +174,7 @@ impl Client {
     }
 
     fn fetch_referrers(&self, at: &Repository, digest: &str) -> Result<Vec<Value>, Failure> {
-        let answer = self.fetch(at, &format!("referrers/{digest}"), INDEX, LARGEST_MANIFEST);
+        let answer = self.fetch(at, &format!("referrers/{digest}"), INDEX, MAX_MANIFEST);
         let body = match answer {
             Ok(answer) => answer.body,
             // Registries without that list keep it under a tag.

@@ -21,10 +21,11 @@ use ephor_value::{Map, Value, environment};
 
 use super::Repository;
 
-/// How long a helper may take.
-const LONGEST: Duration = Duration::from_secs(10);
+/// How long a helper may take. A request waits for it; one that takes longer counts as without
+/// credentials.
+const MAX_TIME: Duration = Duration::from_secs(10);
 /// The most that a helper may say.
-const LARGEST: u64 = 256 * 1024;
+const MAX_OUTPUT: u64 = 256 * 1024;
 /// What Docker Hub is called in configurations.
 const DOCKER_HUB: [&str; 3] = ["index.docker.io", "docker.io", "registry-1.docker.io"];
 
@@ -110,7 +111,7 @@ pub enum HelperCause {
     #[error(transparent)]
     Run(io::Error),
     /// It takes too long.
-    #[error("no answer within {} s", LONGEST.as_secs())]
+    #[error("no answer within {} s", MAX_TIME.as_secs())]
     Late,
     /// What the program printed.
     #[error("{0}")]
@@ -366,7 +367,7 @@ fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, E
     of_helper(helper, host).map_err(|cause| Error::Provider { provider: provider.into(), cause })
 }
 
-/// Calls `docker-credential-NAME`; it may take [`LONGEST`].
+/// Calls `docker-credential-NAME`; it may take [`MAX_TIME`].
 fn of_helper(name: &str, server: &str) -> Result<Option<Credentials>, HelperError> {
     let program = format!("docker-credential-{name}");
     let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
@@ -393,11 +394,11 @@ fn printed(program: &str, server: &str) -> Result<Option<Credentials>, HelperCau
             let _ = stdin.write_all(format!("{server}\n").as_bytes());
         }
         let mut text = String::new();
-        let read = stdout.map(|stdout| stdout.take(LARGEST).read_to_string(&mut text));
+        let read = stdout.map(|stdout| stdout.take(MAX_OUTPUT).read_to_string(&mut text));
         let _ = sender.send(read.is_some_and(|read| read.is_ok()).then_some(text));
     });
-    let ends = Instant::now() + LONGEST;
-    let answer = receiver.recv_timeout(LONGEST);
+    let ends = Instant::now() + MAX_TIME;
+    let answer = receiver.recv_timeout(MAX_TIME);
     let status = loop {
         match child.try_wait().map_err(HelperCause::Run)? {
             Some(status) => break Some(status),

@@ -20,10 +20,10 @@ use network::{EPSILON, Kind, Network, Part, RULES, Rule, Set, State, bit};
 use predict::{Choice, Stuck};
 
 /// How often cel-go recovers, and how far it skips.
-const MOST_RECOVERIES: usize = 30;
-const MOST_SKIPPED: usize = 256;
+const MAX_RECOVERIES: usize = 30;
+const MAX_SKIPPED: usize = 256;
 /// How many syntax errors it reports.
-const MOST_REPORTS: usize = 100;
+const MAX_REPORTS: usize = 100;
 /// Deeply nested texts are parsed on a stack of their own.
 const STACK: usize = 256 << 20;
 
@@ -67,7 +67,7 @@ fn run(source: &str, tokens: &[Token<'_>], found: Vec<Issue>, options: Options) 
             parser.issues
         }
         Err(End::Skipped) => {
-            let text = format!("error recovery token lookahead limit exceeded: {MOST_SKIPPED}");
+            let text = format!("error recovery token lookahead limit exceeded: {MAX_SKIPPED}");
             parser.issues.push(Issue::new(NOWHERE, text));
             parser.issues
         }
@@ -181,8 +181,8 @@ impl<'s> Parser<'_, 's> {
     }
 
     fn report(&mut self, at: Place, text: &str) -> Result<(), End> {
-        if self.reports >= MOST_REPORTS {
-            let text = format!("Syntax error: More than {MOST_REPORTS} syntax errors");
+        if self.reports >= MAX_REPORTS {
+            let text = format!("Syntax error: More than {MAX_REPORTS} syntax errors");
             self.issues.push(Issue::new(at, text));
             return Err(End::Enough);
         }
@@ -354,8 +354,8 @@ impl<'s> Parser<'_, 's> {
     }
 
     fn count_recovery(&mut self) -> Result<(), End> {
-        if self.recoveries >= MOST_RECOVERIES {
-            let text = format!("error recovery attempt limit exceeded: {MOST_RECOVERIES}");
+        if self.recoveries >= MAX_RECOVERIES {
+            let text = format!("error recovery attempt limit exceeded: {MAX_RECOVERIES}");
             let at = self.token(0).at;
             self.report(at, &text)?;
             return Err(End::Enough);
@@ -462,7 +462,7 @@ impl<'s> Parser<'_, 's> {
 
     fn recover(&mut self) -> Result<(), End> {
         self.count_recovery()?;
-        let mut left = MOST_SKIPPED;
+        let mut left = MAX_SKIPPED;
         let again = self
             .last_stop
             .as_ref()
