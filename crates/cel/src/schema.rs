@@ -20,7 +20,7 @@ pub struct Declared {
     /// As the checker sees it; objects have the name of their path.
     pub ty: Type,
     /// Its structure.
-    pub kind: Kind,
+    pub kind: TypeKind,
     /// Whether null is a value of it.
     pub nullable: bool,
     /// The most items, entries or bytes that it can have.
@@ -31,7 +31,7 @@ pub struct Declared {
 
 /// The structure of a declared type.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum TypeKind {
     /// Neither of the following.
     Scalar(Scalar),
     /// A list.
@@ -97,10 +97,10 @@ impl Declared {
     pub fn most_at(&self, path: &[Str]) -> Option<u64> {
         let Some((first, rest)) = path.split_first() else { return Some(self.most) };
         match (&self.kind, &**first) {
-            (Kind::List(item, _), "@items") | (Kind::Map(item), "@values") => item.most_at(rest),
+            (TypeKind::List(item, _), "@items") | (TypeKind::Map(item), "@values") => item.most_at(rest),
             // Keys are texts of which nothing is known.
-            (Kind::Map(_), "@keys") => rest.is_empty().then_some(0),
-            (Kind::Object(fields), name) => {
+            (TypeKind::Map(_), "@keys") => rest.is_empty().then_some(0),
+            (TypeKind::Object(fields), name) => {
                 let field = fields.iter().find(|f| f.name.as_deref() == Some(name))?;
                 field.declared.as_ref()?.most_at(rest)
             }
@@ -110,7 +110,7 @@ impl Declared {
 }
 
 fn scalar(scalar: Scalar, ty: Type, most: u64, fewest: u64) -> Declared {
-    Declared { ty, kind: Kind::Scalar(scalar), nullable: false, most, fewest }
+    Declared { ty, kind: TypeKind::Scalar(scalar), nullable: false, most, fewest }
 }
 
 fn flag(schema: &Value, key: &str) -> bool {
@@ -181,7 +181,7 @@ fn list(schema: &Value, name: &str, depth: usize) -> Option<Declared> {
         _ => ListKind::Plain,
     };
     let ty = Type::list(item.ty.clone());
-    Some(Declared { ty, kind: Kind::List(Arc::new(item), kind), nullable: false, most, fewest: 2 })
+    Some(Declared { ty, kind: TypeKind::List(Arc::new(item), kind), nullable: false, most, fewest: 2 })
 }
 
 fn map(schema: &Value, values: &Value, name: &str, depth: usize) -> Option<Declared> {
@@ -189,7 +189,7 @@ fn map(schema: &Value, values: &Value, name: &str, depth: usize) -> Option<Decla
     let value = declared(values, embedded, &format!("{name}.@elem"), depth + 1)?;
     let most = limit(schema, "maxProperties").unwrap_or(MAX_VALUE / (value.fewest + 6));
     let ty = Type::map(Type::String, value.ty.clone());
-    Some(Declared { ty, kind: Kind::Map(Arc::new(value)), nullable: false, most, fewest: 2 })
+    Some(Declared { ty, kind: TypeKind::Map(Arc::new(value)), nullable: false, most, fewest: 2 })
 }
 
 fn object(schema: &Value, resource: bool, name: &str, depth: usize) -> Declared {
@@ -221,7 +221,7 @@ fn object(schema: &Value, resource: bool, name: &str, depth: usize) -> Declared 
         let field = |name: &str, declared| Field { name: Some(name.into()), property: name.into(), declared };
         let metadata = Declared {
             ty: Type::Struct(format!("{name}.metadata").into()),
-            kind: Kind::Object(vec![field("name", text()), field("generateName", text())]),
+            kind: TypeKind::Object(vec![field("name", text()), field("generateName", text())]),
             nullable: false,
             most: 0,
             fewest: 2,
@@ -230,7 +230,13 @@ fn object(schema: &Value, resource: bool, name: &str, depth: usize) -> Declared 
         fields.push(field("kind", text()));
         fields.push(field("metadata", Some(metadata)));
     }
-    Declared { ty: Type::Struct(name.into()), kind: Kind::Object(fields), nullable: false, most: 0, fewest }
+    Declared {
+        ty: Type::Struct(name.into()),
+        kind: TypeKind::Object(fields),
+        nullable: false,
+        most: 0,
+        fewest,
+    }
 }
 
 /// Whether a schema says itself what every resource has.

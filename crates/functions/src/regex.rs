@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock, RwLock};
 use regex::{Captures, Regex, RegexBuilder};
 
 use super::args::{FunctionResult, failure, text};
-use super::go_syntax::{Dialect, Error, ErrorCode, translate};
+use super::go_syntax::{Dialect, ErrorCode, RegexError, translate};
 use super::strings::text_or_number;
 use super::{Arg, Context, limits};
 use ephor_value::{Fault, Value, budget};
@@ -77,7 +77,7 @@ thread_local! {
 ///
 /// # Errors
 /// It is none, or takes too much memory.
-pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, Error> {
+pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, RegexError> {
     if let Some(found) = OWN.with_borrow(|own| own.get(pattern)) {
         return Ok(found);
     }
@@ -104,7 +104,7 @@ pub fn searchable(pattern: &str, text: &str) -> Result<(), Fault> {
 }
 
 /// The same for all threads.
-fn shared(pattern: &str) -> Result<Arc<Compiled>, Error> {
+fn shared(pattern: &str) -> Result<Arc<Compiled>, RegexError> {
     if let Some(found) = CACHE.read().ok().and_then(|cache| cache.get(pattern)) {
         return Ok(found);
     }
@@ -119,11 +119,11 @@ fn shared(pattern: &str) -> Result<Arc<Compiled>, Error> {
 ///
 /// # Errors
 /// As [`compiled`].
-pub fn go_regex(pattern: &str) -> Result<Regex, Error> {
+pub fn go_regex(pattern: &str) -> Result<Regex, RegexError> {
     compiled(pattern).map(|c| c.regex.clone())
 }
 
-fn compile(pattern: &str) -> Result<Compiled, Error> {
+fn compile(pattern: &str) -> Result<Compiled, RegexError> {
     let translated = translate(pattern, Dialect::Perl)?;
     let mut builder = RegexBuilder::new(&translated.pattern);
     builder.nest_limit(MAX_NESTING);
@@ -133,7 +133,7 @@ fn compile(pattern: &str) -> Result<Compiled, Error> {
     let large = small.is_none();
     let regex = small
         .map_or_else(|| builder.size_limit(MAX_COMPILED).dfa_size_limit(LARGE_DFA).build(), Ok)
-        .map_err(|_| Error::new(ErrorCode::Large, pattern))?;
+        .map_err(|_| RegexError::new(ErrorCode::Large, pattern))?;
     Ok(Compiled { regex, names: translated.names, large })
 }
 

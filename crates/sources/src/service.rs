@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::api_call;
 use super::http::guard::Refusal;
-use super::http::{Caller, Client, Failure, LATE_BODY, Request, RequestError, Unread, is_timeout};
+use super::http::{Caller, Failure, HttpClient, LATE_BODY, Request, RequestError, Unread, is_timeout};
 use ephor_document::{decode_first_json, decode_json};
 use ephor_external::{Answer, Reader, ServiceCall};
 use ephor_value::bytes::lossy;
@@ -27,10 +27,10 @@ const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// Why a call has no answer, in the words of Kyverno 1.19.1, which depend on what reads it.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ServiceError {
     /// A context entry reads it.
     #[error(transparent)]
-    Entry(#[from] api_call::Error),
+    Entry(#[from] api_call::ApiCallError),
     /// The URL is none.
     #[error("invalid URL: parse {}: {why}", quote(.url))]
     Url {
@@ -77,7 +77,7 @@ pub enum Error {
 ///
 /// # Errors
 /// There is no answer.
-pub fn answer(call: &ServiceCall<'_>, client: &Client) -> Result<Value, Error> {
+pub fn answer(call: &ServiceCall<'_>, client: &HttpClient) -> Result<Value, ServiceError> {
     match call.answer {
         Answer::Json(Reader::Entry(entry)) => Ok(api_call::call(entry, call, client)?),
         Answer::Json(Reader::Expression) => first_json(call, client),
@@ -103,12 +103,16 @@ pub fn request<'c>(call: &'c ServiceCall<'c>) -> Request<'c> {
 ///
 /// # Errors
 /// There is no answer; no status is an error.
-fn first_json(call: &ServiceCall<'_>, client: &Client) -> Result<Value, Error> {
-    split(call.url).map_err(|e| Error::Url { url: call.url.into(), why: e.to_string().into() })?;
-    client.settings().guard.check_url(call.url).map_err(|refusal| Error::Refused(Box::new(refusal)))?;
+fn first_json(call: &ServiceCall<'_>, client: &HttpClient) -> Result<Value, ServiceError> {
+    split(call.url).map_err(|e| ServiceError::Url { url: call.url.into(), why: e.to_string().into() })?;
+    client
+        .settings()
+        .guard
+        .check_url(call.url)
+        .map_err(|refusal| ServiceError::Refused(Box::new(refusal)))?;
     let answer = client.send(request(call)).map_err(|failed| match failed.failure {
-        Failure::Bundle => Error::Bundle,
-        _ => Error::Request(Box::new(failed)),
+        Failure::Bundle => ServiceError::Bundle,
+        _ => ServiceError::Request(Box::new(failed)),
     })?;
     let status = Value::Int(i64::from(answer.status.as_u16()));
     let mut m = match first_value(&mut answer.reader())? {
@@ -123,8 +127,8 @@ fn first_json(call: &ServiceCall<'_>, client: &Client) -> Result<Value, Error> {
 ///
 /// # Errors
 /// There is none.
-fn key_set(url: &str, client: &Client) -> Result<String, Error> {
-    split(url).map_err(|e| Error::KeysUrl { url: url.into(), why: e.to_string().into() })?;
+fn key_set(url: &str, client: &HttpClient) -> Result<String, ServiceError> {
+    split(url).map_err(|e| ServiceError::KeysUrl { url: url.into(), why: e.to_string().into() })?;
     let request = Request {
         requests: (5, "jwk.Fetch: stopped after 5 redirects"),
         caller: Caller::Policy,
@@ -132,24 +136,24 @@ fn key_set(url: &str, client: &Client) -> Result<String, Error> {
     };
     let answer = client.send(request).map_err(Box::new)?;
     if answer.status != 200 {
-        return Err(Error::KeysStatus(answer.status.as_u16()));
+        return Err(ServiceError::KeysStatus(answer.status.as_u16()));
     }
     match answer.bytes(MAX_KEYS) {
         Ok(bytes) => Ok(lossy(&bytes)),
-        Err(Unread::TooLarge) => Err(Error::KeysTooLarge(url.into())),
-        Err(_) => Err(Error::KeysBody(url.into())),
+        Err(Unread::TooLarge) => Err(ServiceError::KeysTooLarge(url.into())),
+        Err(_) => Err(ServiceError::KeysBody(url.into())),
     }
 }
 
 /// The first JSON value that comes; `None` when it is something else.
-fn first_value(reader: &mut impl Read) -> Result<Option<Value>, Error> {
+fn first_value(reader: &mut impl Read) -> Result<Option<Value>, ServiceError> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 1 << 16];
     let mut tried = 0;
     loop {
         let read = match reader.read(&mut chunk) {
             Ok(read) => read,
-            Err(e) if is_timeout(&e) => return Err(Error::Late),
+            Err(e) if is_timeout(&e) => return Err(ServiceError::Late),
             // As where the answer ends too early.
             Err(_) => 0,
         };
@@ -161,7 +165,7 @@ fn first_value(reader: &mut impl Read) -> Result<Option<Value>, Error> {
             match decode_first_json(&lossy(&bytes)) {
                 Ok(Some(value)) => return Ok(Some(value)),
                 Ok(None) if read == 0 => return Ok(decode_json(&lossy(&bytes)).ok()),
-                Ok(None) if is_over => return Err(Error::TooLarge),
+                Ok(None) if is_over => return Err(ServiceError::TooLarge),
                 Ok(None) => {}
                 Err(_) => return Ok(None),
             }
@@ -179,9 +183,9 @@ mod tests {
     use crate::http::guard::Guard;
 
     /// A client that may call the machine itself.
-    fn open() -> Client {
+    fn open() -> HttpClient {
         let guard = Guard::of::<&str>(&[], &[]).expect("a guard");
-        Client::new(Settings { guard, ..Settings::default() })
+        HttpClient::new(Settings { guard, ..Settings::default() })
     }
 
     #[test]
@@ -189,7 +193,7 @@ mod tests {
         let get = |url| {
             let answer = Answer::Json(Reader::Expression);
             let wanted = ServiceCall { answer, url, body: None, headers: Vec::new(), ca_bundle: "" };
-            first_json(&wanted, &Client::new(Settings::default())).expect_err("guarded").to_string()
+            first_json(&wanted, &HttpClient::new(Settings::default())).expect_err("guarded").to_string()
         };
         assert_eq!(
             get("http://127.0.0.1:1/"),
@@ -205,13 +209,13 @@ mod tests {
     #[test]
     fn keys_are_not_fetched_from_guarded_places() {
         assert_eq!(
-            key_set("http://127.0.0.1:1/", &Client::new(Settings::default()))
+            key_set("http://127.0.0.1:1/", &HttpClient::new(Settings::default()))
                 .expect_err("guarded")
                 .to_string(),
             "request failed: Get \"http://127.0.0.1:1/\": connection to 127.0.0.1:1 blocked: IP 127.0.0.1 falls in blocked range 127.0.0.0/8"
         );
         assert_eq!(
-            key_set("http://a b/", &Client::new(Settings::default())).expect_err("no URL").to_string(),
+            key_set("http://a b/", &HttpClient::new(Settings::default())).expect_err("no URL").to_string(),
             "failed to create new request: parse \"http://a b/\": invalid character \" \" in host name"
         );
     }

@@ -30,7 +30,7 @@ use ephor_external::facts;
 use ephor_external::registry::OFFLINE;
 use ephor_external::registry::{Registry, for_policy};
 pub(super) use records::Records;
-pub use verification::Answer;
+pub use verification::ImageVerification;
 
 /// How many results a rule may have: entries that name the same images report each of them as often
 /// as there are entries. A rule with more is an error.
@@ -47,7 +47,7 @@ struct Image {
 
 /// What an image has come to be.
 #[derive(Default)]
-struct State {
+struct ImageState {
     /// Its reference with the digest that was found.
     digest: Option<String>,
 }
@@ -82,7 +82,7 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
         return Some(result(Status::Error, text)).into();
     }
     let (mut results, mut records) = (Vec::new(), Records::default());
-    let mut states: HashMap<&str, State> = HashMap::new();
+    let mut states: HashMap<&str, ImageState> = HashMap::new();
     for (entry, filled) in checks.entries.iter().zip(filled) {
         let credentials = filled.get("credentials").unwrap_or(&Value::Null);
         let registry = around.sources.registry().map(|r| for_policy(r, credentials));
@@ -129,7 +129,7 @@ impl Verification<'_> {
     fn one(
         &self,
         image: &Image,
-        state: &mut State,
+        state: &mut ImageState,
         data: &mut Data<'_>,
         records: &mut Records,
     ) -> Vec<(Status, String)> {
@@ -145,7 +145,7 @@ impl Verification<'_> {
         if entry.attested {
             let skips = !matches_any(&entry.references, image) || matches_any(&entry.skipped, image);
             answer = Some(match skips {
-                true => Answer {
+                true => ImageVerification {
                     status: Status::Skip,
                     text: format!(
                         "skipping image reference image {reference}, policy {} ruleName {}",

@@ -24,7 +24,7 @@ pub fn plain(v: &Value) -> String {
 
 /// Why a pattern and its arguments make no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum FormatError {
     /// The pattern ends behind a `%`.
     #[error("unexpected end of string")]
     End,
@@ -92,7 +92,11 @@ pub(crate) fn format(call: &Call<'_>) -> CallResult {
 }
 
 /// The text of a pattern and its arguments, which `write` writes.
-pub fn filled(pattern: &str, args: &[Value], write: fn(&Clause, &Value) -> Text) -> Result<String, Error> {
+pub fn filled(
+    pattern: &str,
+    args: &[Value],
+    write: fn(&Clause, &Value) -> Text,
+) -> Result<String, FormatError> {
     let mut out = String::new();
     let mut at = 0;
     let mut used = 0;
@@ -101,14 +105,14 @@ pub fn filled(pattern: &str, args: &[Value], write: fn(&Clause, &Value) -> Text)
         at += step + 1;
         let rest = pattern.get(at..).unwrap_or_default();
         if rest.is_empty() {
-            return Err(Error::End);
+            return Err(FormatError::End);
         }
         if rest.starts_with('%') {
             out.push('%');
             at += 1;
             continue;
         }
-        let Some(arg) = args.get(used) else { return Err(Error::Index(used)) };
+        let Some(arg) = args.get(used) else { return Err(FormatError::Index(used)) };
         used += 1;
         let (len, clause) = clause(rest)?;
         at += len;

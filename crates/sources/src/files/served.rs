@@ -17,7 +17,7 @@ pub const MAX_FILE: u64 = 64 << 20;
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub(super) enum ServedFileError {
     /// It cannot be opened.
     #[error("open {}: {}", .path.display(), reason(.cause))]
     Open {
@@ -59,18 +59,18 @@ pub(super) enum Irregular {
 ///
 /// # Errors
 /// Why it cannot be read.
-pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<Vec<u8>, Error> {
-    let failed = |cause: io::Error| Error::Open { path: path.to_owned(), cause };
-    let irregular = |cause: Irregular| Error::Irregular { path: path.to_owned(), cause };
+pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<Vec<u8>, ServedFileError> {
+    let failed = |cause: io::Error| ServedFileError::Open { path: path.to_owned(), cause };
+    let irregular = |cause: Irregular| ServedFileError::Irregular { path: path.to_owned(), cause };
     let real = fs::canonicalize(path).map_err(failed)?;
     if root.is_some_and(|root| !real.starts_with(root)) {
-        return Err(Error::Outside(path.to_owned()));
+        return Err(ServedFileError::Outside(path.to_owned()));
     }
     regular(&fs::metadata(&real).map_err(failed)?).map_err(irregular)?;
     let file = open(&real).map_err(failed)?;
     // Another file may have taken its place since.
     regular(&file.metadata().map_err(failed)?).map_err(irregular)?;
-    bounded(file).map_err(|cause| Error::Read { path: path.to_owned(), cause })
+    bounded(file).map_err(|cause| ServedFileError::Read { path: path.to_owned(), cause })
 }
 
 /// Reads up to the limit.

@@ -1,7 +1,7 @@
 //! The HTTP client: every request of the program to something that is no Kubernetes API goes
 //! through it.
 //!
-//! In: a [`Request`]. Out: an [`Answer`], or a [`Failure`] in the words of Go's client. Connections
+//! In: a [`Request`]. Out: an [`HttpResponse`], or a [`Failure`] in the words of Go's client. Connections
 //! and TLS sessions are pooled for the next request to the same host. Redirects are followed one by
 //! one and each is checked again (`exchange`); requests that a policy can choose the URL of go
 //! through the [`guard`]; certificates are verified with the roots of the system, or only those of
@@ -148,7 +148,7 @@ pub struct RequestError {
 }
 
 /// What a server sent; its body is not read yet.
-pub struct Answer {
+pub struct HttpResponse {
     /// The status.
     pub status: StatusCode,
     /// The headers.
@@ -183,7 +183,7 @@ pub fn is_timeout(e: &std::io::Error) -> bool {
             .is_some_and(|e| matches!(e, ureq::Error::Timeout(_)))
 }
 
-impl Answer {
+impl HttpResponse {
     /// A header as text; empty when it is not there.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default()
@@ -225,7 +225,7 @@ struct Sharing {
 }
 
 /// See the module page.
-pub struct Client {
+pub struct HttpClient {
     settings: Settings,
     metadata: Guard,
     proxies: proxy::Proxies,
@@ -234,23 +234,23 @@ pub struct Client {
     under_way: Arc<Limit>,
 }
 
-static CLIENT: OnceLock<Client> = OnceLock::new();
+static CLIENT: OnceLock<HttpClient> = OnceLock::new();
 
 /// Chooses the settings of the program's client; only the first choice counts, and only before the
 /// first request.
 pub fn configure(settings: Settings) {
-    let _ = CLIENT.set(Client::new(settings));
+    let _ = CLIENT.set(HttpClient::new(settings));
 }
 
 /// The program's client.
-pub fn client() -> &'static Client {
-    CLIENT.get_or_init(|| Client::new(Settings::default()))
+pub fn client() -> &'static HttpClient {
+    CLIENT.get_or_init(|| HttpClient::new(Settings::default()))
 }
 
-impl Client {
+impl HttpClient {
     /// A client with connections of its own.
-    pub fn new(settings: Settings) -> Client {
-        Client {
+    pub fn new(settings: Settings) -> HttpClient {
+        HttpClient {
             settings,
             metadata: Guard::metadata(),
             proxies: proxy::Proxies::of_environment(),
@@ -269,7 +269,7 @@ impl Client {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub fn send(&self, request: Request<'_>) -> Result<Answer, RequestError> {
+    pub fn send(&self, request: Request<'_>) -> Result<HttpResponse, RequestError> {
         let agent = self
             .agent(Sharing { caller: request.caller, ca_bundle: request.ca_bundle.into() })
             .map_err(|failure| RequestError { request: String::new(), failure })?;

@@ -18,7 +18,7 @@ pub struct NoCertificate;
 
 /// Why a file gives no certificates.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub enum RootsError {
     /// It cannot be read.
     #[error("{path}: {cause}")]
     Unreadable {
@@ -59,9 +59,9 @@ pub fn of_bundle(pem: &[u8]) -> Result<Vec<Certificate<'static>>, NoCertificate>
 ///
 /// # Errors
 /// It cannot be read, or has none.
-pub fn of_file(path: &str) -> Result<Vec<Certificate<'static>>, FileError> {
-    let pem = std::fs::read(path).map_err(|cause| FileError::Unreadable { path: path.into(), cause })?;
-    of_bundle(&pem).map_err(|cause| FileError::NoCertificate { path: path.into(), cause })
+pub fn of_file(path: &str) -> Result<Vec<Certificate<'static>>, RootsError> {
+    let pem = std::fs::read(path).map_err(|cause| RootsError::Unreadable { path: path.into(), cause })?;
+    of_bundle(&pem).map_err(|cause| RootsError::NoCertificate { path: path.into(), cause })
 }
 
 /// What is trusted where a request brings no bundle.

@@ -48,7 +48,7 @@ type Blob = Result<Arc<Vec<u8>>, Failure>;
 
 /// See the module page.
 #[derive(Default)]
-pub struct Client {
+pub struct RegistryClient {
     keys: Arc<Keys>,
     sessions: Memo<Repository, Result<Session, Failure>>,
     manifests: Memo<(Repository, String), Result<Manifest, Failure>>,
@@ -67,7 +67,7 @@ pub fn renewed(every: Duration, keys: Keys) -> Arc<dyn Registry> {
 }
 
 /// The clients in use, and since when.
-type Current = (Instant, HashMap<ImageRegistryCredentials, Arc<Client>>);
+type Current = (Instant, HashMap<ImageRegistryCredentials, Arc<RegistryClient>>);
 
 /// A client for each set of credentials that policies name: responses to one set are not shared
 /// with others.
@@ -87,13 +87,13 @@ impl Clients {
         Clients { every, keys: Arc::new(keys), current, wanted: ImageRegistryCredentials::default() }
     }
 
-    fn current(&self) -> Arc<Client> {
+    fn current(&self) -> Arc<RegistryClient> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let is_old = self.every.is_some_and(|every| current.0.elapsed() >= every);
         if is_old || current.1.len() >= MAX_CLIENTS {
             *current = (Instant::now(), HashMap::new());
         }
-        let new = || Arc::new(Client::new(self.keys.with(&self.wanted)));
+        let new = || Arc::new(RegistryClient::new(self.keys.with(&self.wanted)));
         current.1.entry(self.wanted.clone()).or_insert_with(new).clone()
     }
 }
@@ -122,7 +122,7 @@ impl Registry for Clients {
     }
 }
 
-impl Registry for Client {
+impl Registry for RegistryClient {
     fn manifest(&self, at: &Repository, by: &str) -> Result<Manifest, Failure> {
         self.manifests.get((at.clone(), by.to_owned()), || self.fetch_manifest(at, by))
     }
@@ -137,13 +137,19 @@ impl Registry for Client {
     }
 }
 
-impl Client {
-    fn new(keys: Keys) -> Client {
-        Client { keys: Arc::new(keys), ..Client::default() }
+impl RegistryClient {
+    fn new(keys: Keys) -> RegistryClient {
+        RegistryClient { keys: Arc::new(keys), ..RegistryClient::default() }
     }
 
     /// The body of a path of a repository.
-    fn fetch(&self, at: &Repository, path: &str, accept: &str, most: u64) -> Result<Answer, Failure> {
+    fn fetch(
+        &self,
+        at: &Repository,
+        path: &str,
+        accept: &str,
+        most: u64,
+    ) -> Result<RegistryResponse, Failure> {
         let session = self.sessions.get(at.clone(), || open(at, &self.keys))?;
         let url = format!("{}/v2/{}/{path}", session.base, at.path);
         let headers = [("Accept", Some(accept)), ("Authorization", session.authorization.as_deref())];
@@ -205,7 +211,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// An answer whatever its status.
-pub(super) struct Answer {
+pub(super) struct RegistryResponse {
     pub(super) status: u16,
     pub(super) media_type: String,
     /// What proof the registry wants, as it says.
@@ -213,9 +219,9 @@ pub(super) struct Answer {
     pub(super) body: Vec<u8>,
 }
 
-impl Answer {
+impl RegistryResponse {
     /// The answer, when its status says that all is well.
-    pub(super) fn checked(self, url: &str) -> Result<Answer, Failure> {
+    pub(super) fn checked(self, url: &str) -> Result<RegistryResponse, Failure> {
         if self.status == 200 {
             return Ok(self);
         }
@@ -261,7 +267,7 @@ mod tests {
     fn failures_have_the_texts_of_kyverno() {
         let text_of = |status, body: &str| {
             let (media_type, challenges) = (String::new(), Vec::new());
-            Answer { status, media_type, challenges, body: body.into() }.error_text()
+            RegistryResponse { status, media_type, challenges, body: body.into() }.error_text()
         };
         assert_eq!(text_of(500, "boom"), "unexpected status code 500 Internal Server Error: boom");
         assert_eq!(text_of(404, ""), "unexpected status code 404 Not Found");

@@ -32,7 +32,7 @@ const DOCKER_HUB: [&str; 3] = ["index.docker.io", "docker.io", "registry-1.docke
 /// Why there may be credentials that cannot be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum CredentialsError {
     /// A pull secret cannot be used.
     #[error("failed to read pull secret {namespace}/{name}: {cause}")]
     PullSecret {
@@ -200,7 +200,7 @@ impl Keys {
     ///
     /// # Errors
     /// A Secret or a helper that may have some fails.
-    pub(super) fn of(&self, at: &Repository) -> Result<Option<Credentials>, Error> {
+    pub(super) fn of(&self, at: &Repository) -> Result<Option<Credentials>, CredentialsError> {
         let of_operators = self.pull_secrets.iter().map(|name| match name.split_once('/') {
             Some((namespace, name)) => (namespace, name),
             None => (&*self.namespace, &**name),
@@ -208,7 +208,7 @@ impl Keys {
         // A policy does not choose the namespace.
         let of_policy = self.policy_secrets.iter().map(|name| (&*self.namespace, &**name));
         for (namespace, name) in of_operators.chain(of_policy) {
-            let config = self.secret(namespace, name).map_err(|cause| Error::PullSecret {
+            let config = self.secret(namespace, name).map_err(|cause| CredentialsError::PullSecret {
                 namespace: namespace.into(),
                 name: name.into(),
                 cause,
@@ -250,7 +250,7 @@ impl Keys {
     }
 
     /// The credentials that `docker login` has stored, or those of the helpers that it names.
-    fn of_config(&self, at: &Repository) -> Result<Option<Credentials>, Error> {
+    fn of_config(&self, at: &Repository) -> Result<Option<Credentials>, CredentialsError> {
         let home = || environment::HOME.value().map(|home| PathBuf::from(home).join(".docker"));
         let folder = self.config.clone().or_else(|| environment::DOCKER_CONFIG.value().map(PathBuf::from));
         let Some(path) = folder.or_else(home).map(|folder| folder.join("config.json")) else {
@@ -258,7 +258,8 @@ impl Keys {
         };
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
         let config = decode_json(&text);
-        let config = config.map_err(|e| Error::Config { path: path.clone(), why: e.to_string().into() })?;
+        let config =
+            config.map_err(|e| CredentialsError::Config { path: path.clone(), why: e.to_string().into() })?;
         let helpers = config.get("credHelpers").and_then(Value::as_map);
         let hosts = names(at);
         let own = hosts.iter().find_map(|host| helpers?.get(host.as_str())?.as_str());
@@ -348,7 +349,7 @@ fn basic(user: &str, password: &str) -> Credentials {
 }
 
 /// What a provider of clouds knows, by the usual helper programs.
-fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, Error> {
+fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, CredentialsError> {
     let host = &*at.registry;
     let (is_own, helper) = match provider {
         "default" => return Ok(None),
@@ -359,12 +360,12 @@ fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, E
         "amazon" => (host.ends_with(".amazonaws.com") || host == "public.ecr.aws", "ecr-login"),
         "google" => (host == "gcr.io" || host.ends_with(".gcr.io") || host.ends_with(".pkg.dev"), "gcr"),
         "azure" => (host.ends_with(".azurecr.io"), "acr-env"),
-        other => return Err(Error::UnknownProvider(other.into())),
+        other => return Err(CredentialsError::UnknownProvider(other.into())),
     };
     if !is_own {
         return Ok(None);
     }
-    of_helper(helper, host).map_err(|cause| Error::Provider { provider: provider.into(), cause })
+    of_helper(helper, host).map_err(|cause| CredentialsError::Provider { provider: provider.into(), cause })
 }
 
 /// Calls `docker-credential-NAME`; it may take [`MAX_TIME`].

@@ -14,7 +14,7 @@ use crate::http::guard::Refusal;
 use crate::http::{self, Caller, Request, RequestError, Unread};
 use ephor_document::decode_json;
 
-use super::client::Answer;
+use super::client::RegistryResponse;
 use super::credentials::{Credentials, Keys};
 use super::{Failure, Repository};
 
@@ -40,7 +40,11 @@ pub(super) struct Session {
 }
 
 /// Sends a GET request, and reads an answer of at most so many bytes.
-pub(super) fn get(url: &str, headers: &[(&str, Option<&str>)], most: u64) -> Result<Answer, Failure> {
+pub(super) fn get(
+    url: &str,
+    headers: &[(&str, Option<&str>)],
+    most: u64,
+) -> Result<RegistryResponse, Failure> {
     let mut request = Request::get(url, MAX_TIME);
     for (name, value) in headers {
         if let Some(value) = value {
@@ -50,7 +54,7 @@ pub(super) fn get(url: &str, headers: &[(&str, Option<&str>)], most: u64) -> Res
     send(request, most)
 }
 
-fn send(request: Request<'_>, most: u64) -> Result<Answer, Failure> {
+fn send(request: Request<'_>, most: u64) -> Result<RegistryResponse, Failure> {
     let ends = Instant::now() + MAX_TIME;
     let mut pauses = PAUSES.iter();
     loop {
@@ -79,7 +83,7 @@ fn send(request: Request<'_>, most: u64) -> Result<Answer, Failure> {
             }
             unread => Failure::network(format!("Get \"{url}\": {unread}")),
         })?;
-        return Ok(Answer { status, media_type, challenges, body });
+        return Ok(RegistryResponse { status, media_type, challenges, body });
     }
 }
 
