@@ -13,7 +13,7 @@ use ephor_document::locate::locate;
 use ephor_document::split::split;
 use ephor_document::write::{Style, to_string};
 use ephor_document::{Duplicates, LoadError, yaml};
-use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::groups::PolicyNames;
 use ephor_policies::kinds;
 use ephor_sources::files;
 use ephor_value::Value;
@@ -62,7 +62,7 @@ pub struct Args {
 /// # Errors
 /// A file or the cluster cannot be read, there is no policy, or two would be one.
 pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
-    let names = if args.own_group { Names::Own } else { Names::Kyverno };
+    let names = if args.own_group { PolicyNames::Own } else { PolicyNames::Kyverno };
     let texts = match args.cluster {
         true => of_cluster(&super::cluster_choice(given(&args.context), global), names)?,
         false => of_files(&args.policies, names)?,
@@ -78,7 +78,7 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
     Ok(0)
 }
 
-fn of_files(arguments: &[String], names: Names) -> Result<Vec<String>, Error> {
+fn of_files(arguments: &[String], names: PolicyNames) -> Result<Vec<String>, Error> {
     arguments.iter().try_for_each(|argument| super::explain::exists(argument))?;
     let mut loaded = files::policies(arguments);
     loaded.notices.iter().for_each(|notice| super::warn(&notice.to_string()));
@@ -125,7 +125,7 @@ pub(super) struct Object {
 ///
 /// # Errors
 /// A document cannot be read, or says its group somewhere else, as with an alias.
-pub(super) fn renamed(source: &str, text: &str, names: Names) -> Result<Renamed, Error> {
+pub(super) fn renamed(source: &str, text: &str, names: PolicyNames) -> Result<Renamed, Error> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let refused = |line, problem| Error::from(LoadError { source: source.into(), line, problem });
     let mut lines: Vec<String> = text.split('\n').map(String::from).collect();
@@ -207,10 +207,10 @@ fn distinct(objects: &[Object]) -> Result<(), Error> {
     Ok(())
 }
 
-fn of_cluster(choice: &Choice, names: Names) -> Result<Vec<String>, Error> {
+fn of_cluster(choice: &Choice, names: PolicyNames) -> Result<Vec<String>, Error> {
     // The client gives Kyverno's names, whatever the cluster stores: those of the groups that are
     // converted.
-    let stored = if names == Names::Own { Names::Kyverno } else { Names::Own };
+    let stored = if names == PolicyNames::Own { PolicyNames::Kyverno } else { PolicyNames::Own };
     let cluster = connect(&Choice { names: stored, ..choice.clone() })?;
     let served = cluster.kinds()?;
     let mut texts = Vec::new();
@@ -219,7 +219,8 @@ fn of_cluster(choice: &Choice, names: Names) -> Result<Vec<String>, Error> {
         found.sort_by_cached_key(place);
         texts.extend(found.iter().map(|object| {
             let written = as_written(object);
-            let named = if names == Names::Own { Names::Own.of_object(&written) } else { written };
+            let named =
+                if names == PolicyNames::Own { PolicyNames::Own.of_object(&written) } else { written };
             to_string(&named, Style::Block)
         }));
     }
@@ -232,23 +233,23 @@ mod tests {
 
     use super::*;
 
-    fn of(text: &str, names: Names) -> String {
+    fn of(text: &str, names: PolicyNames) -> String {
         renamed("p.yaml", text, names).unwrap().text
     }
 
     #[test]
     fn only_the_group_of_a_document_changes() {
         let text = "# why\napiVersion: kyverno.io/v1   # ours\nkind: ClusterPolicy\nmetadata: {name: a, labels: {of: kyverno.io/v1}}\nspec:\n  rules:\n  - generate: {apiVersion: kyverno.io/v1, kind: Policy}\n";
-        let own = of(text, Names::Own);
+        let own = of(text, PolicyNames::Own);
         assert_eq!(own, text.replacen("apiVersion: kyverno.io/v1 ", "apiVersion: ephor.dev/v1 ", 1));
-        assert_eq!(of(&own, Names::Kyverno), text);
-        assert_eq!(of(&own, Names::Own), own);
+        assert_eq!(of(&own, PolicyNames::Kyverno), text);
+        assert_eq!(of(&own, PolicyNames::Own), own);
     }
 
     #[test]
     fn what_is_in_another_group_stays() {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
-        let converted = renamed("p.yaml", text, Names::Own).unwrap();
+        let converted = renamed("p.yaml", text, PolicyNames::Own).unwrap();
         assert_eq!(converted.text, text);
         assert!(!converted.objects[0].is_renamed);
     }
@@ -271,20 +272,20 @@ mod tests {
             ),
             (json, 2),
         ] {
-            let own = of(text, Names::Own);
+            let own = of(text, PolicyNames::Own);
             assert_eq!(own, text.replace("kyverno.io/", "ephor.dev/"), "{text}");
             assert_eq!(
-                renamed("p", text, Names::Own).unwrap().objects.iter().filter(|o| o.is_renamed).count(),
+                renamed("p", text, PolicyNames::Own).unwrap().objects.iter().filter(|o| o.is_renamed).count(),
                 count
             );
-            assert_eq!(of(&own, Names::Kyverno), text);
+            assert_eq!(of(&own, PolicyNames::Kyverno), text);
         }
     }
 
     #[test]
     fn a_group_that_an_alias_says_is_refused_with_its_place() {
         let text = "a: 1\n---\nmetadata: {name: &v kyverno.io/v1}\nkind: Policy\napiVersion: *v\n";
-        let error = renamed("p.yaml", text, Names::Own).err().unwrap().to_string();
+        let error = renamed("p.yaml", text, PolicyNames::Own).err().unwrap().to_string();
         assert!(error.starts_with("p.yaml:3: ") && error.contains("`kyverno.io/v1`"), "{error}");
     }
 }

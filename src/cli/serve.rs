@@ -16,7 +16,7 @@ use ephor_controllers::reports::{Form, ReportOptions, Subject};
 use ephor_controllers::scan::{self, native::Reported};
 use ephor_controllers::webhooks::Plan;
 use ephor_engine::Status;
-use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::groups::PolicyNames;
 use ephor_server::serve::check::Check;
 use ephor_server::serve::http::Limits;
 use ephor_server::serve::live::ConfigMaps;
@@ -329,7 +329,7 @@ pub enum ValueError {
     Whole(#[from] SyntaxError),
     /// Not a duration.
     #[error(transparent)]
-    Duration(#[from] duration::Error),
+    Duration(#[from] duration::DurationError),
     /// Not a count.
     #[error("must be between 1 and {MOST}")]
     Count,
@@ -500,8 +500,8 @@ fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
 }
 
 /// The names of the groups in which the cluster stores policies.
-fn names(args: &Args) -> Names {
-    if args.cluster.own_group { Names::Own } else { Names::Kyverno }
+fn names(args: &Args) -> PolicyNames {
+    if args.cluster.own_group { PolicyNames::Own } else { PolicyNames::Kyverno }
 }
 
 /// The cluster that the flags select, if any.

@@ -16,7 +16,7 @@ use kube::{Client, Config};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use ephor_document::json;
-use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::groups::PolicyNames;
 use ephor_kubernetes::{Kinds, Resource};
 use ephor_value::{Map, Value, print};
 
@@ -39,7 +39,7 @@ pub struct Choice {
     pub context: String,
     /// The names under which the cluster stores policies. Callers know them under Kyverno's in any
     /// case.
-    pub names: Names,
+    pub names: PolicyNames,
 }
 
 /// Why a request to the API failed.
@@ -129,7 +129,7 @@ pub struct Cluster {
     /// `None` once it is about to go.
     runtime: Option<tokio::runtime::Runtime>,
     pub(crate) client: Client,
-    pub(crate) names: Names,
+    pub(crate) names: PolicyNames,
     served: Arc<Mutex<Option<Arc<Kinds>>>>,
 }
 
@@ -212,10 +212,14 @@ impl Cluster {
         content_type: &str,
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
-        let is_own = self.names == Names::Own;
-        let renamed = is_own.then(|| Names::Own.of_path(path)).flatten();
-        let body = body
-            .map(|body| if is_own { print::json(&Names::Own.of_object(body)) } else { print::json(body) });
+        let is_own = self.names == PolicyNames::Own;
+        let renamed = is_own.then(|| PolicyNames::Own.of_path(path)).flatten();
+        let body =
+            body.map(
+                |body| {
+                    if is_own { print::json(&PolicyNames::Own.of_object(body)) } else { print::json(body) }
+                },
+            );
         let text = body.unwrap_or_default();
         let request = Request::builder()
             .method(method)
@@ -236,7 +240,7 @@ impl Cluster {
         }
         // What is no JSON, such as `ok`, is text.
         let answer = json::parse(&text).unwrap_or_else(|_| text.into());
-        Ok(if is_own { Names::Kyverno.of_object(&answer) } else { answer })
+        Ok(if is_own { PolicyNames::Kyverno.of_object(&answer) } else { answer })
     }
 
     /// The name of the user of this client.
@@ -513,7 +517,7 @@ pub(crate) fn api_resource(resource: &Resource) -> ApiResource {
 }
 
 /// The same as the API server knows it.
-pub(crate) fn stored(resource: &ApiResource, names: Names) -> ApiResource {
+pub(crate) fn stored(resource: &ApiResource, names: PolicyNames) -> ApiResource {
     let mut resource = resource.clone();
     if let Some(group) = names.of_group(&resource.group) {
         resource.group = group.into();

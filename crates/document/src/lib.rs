@@ -80,9 +80,9 @@ pub enum Problem {
     /// The stream cannot be cut into documents.
     Separator(#[from] split::SeparatorError),
     /// It has no value.
-    Yaml(#[from] yaml::Error),
+    Yaml(#[from] yaml::YamlError),
     /// It is no Kubernetes object.
-    Object(#[from] resource::Error),
+    Object(#[from] resource::ResourceError),
 }
 
 impl fmt::Display for LoadError {
@@ -147,7 +147,7 @@ fn stream(
 ///
 /// # Errors
 /// What is wrong, such as `yaml: line 1: did not find expected node content`.
-pub fn yaml_value(text: &str) -> Result<Value, yaml::Error> {
+pub fn yaml_value(text: &str) -> Result<Value, yaml::YamlError> {
     yaml::parse(text, Duplicates::LastWins)
 }
 
@@ -155,7 +155,7 @@ pub fn yaml_value(text: &str) -> Result<Value, yaml::Error> {
 ///
 /// # Errors
 /// As [`yaml_value`].
-pub fn yaml_value_strict(text: &str) -> Result<Value, yaml::Error> {
+pub fn yaml_value_strict(text: &str) -> Result<Value, yaml::YamlError> {
     yaml::parse(text, Duplicates::Error)
 }
 

@@ -20,7 +20,7 @@ pub type Placed = (Vec<Str>, Value);
 
 /// What a policy is evaluated with besides the request.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'r> {
+pub struct EvalContext<'r> {
     /// Where data comes from.
     pub sources: &'r dyn ExternalData,
     /// Lowers what is put together at run time.
@@ -47,7 +47,7 @@ pub(super) struct MatchedRule<'d, 'r> {
     pub policy: &'d Policy,
     pub rule: &'d Rule,
     pub request: &'d Request,
-    pub around: Surroundings<'r>,
+    pub around: EvalContext<'r>,
     /// What rules after the first that matches see.
     pub(super) later: Option<&'d Value>,
     pub(super) sorted: Option<&'d Sorted>,

@@ -15,7 +15,7 @@ use ephor_value::Str;
 use ephor_value::budget::{self, Excess};
 
 use super::expressions::existing::{self, Targets};
-use super::generate::{GenerationError, Present, Wanted};
+use super::generate::{GenerationError, Present, WantedObject};
 use super::matched::MatchedRule;
 use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
@@ -25,7 +25,7 @@ use super::trace::{self, EventKind};
 use super::verify::{self, Records};
 use super::{Profile, Request, generate, mutate, verdict};
 
-pub use super::matched::{Placed, Surroundings, applies};
+pub use super::matched::{EvalContext, Placed, applies};
 pub use super::results::Results;
 
 /// What rules do with a request; each kind of rule has its phase.
@@ -91,16 +91,16 @@ pub fn policy<'p>(
     policy: &Policy,
     rules: impl Iterator<Item = &'p Rule>,
     request: &Request,
-    around: Surroundings<'_>,
+    around: EvalContext<'_>,
 ) -> Results {
     let mut out = Results::default();
     let concern = concern(policy, request, around.profile);
     let is_skipped = match phase {
         Phase::Verify => request.deleting(),
-        Phase::Generate | Phase::Trigger => concern != Concern::Yes,
+        Phase::Generate | Phase::Trigger => concern != Applicability::Yes,
         Phase::Mutate | Phase::Decide => false,
     };
-    if is_skipped || concern == Concern::No {
+    if is_skipped || concern == Applicability::No {
         return out;
     }
     let (mut matched, sorted) = (0usize, Sorted::default());
@@ -118,7 +118,7 @@ pub fn policy<'p>(
         if !phase.matches(rule, request) {
             continue;
         }
-        if let Concern::Unknown(text) = concern {
+        if let Applicability::Unknown(text) = concern {
             if phase == Phase::Decide {
                 // It is the verdict on all rules.
                 out.rules.clear();
@@ -193,7 +193,7 @@ pub fn changes_others(rule: &Rule) -> bool {
 }
 
 /// The objects that a rule changes because of a request, in addition to that of the request.
-pub fn targets(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings<'_>) -> Targets {
+pub fn targets(policy: &Policy, rule: &Rule, request: &Request, around: EvalContext<'_>) -> Targets {
     if !applies(rule, request) {
         return Targets::None;
     }
@@ -205,15 +205,15 @@ pub fn wanted(
     policy: &Policy,
     rule: &Rule,
     request: &Request,
-    around: Surroundings<'_>,
+    around: EvalContext<'_>,
     present: &dyn Present,
-) -> (Vec<Wanted>, Option<GenerationError>) {
+) -> (Vec<WantedObject>, Option<GenerationError>) {
     generate::wanted(MatchedRule { policy, rule, request, around, later: None, sorted: None }, present)
 }
 
 /// Whether a policy is evaluated for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Concern {
+enum Applicability {
     /// It is.
     Yes,
     /// It is for another namespace, or a match condition is false.
@@ -223,22 +223,22 @@ enum Concern {
 }
 
 /// Whether the rules of a policy are evaluated for the request at all.
-fn concern(policy: &Policy, request: &Request, profile: Profile) -> Concern {
+fn concern(policy: &Policy, request: &Request, profile: Profile) -> Applicability {
     if !namespace_fits(policy, request, profile) {
-        return Concern::No;
+        return Applicability::No;
     }
     if policy.admit.is_empty() {
-        return Concern::Yes;
+        return Applicability::Yes;
     }
     let (admits, excess) = budget::spend(|| super::expressions::admits(&policy.admit, request));
     match (excess, admits) {
         // The policy counts as one that there was no time for.
-        (Some(Excess::Time), _) => Concern::No,
-        (Some(Excess::Size(text)), _) => Concern::Unknown(text.into()),
-        (None, Ok(true)) => Concern::Yes,
-        (None, Ok(false)) => Concern::No,
-        (None, Err(_)) if profile.failing_match_conditions_exempt => Concern::No,
-        (None, Err(error)) => Concern::Unknown(error.to_string().into()),
+        (Some(Excess::Time), _) => Applicability::No,
+        (Some(Excess::Size(text)), _) => Applicability::Unknown(text.into()),
+        (None, Ok(true)) => Applicability::Yes,
+        (None, Ok(false)) => Applicability::No,
+        (None, Err(_)) if profile.failing_match_conditions_exempt => Applicability::No,
+        (None, Err(error)) => Applicability::Unknown(error.to_string().into()),
     }
 }
 

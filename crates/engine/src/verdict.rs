@@ -14,7 +14,7 @@ use super::Request;
 use super::data::Data;
 use super::matched::{EnteredRule, MatchedRule, applies, excepted, reported};
 use super::outcome::{RuleOutcome, Status};
-use super::validate::{self, Subject};
+use super::validate::{self, CheckSubject};
 
 /// Runs the body of a rule that gives a verdict.
 pub(super) fn run(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
@@ -59,7 +59,7 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
         }
         Body::Validate { check, message } => {
             let object = request.object_or_old();
-            let subject = Subject {
+            let subject = CheckSubject {
                 rule: &rule.name,
                 message,
                 object,
@@ -109,7 +109,7 @@ fn failed_before(met: MatchedRule<'_, '_>, current: &mut Data<'_>) -> bool {
                 .is_some_and(|outcome| outcome.status == Status::Fail)
         }
         Body::Validate { check, message } => {
-            let subject = Subject {
+            let subject = CheckSubject {
                 rule: &rule.name,
                 message,
                 object: former.object_or_old(),

@@ -91,8 +91,8 @@ impl Failure {
     }
 }
 
-impl From<decode::Error> for Failure {
-    fn from(error: decode::Error) -> Failure {
+impl From<decode::DecodeError> for Failure {
+    fn from(error: decode::DecodeError) -> Failure {
         Failure::other(error.to_string())
     }
 }

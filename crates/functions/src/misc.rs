@@ -3,7 +3,7 @@
 use super::args::{FunctionResult, failure, text};
 use super::{Arg, Context};
 use ephor_value::image::ImageRef;
-use ephor_value::semver::{Range, Version};
+use ephor_value::semver::{SemverRange, Version};
 use ephor_value::{Fault, Value};
 
 /// More of an argument is not shown.
@@ -17,7 +17,7 @@ pub(super) fn semver_compare(cx: &Context, args: &[Arg<'_>]) -> FunctionResult {
         remarks.add(format!("semver_compare: `{given}` is no version of the form 1.2.3 and counts as 0.0.0"));
     }
     let version = version.unwrap_or_default();
-    let range = Range::parse(text(args, 1)).map_err(Fault::from_error)?;
+    let range = SemverRange::parse(text(args, 1)).map_err(Fault::from_error)?;
     Ok(Value::Bool(range.contains(&version)))
 }
 

@@ -9,7 +9,7 @@ use ephor_value::{Str, Value};
 use super::binding::Binding;
 use super::expressions::Validation;
 use super::late::Late;
-use super::pod_security::{LISTS, Placed, Requirement, of_level, version};
+use super::pod_security::{FieldRequirement, LISTS, Placed, of_level, version};
 use super::shape::Pattern;
 use super::{Conditions, Origin, Query, Template};
 
@@ -204,7 +204,8 @@ impl PodSecurity {
     /// found without fields never is.
     pub fn is_excluded(&self, placed: &Placed) -> bool {
         let mut all = placed.form.requirements.iter();
-        let stays = |own: &Requirement| !own.shows_fields || own.annotations.is_some_and(|a| a.of_containers);
+        let stays =
+            |own: &FieldRequirement| !own.shows_fields || own.annotations.is_some_and(|a| a.of_containers);
         let entries = || self.exclude.as_list().unwrap_or_default().iter();
         let has = |is: &dyn Fn(&[Value]) -> bool| {
             entries().any(|entry| {

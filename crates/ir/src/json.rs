@@ -20,10 +20,11 @@ use ephor_value::Str;
 /// The version that is written and read.
 pub const API_VERSION: &str = "ephor.dev/ir/v1";
 
-/// The largest text that is read, in bytes.
+/// The largest text that is read, in bytes. Larger texts are refused.
 const MAX_BYTES: usize = 256 << 20;
 
-/// How deeply lists and objects of a text may nest.
+/// How deeply lists and objects of a text may nest. About ten levels of text for each of the 1,024
+/// that expressions may nest; deeper texts are refused.
 const MAX_LEVELS: usize = 12_000;
 
 /// Policies and exceptions as one document.

@@ -1,8 +1,8 @@
 //! The Pod Security Standards as rows: which fields of a pod a control is about, and what they may
 //! hold.
 //!
-//! In: a level and a version. Out: the [`Form`]s of the controls that count there, in the order of
-//! reports; each is a list of [`Requirement`]s, each of which names fields and their [`Condition`].
+//! In: a level and a version. Out: the [`ControlVersion`]s of the controls that count there, in the order of
+//! reports; each is a list of [`FieldRequirement`]s, each of which names fields and their [`FieldCondition`].
 //! `engine::pod_security` runs them and words what they find; an analysis reads the same rows.
 //! Semantics: `docs/semantics/validate.md`, "Bodies".
 
@@ -10,8 +10,8 @@ mod control;
 mod controls;
 
 pub use control::{
-    Absent, Annotations, Condition, Control, Field, Form, Found, LATEST, Minor, Of, Requirement, present,
-    texts, whole,
+    Absent, Annotations, Control, ControlVersion, Field, FieldCondition, FieldRequirement, Found, LATEST,
+    Minor, Of, present, texts, whole,
 };
 pub use controls::CONTROLS;
 
@@ -23,7 +23,7 @@ pub struct Placed {
     /// The control.
     pub control: &'static Control,
     /// The form.
-    pub form: &'static Form,
+    pub form: &'static ControlVersion,
 }
 
 /// The minor number of a version; `None` when it is neither `latest`, nor empty, nor `v1.N`.

@@ -18,8 +18,9 @@ use super::expressions::Variable;
 use super::strict::Make;
 use super::walk::{Runs, children, map_children};
 
-/// Chains of variables that are longer are not shared.
-const MOST_VARIABLES: u32 = 16;
+/// Chains of variables that are longer are not shared. Each link is hashed once more; what is not
+/// shared is evaluated again, at the same result.
+const MAX_VARIABLES: u32 = 16;
 
 /// The key of a program, found when it first runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -55,7 +56,7 @@ fn is_worth_it(expr: &Expr) -> bool {
 }
 
 fn shared(expr: &Expr, variables: &[Variable], depth: u32) -> Option<Shared> {
-    if depth > MOST_VARIABLES {
+    if depth > MAX_VARIABLES {
         return None;
     }
     let mut read = Read::default();

@@ -24,7 +24,7 @@ use ephor_value::Value;
 pub use ephor_functions::Remarks;
 pub use outcome::{OfOutcome, mutation_of, of_outcome};
 
-/// A list deeper than this is taken for unchanged.
+/// A list deeper than this is taken for unchanged. A remark may then be missing.
 const MAX_DEPTH: usize = 32;
 
 /// How many names are shown of what a patch removed.

@@ -81,13 +81,13 @@ fn object<S: Serializer>(o: &Object, to: S) -> Result<S::Ok, S::Error> {
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        stack::deep(|| from.deserialize_any(Reader))
+        stack::deep(|| from.deserialize_any(EncodingReader))
     }
 }
 
-struct Reader;
+struct EncodingReader;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for EncodingReader {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

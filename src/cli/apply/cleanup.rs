@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use ephor_engine::error::ConditionError;
-use ephor_engine::expressions::deletion::Subject;
+use ephor_engine::expressions::deletion::DeletionSubject;
 use ephor_engine::images::Images;
 use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::facts::Stage;
@@ -67,14 +67,14 @@ impl Run<'_> {
             return Ok(Vec::new());
         }
         let objects = self.resources.iter().map(|d| &d.value).enumerate();
-        let objects = objects.map(|(i, object)| (i, object, Subject::Object));
-        let payloads = self.payloads.iter().map(|p| (usize::MAX, p, Subject::Payload));
+        let objects = objects.map(|(i, object)| (i, object, DeletionSubject::Object));
+        let payloads = self.payloads.iter().map(|p| (usize::MAX, p, DeletionSubject::Payload));
         let mut all: Vec<(String, usize, &Value, PolicyOutcome)> = Vec::new();
         for (i, object, subject) in objects.chain(payloads) {
             let request = self.requests.of(object.clone(), None, engine).map_err(Error::input)?;
             for outcome in engine.deletions(&request, subject) {
                 if let Some(fault) = outcome.rules.iter().find(|r| r.status == Status::Error) {
-                    let what = if subject == Subject::Payload { "json" } else { "resource" };
+                    let what = if subject == DeletionSubject::Payload { "json" } else { "resource" };
                     return Err(Error::Deletion { what, cause: fault.message.to_string() });
                 }
                 all.push((outcome.policy.id(), i, object, outcome));

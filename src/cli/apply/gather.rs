@@ -10,7 +10,7 @@ use ephor_engine::Profile;
 use ephor_inspect::lint::{Finding, Roles, Severity, lint};
 use ephor_policies::load::{self, Policies};
 use ephor_sources::download::is_url;
-use ephor_sources::files::{self, Cause, Loaded, Reading, SourceText};
+use ephor_sources::files::{self, FileCause, Loaded, Reading, SourceText};
 use ephor_sources::git::Access;
 use ephor_testing::inputs::exceptions::{self, Exceptions};
 use ephor_testing::inputs::resources;
@@ -40,18 +40,18 @@ pub(super) fn load_policies(args: &Arguments<'_>, log: &Log) -> Result<Policies,
             true => access.policies(argument)?,
             false => files::policies(std::slice::from_ref(argument)),
         };
-        if let Some(n) = notices.iter().find(|n| is_url(&n.place) && n.cause == Cause::Unreadable) {
+        if let Some(n) = notices.iter().find(|n| is_url(&n.place) && n.cause == FileCause::Unreadable) {
             log.left_out(&lines, "policies");
             return Err(Error::input(n.text.clone()));
         }
         for n in &notices {
             let usage = match n.cause {
                 // What is a policy is meant to be read, in whatever file.
-                Cause::Extension if is_policy_in_json(&n.place) => Use::Missing,
+                FileCause::Extension if is_policy_in_json(&n.place) => Use::Missing,
                 // A folder of policies may hold a page about them.
-                Cause::Extension if n.place != *argument && !log.is_verbose() => continue,
+                FileCause::Extension if n.place != *argument && !log.is_verbose() => continue,
                 // A file that the argument itself names is meant to be one.
-                Cause::Extension if n.place != *argument => Use::Foreign,
+                FileCause::Extension if n.place != *argument => Use::Foreign,
                 _ => Use::Missing,
             };
             lines.push((n.to_string(), usage));

@@ -11,7 +11,7 @@ use ephor_ir::cel_exception::CelException;
 use ephor_kubernetes::groups;
 use ephor_migrate::denial_of_deletion;
 use ephor_policies::load::{self, LoadedPolicy, Policies, Purpose};
-use ephor_sources::files::{self, Cause, Notice, SourceText};
+use ephor_sources::files::{self, FileCause, Notice, SourceText};
 use ephor_value::{Str, Value};
 
 use crate::cli::apply::helps;
@@ -64,9 +64,9 @@ impl Loaded {
 /// Why what a notice is about is not read, where it may hold policies.
 pub fn why_unread(notice: &Notice) -> Option<String> {
     match notice.cause {
-        Cause::Unreadable => Some(notice.to_string()),
+        FileCause::Unreadable => Some(notice.to_string()),
         // A link in a folder, with which folders may end in circles.
-        Cause::Extension if Path::new(&notice.place).is_dir() => {
+        FileCause::Extension if Path::new(&notice.place).is_dir() => {
             Some(format!("{}: links to folders are not followed", notice.place))
         }
         _ => None,

@@ -11,7 +11,7 @@ mod refusals;
 mod resources;
 mod reviews;
 
-pub use refusals::Refusal;
+pub use refusals::NativeRefusal;
 pub use resources::UnknownKind;
 
 use ephor_kubernetes::Kinds;
@@ -44,7 +44,7 @@ pub enum NativeError {
     Kind(Box<str>),
     /// It says what Kubernetes' policies cannot.
     #[error(transparent)]
-    Refused(Refusal),
+    Refused(NativeRefusal),
     /// It does not want one, or has something that Kubernetes' policies of this kind cannot have.
     #[error("skip generating {kind}: {why}.")]
     Skipped {

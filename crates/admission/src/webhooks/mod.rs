@@ -24,7 +24,7 @@ use ephor_ir::webhook::Webhook;
 use ephor_value::names::key_problems_of_server;
 use ephor_value::{Map, Str, Value};
 
-pub use matching::{Decision, Why, decide};
+pub use matching::{WebhookDecision, Why, decide};
 
 /// A call of a webhook.
 #[derive(Clone, Debug)]

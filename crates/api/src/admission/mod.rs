@@ -22,7 +22,7 @@ use ephor_kubernetes::Types;
 use ephor_kubernetes::decode::problems;
 use ephor_value::Value;
 use ephor_value::names::subdomain_problems;
-use errors::{Errors, Field};
+use errors::{Errors, FieldPath};
 
 /// A policy or binding that does not have the form of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -115,7 +115,7 @@ fn checked(
     let mut errors = Errors::default();
     for problem in subdomain_problems(name) {
         let text = problem.replace("253 bytes", "253 characters");
-        errors.invalid(&Field::new("metadata").key("name"), &name.into(), &text);
+        errors.invalid(&FieldPath::new("metadata").key("name"), &name.into(), &text);
     }
     match kind {
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {

@@ -10,13 +10,13 @@ use ephor_value::cron::Cron;
 use ephor_value::{Value, print};
 
 /// The longest name in bytes.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME: usize = 63;
 
 /// Checks a policy that fits its schema.
 pub fn lint(policy: &Value) -> Findings {
     let mut fields = Fields::default();
-    if policy.text_at(&["metadata", "name"]).len() > LONGEST_NAME {
-        fields.too_long("metadata.name", LONGEST_NAME);
+    if policy.text_at(&["metadata", "name"]).len() > MAX_NAME {
+        fields.too_long("metadata.name", MAX_NAME);
     }
     for (i, entry) in items(policy.at(&["spec", "context"])).iter().enumerate() {
         for (key, what) in [("imageRegistry", "ImageRegistry"), ("configMap", "ConfigMap")] {

@@ -65,7 +65,7 @@ impl Finding {
     }
 
     /// The finding with its place moved to the written rule that a computed one comes from.
-    pub(super) fn in_written(mut self, rule: &Rule<'_>) -> Self {
+    pub(super) fn in_written(mut self, rule: &ComputedRule<'_>) -> Self {
         if let Some(PathPart::Index(index)) = self.path.get_mut(2) {
             *index = rule.written;
         }
@@ -86,7 +86,7 @@ pub(super) struct Subject<'a> {
 
 /// A computed rule.
 #[derive(Clone, Copy)]
-pub(super) struct Rule<'a> {
+pub(super) struct ComputedRule<'a> {
     /// Its number among the computed rules.
     pub(super) index: usize,
     /// The number of the written rule that it comes from.
@@ -94,7 +94,7 @@ pub(super) struct Rule<'a> {
     pub(super) value: &'a Value,
 }
 
-impl Rule<'_> {
+impl ComputedRule<'_> {
     pub(super) fn name(&self) -> &str {
         self.value.text_at(&["name"])
     }
@@ -141,7 +141,7 @@ impl<'a> Subject<'a> {
     }
 
     /// The computed rules; those that are written come first.
-    pub(super) fn rules(&self) -> impl Iterator<Item = Rule<'_>> {
+    pub(super) fn rules(&self) -> impl Iterator<Item = ComputedRule<'_>> {
         self.computed.iter().enumerate().map(|(index, value)| {
             let name = value.text_at(&["name"]);
             let origin = |candidate: &Value| {
@@ -158,7 +158,7 @@ impl<'a> Subject<'a> {
                 Some(rule) if rule.text_at(&["name"]) == name => index,
                 _ => self.written.iter().position(origin).unwrap_or(0),
             };
-            Rule { index, written, value }
+            ComputedRule { index, written, value }
         })
     }
 }

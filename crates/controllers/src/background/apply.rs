@@ -8,7 +8,7 @@
 use crate::background_facts::{Class, RuleFacts, Trigger};
 use crate::native::holds;
 use ephor_cluster::{Cluster, Failure};
-use ephor_engine::generate::{Key, Present, Wanted};
+use ephor_engine::generate::{Key, Present, WantedObject};
 use ephor_external::LookupError;
 use ephor_kubernetes::Resource;
 use ephor_value::{Map, Value};
@@ -83,7 +83,7 @@ impl Done {
 ///
 /// # Errors
 /// The cluster refuses.
-pub fn apply(cluster: &Cluster, wanted: &Wanted, by_server: bool) -> Result<Done, Failure> {
+pub fn apply(cluster: &Cluster, wanted: &WantedObject, by_server: bool) -> Result<Done, Failure> {
     if let Some(source) = &wanted.source {
         label_source(cluster, source);
     }

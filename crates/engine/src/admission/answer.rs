@@ -5,7 +5,7 @@ use ephor_value::{Map, Str, Value};
 
 /// What follows for a request.
 #[derive(Clone, Debug, Default)]
-pub struct Answer {
+pub struct AdmissionOutcome {
     /// Why it does not pass.
     pub denial: Option<Denial>,
     /// Warnings for the client, within the limits of [`warnings`].

@@ -13,14 +13,14 @@ pub enum BindingResult {
     /// The policy or binding, by its position, is misconfigured.
     Misconfigured(Option<usize>, String),
     /// The binding, by its position, was evaluated.
-    Evaluated(usize, Evaluated),
+    Evaluated(usize, BindingEvaluation),
     /// The request is denied, whatever the policy says.
     Denied(Box<Denial>),
 }
 
 /// What came of an evaluation.
 #[derive(Clone, Debug, Default)]
-pub struct Evaluated {
+pub struct BindingEvaluation {
     /// The validations that do not admit the request, by position.
     pub(super) decisions: Vec<(usize, Decision)>,
     pub(super) annotations: Vec<(Str, String)>,
@@ -94,10 +94,13 @@ pub(super) enum Decision {
     Deny(String, Str),
 }
 
-impl Evaluated {
+impl BindingEvaluation {
     /// A failure that belongs to no validation.
-    pub(super) fn failed(text: impl Into<String>) -> Evaluated {
-        Evaluated { decisions: vec![(0, Decision::Fail(text.into()))], ..Evaluated::default() }
+    pub(super) fn failed(text: impl Into<String>) -> BindingEvaluation {
+        BindingEvaluation {
+            decisions: vec![(0, Decision::Fail(text.into()))],
+            ..BindingEvaluation::default()
+        }
     }
 
     pub(super) fn is_silent(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Admission: what an API server does with a request because of its policies.
 //!
 //! In: policies with their bindings, the `request` of an AdmissionReview, and the [`ClusterView`]
-//! around it. Out: the mutated object, and an [`Answer`]: whether the request is allowed, warnings
+//! around it. Out: the mutated object, and an [`AdmissionOutcome`]: whether the request is allowed, warnings
 //! for the client and audit annotations. Policies run in the order of their names, bindings of a
 //! policy in the order of theirs. Semantics: `docs/semantics/admission.md`.
 
@@ -21,7 +21,7 @@ mod steps;
 mod validate;
 pub mod warnings;
 
-pub use answer::{Answer, Denial};
+pub use answer::{AdmissionOutcome, Denial};
 pub use binding_result::BindingResult;
 pub use bound::BoundPolicy;
 pub use cause::Cause;

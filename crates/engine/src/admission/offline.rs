@@ -20,7 +20,7 @@ use ephor_value::{Map, Value};
 use super::binding_result::Decision;
 use super::bound::{patches, validations};
 use super::change::apply_literals;
-use super::literal::{Data, check_names, part};
+use super::literal::{LiteralData, check_names, part};
 use super::validate::{BUDGET, CONDITIONS, decided};
 use crate::expressions::{ConditionsError, OUT_OF_BUDGET};
 
@@ -161,7 +161,7 @@ fn changed(
         let new = match patch.patch_type {
             PatchType::ApplyConfiguration => {
                 check_names(&value).map_err(|_| MutationFailure::Change)?;
-                merge_freely(&object, &part(&value, &Data::of(&root)))
+                merge_freely(&object, &part(&value, &LiteralData::of(&root)))
                     .map(Some)
                     .map_err(|_| MutationFailure::Change)
             }

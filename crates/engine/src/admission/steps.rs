@@ -17,7 +17,7 @@ use super::{BindingError, Review};
 
 /// A step of a policy.
 #[derive(Debug)]
-pub enum Step {
+pub enum BoundStep {
     /// To be run.
     Run(Run),
     /// A mistake in the policy or in the binding that counts as a denial.
@@ -41,15 +41,15 @@ pub struct Run {
 }
 
 /// The steps of a policy on a request, none when it is not concerned.
-pub fn steps(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterView<'_>) -> Vec<Step> {
+pub fn steps(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterView<'_>) -> Vec<BoundStep> {
     let broken = |binding: Option<usize>, error: BindingError| match policy.failure_policy() {
         FailurePolicy::Ignore => None,
         FailurePolicy::Fail => {
             let what = if binding.is_some() { "binding" } else { "policy" };
-            Some(Step::Broken { binding, text: format!("failed to configure {what}: {error}") })
+            Some(BoundStep::Broken { binding, text: format!("failed to configure {what}: {error}") })
         }
         FailurePolicy::Unrecognised(word) => {
-            Some(Step::Broken { binding, text: format!("unrecognized failure policy: '{word}'") })
+            Some(BoundStep::Broken { binding, text: format!("unrecognized failure policy: '{word}'") })
         }
     };
     let found = match &policy.bound.constraints {
@@ -82,7 +82,7 @@ pub fn steps(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterView<'_>
             Ok(found) => steps.extend(
                 found
                     .into_iter()
-                    .map(|param| Step::Run(Run { binding: at, accepted: accepted.clone(), param })),
+                    .map(|param| BoundStep::Run(Run { binding: at, accepted: accepted.clone(), param })),
             ),
         }
     }

@@ -12,7 +12,7 @@ use ephor_ir::rule::Body;
 use ephor_value::Value;
 
 use super::Scope;
-use crate::view::request::{Part, rooted};
+use crate::view::request::{RequestPart, rooted};
 
 /// See the module page; none where the policy is about other requests.
 pub fn run(policy: &Policy, request: &Value, proxy: Proxy, functions: &Context) -> Option<RuleOutcome> {
@@ -22,7 +22,7 @@ pub fn run(policy: &Policy, request: &Value, proxy: Proxy, functions: &Context) 
     if of != proxy {
         return None;
     }
-    let root = rooted([(Part::Object, request.clone())]);
+    let root = rooted([(RequestPart::Object, request.clone())]);
     let scope = Scope::of_rule(&root, expressions, functions);
     let result =
         |status, text: &str| Some(RuleOutcome::new(&policy.name, rule.kind, status, text.to_owned()));

@@ -62,7 +62,7 @@ pub(super) fn broken(rule: &Rule, expressions: &Expressions, error: &dyn Display
 }
 
 /// The first validation that is not true.
-pub(super) struct Violation {
+pub(super) struct FailedValidation {
     pub(super) at: usize,
     pub(super) status: Status,
     pub(super) message: Str,
@@ -73,7 +73,7 @@ pub(super) fn decide(
     validations: &[Validation],
     scope: &Scope<'_>,
     expressions: &Expressions,
-) -> Option<Violation> {
+) -> Option<FailedValidation> {
     for (at, validation) in validations.iter().enumerate() {
         let (status, message) = match scope.decides(&validation.check) {
             Ok(true) => continue,
@@ -86,7 +86,7 @@ pub(super) fn decide(
                 }
             }
         };
-        return Some(Violation { at, status, message });
+        return Some(FailedValidation { at, status, message });
     }
     None
 }

@@ -105,7 +105,7 @@ pub enum AnnotationError {
 
 /// Why a patch that an expression gives does not change an object.
 #[derive(Debug, Error)]
-pub enum PatchError {
+pub enum ExpressionPatchError {
     /// Its literals cannot be applied.
     #[error(transparent)]
     Literal(LiteralError),
@@ -170,7 +170,7 @@ pub enum AttestorFieldError {
 
 /// Why a rule with expressions generates nothing.
 #[derive(Debug, Error)]
-pub enum GenerationError {
+pub enum ExpressionGenerationError {
     /// An expression has no value.
     #[error(transparent)]
     Expression(Failure),

@@ -30,7 +30,7 @@ use super::{AttestorError, AttestorFieldError, ExtractionError, Scope};
 use crate::view::request::limited_to;
 
 /// What is evaluated.
-pub struct Subject<'a> {
+pub struct ImageSubject<'a> {
     /// What expressions see.
     pub root: &'a Value,
     /// The kind of the object, which decides where its images are; empty = it has none of its own.
@@ -44,7 +44,7 @@ pub(super) fn run(
     met: MatchedRule<'_, '_>,
     expressions: &Expressions,
     checks: &Arc<Result<ImageValidation, Str>>,
-    subject: &Subject<'_>,
+    subject: &ImageSubject<'_>,
 ) -> Option<RuleOutcome> {
     let MatchedRule { policy, rule, request, around, .. } = met;
     let result = |status, text: Str| RuleOutcome::new(&policy.name, rule.kind, status, text);
@@ -155,7 +155,7 @@ pub(super) fn run(
 }
 
 /// Emits a trace event: an image is the reason of a refusal.
-fn emit(rule: &Rule, subject: &Subject<'_>, text: &str, image: &str) {
+fn emit(rule: &Rule, subject: &ImageSubject<'_>, text: &str, image: &str) {
     if trace::is_on() {
         let object = ["object", "oldObject"].into_iter().filter_map(|key| subject.root.get(key));
         let part = object.filter(|object| !object.is_null()).find_map(|object| part_with_text(object, image));
@@ -178,7 +178,7 @@ fn part_with_text<'v>(value: &'v Value, text: &str) -> Option<&'v Value> {
 fn extracted(
     parts: &ImageValidation,
     checks: &Result<ImageValidation, Str>,
-    subject: &Subject<'_>,
+    subject: &ImageSubject<'_>,
     scope: &Scope<'_>,
 ) -> Result<BTreeMap<String, Vec<String>>, ExtractionError> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();

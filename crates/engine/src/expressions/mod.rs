@@ -33,8 +33,9 @@ mod verified_images;
 
 pub use cel_exceptions::CelExceptions;
 pub use error::{
-    AnnotationError, AttestorError, AttestorFieldError, ConditionsError, DraftError, ExtractionError,
-    FailedExpression, Failure, GenerationError, OUT_OF_BUDGET, PatchError,
+    AnnotationError, AttestorError, AttestorFieldError, ConditionsError, DraftError,
+    ExpressionGenerationError, ExpressionPatchError, ExtractionError, FailedExpression, Failure,
+    OUT_OF_BUDGET,
 };
 pub use inquiry::InquiryError;
 pub use matching::admits;
@@ -55,7 +56,7 @@ pub(super) fn run(met: MatchedRule<'_, '_>, expressions: &Expressions) -> Option
     let payload = expressions.view == View::Payload;
     let each = |root: &Value| match &rule.body {
         Body::ValidateImages(checks) => {
-            let subject = images::Subject { root, kind, payload };
+            let subject = images::ImageSubject { root, kind, payload };
             images::run(met, expressions, checks, &subject)
         }
         _ => one(met, expressions, root),

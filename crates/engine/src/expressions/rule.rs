@@ -3,7 +3,7 @@
 //! In: a rule's expressions and a request. Out: a status and a message. The first validation that
 //! is false or fails decides. Semantics: `docs/semantics/validate.md`, "Bodies".
 
-use crate::matched::Surroundings;
+use crate::matched::EvalContext;
 use crate::outcome::{Status, stock};
 use crate::{Request, rule_params, view};
 use ephor_ir::expressions::{Expressions, Validation};
@@ -18,7 +18,7 @@ pub fn run(
     validations: &[Validation],
     passed: &Str,
     request: &Request,
-    around: Surroundings<'_>,
+    around: EvalContext<'_>,
 ) -> (Status, Str) {
     let profile = around.profile;
     if !profile.offline_namespaces

@@ -10,7 +10,7 @@ use std::cell::Cell;
 
 use crate::Request;
 use crate::eval::{Env, value};
-use crate::meter::{Meter, Variables};
+use crate::meter::{ComposedVariables, Meter};
 use crate::shared::SharedResults;
 use crate::sorted::Sorted;
 use crate::strict::truth;
@@ -34,7 +34,7 @@ pub struct Scope<'s> {
     /// What the expressions see.
     pub root: Cow<'s, Value>,
     functions: &'s Context,
-    variables: Variables<'s>,
+    variables: ComposedVariables<'s>,
     wording: &'static Wording,
     /// What is left of the budget; `None` = there is none.
     left: Cell<Option<u64>>,
@@ -61,8 +61,8 @@ impl<'s> Scope<'s> {
         wording: &'static Wording,
     ) -> Scope<'s> {
         let variables = match wording.faults_name_variable {
-            true => Variables::new(variables),
-            false => Variables::bare(variables),
+            true => ComposedVariables::new(variables),
+            false => ComposedVariables::bare(variables),
         };
         Scope { root, functions, variables, wording, left: Cell::new(None), shared: None }
     }

@@ -19,10 +19,10 @@ use super::outcome::{Effect, RuleOutcome, Status};
 use super::results::{Results, RuleEffect, RuleRun};
 use super::{condition, expressions};
 use make::Store;
-use present::Given;
+use present::PresentObjects;
 
 pub use error::{ElementError, GenerationError};
-pub use make::Wanted;
+pub use make::WantedObject;
 pub use present::{Key, Present};
 
 /// Whether a rule wants to generate something; one with expressions does at once.
@@ -101,7 +101,7 @@ pub(super) fn verdict(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
 fn make_all(described: &[(usize, MatchedRule<'_, '_>)]) -> Result<Vec<(usize, Vec<Value>)>, GenerationError> {
     let mut made = Vec::with_capacity(described.len());
     let Some((_, MatchedRule { policy, request, around, .. })) = described.first() else { return Ok(made) };
-    let given = Given { trigger: &request.object, sources: around.sources.clone_sources() };
+    let given = PresentObjects { trigger: &request.object, sources: around.sources.clone_sources() };
     let mut store = Store::new(policy, request, &given);
     for (at, met) in described {
         if let Some(objects) = make(*met, &mut store)? {
@@ -130,7 +130,7 @@ fn make(met: MatchedRule<'_, '_>, store: &mut Store<'_>) -> Result<Option<Vec<Va
 pub(super) fn wanted(
     met: MatchedRule<'_, '_>,
     present: &dyn Present,
-) -> (Vec<Wanted>, Option<GenerationError>) {
+) -> (Vec<WantedObject>, Option<GenerationError>) {
     let mut store = Store::new(met.policy, met.request, present);
     let (made, excess) = budget::spend(|| make(met, &mut store));
     let error = match excess {

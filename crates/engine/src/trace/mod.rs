@@ -26,7 +26,8 @@ use traced_value::{address, storage};
 /// How many recordings are under way.
 static WATCHING: AtomicUsize = AtomicUsize::new(0);
 
-/// How many events of a run are stored; later ones are only counted.
+/// How many events of a run are stored; later ones are only counted. A number too small loses the
+/// end of a long trace, never a verdict.
 const MAX_EVENTS: usize = 10_000;
 
 thread_local! {

@@ -30,11 +30,11 @@ use ephor_external::facts;
 use ephor_external::registry::OFFLINE;
 use ephor_external::registry::{Registry, for_policy};
 pub(super) use records::Records;
-pub use verification::Answer;
+pub use verification::ImageVerification;
 
 /// How many results a rule may have: entries that name the same images report each of them as often
-/// as there are entries.
-const MOST_RESULTS: usize = 10_000;
+/// as there are entries. A rule with more is an error.
+const MAX_RESULTS: usize = 10_000;
 
 /// An image of the object.
 struct Image {
@@ -47,7 +47,7 @@ struct Image {
 
 /// What an image has come to be.
 #[derive(Default)]
-struct State {
+struct ImageState {
     /// Its reference with the digest that was found.
     digest: Option<String>,
 }
@@ -73,16 +73,16 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
     // An image comes as often as entries name it, and each time to all of them.
     let named = |e: &ImageCheck| images.iter().filter(|i| matches_any(&e.references, i)).collect();
     let matched: Vec<&Image> = checks.entries.iter().flat_map(|e| -> Vec<&Image> { named(e) }).collect();
-    if matched.len().saturating_mul(checks.entries.len()) > MOST_RESULTS {
+    if matched.len().saturating_mul(checks.entries.len()) > MAX_RESULTS {
         let text = format!(
-            "failed to verify images: {} images for {} entries are more than {MOST_RESULTS}",
+            "failed to verify images: {} images for {} entries are more than {MAX_RESULTS}",
             matched.len(),
             checks.entries.len()
         );
         return Some(result(Status::Error, text)).into();
     }
     let (mut results, mut records) = (Vec::new(), Records::default());
-    let mut states: HashMap<&str, State> = HashMap::new();
+    let mut states: HashMap<&str, ImageState> = HashMap::new();
     for (entry, filled) in checks.entries.iter().zip(filled) {
         let credentials = filled.get("credentials").unwrap_or(&Value::Null);
         let registry = around.sources.registry().map(|r| for_policy(r, credentials));
@@ -129,7 +129,7 @@ impl Verification<'_> {
     fn one(
         &self,
         image: &Image,
-        state: &mut State,
+        state: &mut ImageState,
         data: &mut Data<'_>,
         records: &mut Records,
     ) -> Vec<(Status, String)> {
@@ -145,7 +145,7 @@ impl Verification<'_> {
         if entry.attested {
             let skips = !matches_any(&entry.references, image) || matches_any(&entry.skipped, image);
             answer = Some(match skips {
-                true => Answer {
+                true => ImageVerification {
                     status: Status::Skip,
                     text: format!(
                         "skipping image reference image {reference}, policy {} ruleName {}",

@@ -4,7 +4,7 @@ use crate::outcome::Status;
 
 /// The result of verifying the signatures of an image.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct ImageVerification {
     /// The status.
     pub status: Status,
     /// The message.

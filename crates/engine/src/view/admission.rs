@@ -10,7 +10,7 @@ use ephor_value::{Map, Object, Str, Value};
 
 /// What expressions see in addition to the request.
 #[derive(Clone, Debug, Default)]
-pub struct Variables {
+pub struct AdmissionVariables {
     /// The new object.
     pub object: Value,
     /// The former object.
@@ -25,7 +25,7 @@ pub struct Variables {
 
 /// All variables. `request` is the value that [`request`] built, `review` the one that it was built
 /// from.
-pub fn root(request: &Value, seen: Variables, review: &Value) -> Value {
+pub fn root(request: &Value, seen: AdmissionVariables, review: &Value) -> Value {
     let mut m = Map::new();
     m.insert("object", seen.object);
     m.insert("oldObject", seen.old_object);

@@ -68,7 +68,7 @@ impl Common {
 
 /// What of a root depends on the request.
 #[derive(Clone, Copy)]
-pub enum Part {
+pub enum RequestPart {
     /// `object`
     Object,
     /// `oldObject`
@@ -80,14 +80,14 @@ pub enum Part {
 }
 
 /// A root with these parts, each given once.
-pub fn rooted<const N: usize>(parts: [(Part, Value); N]) -> Value {
+pub fn rooted<const N: usize>(parts: [(RequestPart, Value); N]) -> Value {
     COMMON.with(|common| {
         let [object, old, request, namespace] = &common.names;
         let name = |part| match part {
-            Part::Object => object,
-            Part::OldObject => old,
-            Part::Request => request,
-            Part::Namespace => namespace,
+            RequestPart::Object => object,
+            RequestPart::OldObject => old,
+            RequestPart::Request => request,
+            RequestPart::Namespace => namespace,
         };
         let mut entries = Vec::with_capacity(N + common.entries.len());
         entries.extend(parts.into_iter().map(|(part, value)| (name(part).clone(), value)));
@@ -125,10 +125,10 @@ pub fn root(request: &Request, absent: Absent) -> Value {
     let r = request.cause.clone().unwrap_or(Value::Map(r));
     let (object, old) = (or_empty(&request.object), or_empty(&request.old_object));
     rooted([
-        (Part::Object, object),
-        (Part::OldObject, old),
-        (Part::Request, r),
-        (Part::Namespace, namespace(request)),
+        (RequestPart::Object, object),
+        (RequestPart::OldObject, old),
+        (RequestPart::Request, r),
+        (RequestPart::Namespace, namespace(request)),
     ])
 }
 
@@ -136,10 +136,10 @@ pub fn root(request: &Request, absent: Absent) -> Value {
 pub fn payload(request: &Request) -> Value {
     let object = request.object_or_old();
     rooted([
-        (Part::Object, object.clone()),
-        (Part::OldObject, Value::Null),
-        (Part::Request, Value::Null),
-        (Part::Namespace, Value::Null),
+        (RequestPart::Object, object.clone()),
+        (RequestPart::OldObject, Value::Null),
+        (RequestPart::Request, Value::Null),
+        (RequestPart::Namespace, Value::Null),
     ])
 }
 

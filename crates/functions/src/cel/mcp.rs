@@ -45,7 +45,7 @@ fn kind(v: &Value) -> &'static str {
 
 /// Why a text is no request.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+enum McpError {
     /// It is no JSON, in the words of its decoder.
     #[error("{0}")]
     Json(Box<str>),
@@ -55,15 +55,15 @@ enum Error {
     Field { found: &'static str, place: Box<str>, wanted: &'static str },
 }
 
-fn parsed(text: &str) -> Result<Value, Error> {
-    let whole = decode_json(text).map_err(|error| Error::Json(error.to_string().into()))?;
+fn parsed(text: &str) -> Result<Value, McpError> {
+    let whole = decode_json(text).map_err(|error| McpError::Json(error.to_string().into()))?;
     if whole.as_map().is_none() && !whole.is_null() {
-        return Err(Error::NoObject(kind(&whole)));
+        return Err(McpError::NoObject(kind(&whole)));
     }
     let field = |of: &Value, key: &str, place: &str| match of.get(key) {
         None | Some(Value::Null) => Ok(Str::from("")),
         Some(Value::Str(text)) => Ok(text.clone()),
-        Some(other) => Err(Error::Field { found: kind(other), place: place.into(), wanted: "string" }),
+        Some(other) => Err(McpError::Field { found: kind(other), place: place.into(), wanted: "string" }),
     };
     let method = field(&whole, "method", "JSONRPCRequest.Request.method")?;
     let mut fields: Map = [(Str::from("Method"), Value::Str(method.clone()))].into_iter().collect();
@@ -72,7 +72,7 @@ fn parsed(text: &str) -> Result<Value, Error> {
         let none = Value::Map(Map::new());
         let params = whole.get("params").filter(|p| !p.is_null()).unwrap_or(&none);
         if params.as_map().is_none() {
-            return Err(Error::Field { found: kind(params), place: ".params".into(), wanted: type_name });
+            return Err(McpError::Field { found: kind(params), place: ".params".into(), wanted: type_name });
         }
         let bare = type_name.trim_start_matches("mcp.");
         let text = field(params, key, &format!("{bare}.params.{key}"))?;

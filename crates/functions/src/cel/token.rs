@@ -15,7 +15,7 @@ use ephor_value::{Map, Value};
 
 /// Why a token has no claims, in the words of the library that Kyverno 1.19.1 reads tokens with.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum TokenError {
     /// It is none, or its signature is not right.
     #[error("jwt.Parse: failed to parse token: {0}")]
     Parse(#[from] ParseError),
@@ -136,14 +136,14 @@ pub enum Keys<'a> {
 ///
 /// # Errors
 /// It is not a token, or no given key verifies its signature.
-pub fn decode(token: &str, keys: Keys<'_>, now: i128) -> Result<(bool, Map), Error> {
+pub fn decode(token: &str, keys: Keys<'_>, now: i128) -> Result<(bool, Map), TokenError> {
     let is_set = matches!(keys, Keys::Set(_));
     let (valid, claims) = parsed(token, keys, now)?;
     if claims.values().any(|v| matches!(v, Value::Null)) {
-        return Err(Error::NullClaim);
+        return Err(TokenError::NullClaim);
     }
     if claims.contains_key("aud") && !is_set {
-        return Err(Error::TextList);
+        return Err(TokenError::TextList);
     }
     Ok((valid, claims))
 }

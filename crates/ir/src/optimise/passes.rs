@@ -23,8 +23,9 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "rescue", about: "removes absorption of faults that cannot happen", run: rescue::run },
 ];
 
-/// A pass can open work for one that ran before it; more rounds find next to nothing.
-const ROUNDS: usize = 2;
+/// A pass can open work for one that ran before it; more rounds find next to nothing. A round too
+/// few leaves work for each request, never another result.
+const MAX_ROUNDS: usize = 2;
 
 /// Runs all passes. An expression that sorts stays as it is: other parts of it may see the new
 /// order of a list, constants included, which the passes would read too early.
@@ -33,7 +34,7 @@ pub fn expression(expr: Expr) -> Expr {
         return expr;
     }
     let once = |e: Expr| PASSES.iter().fold(e, |e, pass| (pass.run)(e));
-    hoist::run((0..ROUNDS).fold(expr, |e, _| once(e)), hoist::Lists::Apart)
+    hoist::run((0..MAX_ROUNDS).fold(expr, |e, _| once(e)), hoist::Lists::Apart)
 }
 
 /// Whether an expression sorts lists by a key.

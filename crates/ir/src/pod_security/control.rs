@@ -19,12 +19,12 @@ pub struct Control {
     pub baseline: bool,
     /// What it requires since which version. The first one also counts before its version
     /// (Kyverno's behaviour).
-    pub forms: &'static [Form],
+    pub forms: &'static [ControlVersion],
 }
 
 /// What a control requires since a version.
 #[derive(Debug)]
-pub struct Form {
+pub struct ControlVersion {
     /// The version.
     pub since: Minor,
     /// Whether pods for Windows are exempt.
@@ -32,7 +32,7 @@ pub struct Form {
     /// Why a pod is refused: for one bad value, for several.
     pub reason: [&'static str; 2],
     /// All of these.
-    pub requirements: &'static [Requirement],
+    pub requirements: &'static [FieldRequirement],
     /// What stands between the sentences of requirements; `None`: the first one that is not met
     /// says it all.
     pub joined: Option<&'static str>,
@@ -44,13 +44,13 @@ pub struct Form {
 /// same without quotation marks, `{found}` as they were found, `{s}` their plural, `{tails, }` the
 /// tails of the fields in violation with what is between them, `{annotations}` annotations.
 #[derive(Debug)]
-pub struct Requirement {
+pub struct FieldRequirement {
     /// Whose fields.
     pub of: Of,
     /// The fields.
     pub fields: &'static [Field],
     /// The containers need nothing when the pod's own field satisfies this.
-    pub unless_pod: Option<Condition>,
+    pub unless_pod: Option<FieldCondition>,
     /// Annotations that count like the fields.
     pub annotations: Option<&'static Annotations>,
     /// The sentence.
@@ -77,14 +77,14 @@ pub struct Field {
     /// Its path; `*` stands for every item of a list.
     pub path: &'static [&'static str],
     /// What it may hold.
-    pub condition: Condition,
+    pub condition: FieldCondition,
     /// What a sentence says of the field.
     pub tail: &'static str,
 }
 
 /// What a field may hold. Null counts as absent.
 #[derive(Clone, Copy, Debug)]
-pub enum Condition {
+pub enum FieldCondition {
     /// Anything but this boolean.
     Not(bool),
     /// This boolean.
@@ -193,27 +193,27 @@ impl Field {
     }
 }
 
-impl Condition {
+impl FieldCondition {
     /// Whether what stands somewhere is as it may be.
     pub fn admits(&self, found: Found<'_>) -> bool {
         let value = found.value();
         match self {
-            Condition::Not(b) => value.and_then(Value::as_bool) != Some(*b),
-            Condition::Is(b) => value.and_then(Value::as_bool) == Some(*b),
-            Condition::Present => value.is_some(),
-            Condition::Parent => !matches!(found, Found::NoParent),
-            Condition::Unset => value.is_none(),
-            Condition::Number(n) => value.and_then(whole).is_none_or(|v| v == *n),
-            Condition::NotNumber(n) => value.and_then(whole) != Some(*n),
-            Condition::Texts(allowed, absent) => match (found, absent) {
+            FieldCondition::Not(b) => value.and_then(Value::as_bool) != Some(*b),
+            FieldCondition::Is(b) => value.and_then(Value::as_bool) == Some(*b),
+            FieldCondition::Present => value.is_some(),
+            FieldCondition::Parent => !matches!(found, Found::NoParent),
+            FieldCondition::Unset => value.is_none(),
+            FieldCondition::Number(n) => value.and_then(whole).is_none_or(|v| v == *n),
+            FieldCondition::NotNumber(n) => value.and_then(whole) != Some(*n),
+            FieldCondition::Texts(allowed, absent) => match (found, absent) {
                 (Found::Value(v), _) => v.as_str().is_some_and(|text| allowed.contains(&text)),
                 (Found::Missing, Absent::Empty) => allowed.contains(&""),
                 (_, Absent::Forbidden) => false,
                 _ => true,
             },
-            Condition::Items(allowed) => texts(value).all(|text| allowed.contains(&text)),
-            Condition::Holds(wanted) => texts(value).any(|text| text == *wanted),
-            Condition::FirstKey(allowed, _) => {
+            FieldCondition::Items(allowed) => texts(value).all(|text| allowed.contains(&text)),
+            FieldCondition::Holds(wanted) => texts(value).any(|text| text == *wanted),
+            FieldCondition::FirstKey(allowed, _) => {
                 value.is_some_and(|v| allowed.iter().any(|key| present(v, key).is_some()))
             }
         }

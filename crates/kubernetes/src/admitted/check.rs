@@ -71,7 +71,7 @@ fn parts(v: &Value, ty: &Type, types: &Types, path: &str, depth: usize, leaf: Of
 /// Whether the server stores an object, as it is after decoding; `is_new`: when it is created.
 pub fn check(kind: &[Str; 3], object: &Value, (def, types): (&TypeDef, &Types), is_new: bool) -> Checked {
     let Value::Map(m) = object else { return Err(Refusal::new("", Reason::Type)) };
-    let walk = Walk { types, is_new };
+    let walk = RuleWalk { types, is_new };
     walk.object(m, def, "", 0)?;
     match def.field("metadata") {
         Some(_) => kinds::check(kind, m),
@@ -82,16 +82,16 @@ pub fn check(kind: &[Str; 3], object: &Value, (def, types): (&TypeDef, &Types), 
 /// The paths of fields that no object has.
 pub fn never_set(object: &Value, (def, types): (&TypeDef, &Types), is_new: bool, out: &mut Vec<String>) {
     let Value::Map(m) = object else { return };
-    let walk = Walk { types, is_new };
+    let walk = RuleWalk { types, is_new };
     walk.never_set(m, def, "", 0, out);
 }
 
-struct Walk<'t> {
+struct RuleWalk<'t> {
     types: &'t Types,
     is_new: bool,
 }
 
-impl Walk<'_> {
+impl RuleWalk<'_> {
     fn object(&self, m: &Map, def: &TypeDef, path: &str, depth: usize) -> Checked {
         let Some(rules) = table::rules(&def.name) else {
             return Err(Refusal::new(path, Reason::NotRecorded));

@@ -46,7 +46,7 @@ pub use smallest::{always, required_item, smallest};
 pub use table::{is_in_group, listed, may_be, needed, one_of, refuses_wildcards, unique_by};
 
 /// Deeper parts of objects are not looked at.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The object as admission sees it when it is created, or why the API server refuses it; `None` for
 /// kinds of which nothing is recorded, such as custom resources.
@@ -82,7 +82,7 @@ pub fn never_set(kind: &[Str; 3], object: &Value, is_new: bool) -> Vec<String> {
 pub fn has_refused_wildcard(kind: &[Str; 3], object: &Value) -> bool {
     fn of_type(value: &Value, ty: &Type, types: &Types, depth: usize) -> bool {
         match (ty, value) {
-            _ if depth > DEEPEST => false,
+            _ if depth > MAX_DEPTH => false,
             (Type::Named(name, _), Value::Map(_)) => {
                 types.named(name).is_some_and(|def| of_object(value, def, types, depth))
             }

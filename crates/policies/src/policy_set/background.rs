@@ -6,7 +6,7 @@
 //! `docs/semantics/mutate.md`.
 
 use ephor_engine::expressions::existing::Targets;
-use ephor_engine::generate::{GenerationError, Present, Wanted};
+use ephor_engine::generate::{GenerationError, Present, WantedObject};
 use ephor_engine::run::{self, Phase};
 use ephor_engine::{Request, RuleOutcome};
 use ephor_external::ExternalData;
@@ -35,7 +35,7 @@ impl Engine {
         rule: &Rule,
         request: &Request,
         present: &dyn Present,
-    ) -> (Vec<Wanted>, Option<GenerationError>) {
+    ) -> (Vec<WantedObject>, Option<GenerationError>) {
         self.with_surroundings(policy, |around| run::wanted(policy, rule, request, around, present))
     }
 

@@ -12,7 +12,7 @@ pub mod strict;
 pub mod user;
 pub mod values;
 
-use ephor_document::yaml::Error as YamlError;
+use ephor_document::yaml::YamlError;
 use ephor_document::{LoadError, Problem};
 
 /// The line of a file where a document of it goes wrong: where its YAML ends, or where it begins.

@@ -5,7 +5,7 @@
 
 use ephor_analysis::reads::Step;
 use ephor_ir::check::{Check, ControlPart, FieldPart, PodSecurity, Whose};
-use ephor_ir::pod_security::{Condition as Allowed, LISTS, Of, annotations_path, pod_spec_path};
+use ephor_ir::pod_security::{FieldCondition as Allowed, LISTS, Of, annotations_path, pod_spec_path};
 use ephor_value::Value;
 
 use crate::lists::iteration::List;
