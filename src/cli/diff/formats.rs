@@ -10,10 +10,11 @@ use ephor_engine::Status;
 use ephor_report::run::{Counts, Finding, Place, PolicyInfo, ResourceName, Run};
 use ephor_value::Value;
 
-use super::Question;
 use super::answered::{Answered, Compared, Decided, Found, Shown};
 use super::rules::texts;
 use super::text::{headline, meaning, verdict};
+use crate::cli::diff::question::Question;
+use crate::cli::roots;
 
 /// The answers as one object.
 pub fn json_of(found: &[Answered]) -> Json {
@@ -177,7 +178,7 @@ pub fn run_of(found: &[Answered], question: Question) -> Run {
         policies: found.len(),
         resources: findings.iter().filter(|finding| finding.resource.is_some()).count(),
         findings,
-        roots: crate::cli::roots::here(),
+        roots: roots::here(),
         ..Run::default()
     }
 }
