@@ -10,7 +10,7 @@ use crate::common::{Files, POLICY, RESOURCES};
 
 /// Files that write by themselves, and why.
 const WRITERS: &[(&str, &str)] = &[
-    ("src/cli/apply/changes.rs", "`-o` appends each object, as Kyverno does"),
+    ("src/cli/apply/render/changes.rs", "`-o` appends each object, as Kyverno does"),
     ("src/cli/create/from_run.rs", "a temporary file that is read at once"),
     ("src/cli/outputs.rs", "every other file of the commands is written through it"),
     ("src/cli/prompt.rs", "the folder of the history of prompts"),

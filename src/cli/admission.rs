@@ -4,7 +4,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ephor_admission::native::{self, Known, Native};
 use ephor_api::admission::{check, defaulted};
-use ephor_document::Duplicates;
 use ephor_document::write::{self as yaml, Style};
 use ephor_kubernetes::Kinds;
 use ephor_lower::admission::{Judge, warnings};
@@ -13,8 +12,11 @@ use ephor_sources::files;
 use ephor_value::Value;
 use ephor_value::time::Time;
 
+use super::Error;
 use super::flags::{Record, fields};
-use super::{Error, some_policies};
+use crate::cli::arguments::some_policies;
+use crate::cli::policy_files::documents;
+use crate::cli::{console, policy_files};
 
 /// Prints Kubernetes admission policies that are equivalent to Kyverno's
 ///
@@ -32,7 +34,7 @@ use super::{Error, some_policies};
 Exit codes:
   0  a policy has an equivalent
   1  none has, or there is no policy that could")]
-pub struct Args {
+pub struct AdmissionArgs {
     /// files, folders or addresses with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = clap::ValueHint::AnyPath)]
     policies: Vec<String>,
@@ -48,9 +50,9 @@ pub struct Args {
 ///
 /// # Errors
 /// No policy, files that cannot be read.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &AdmissionArgs) -> Result<i32, Error> {
     let arguments = some_policies(&args.policies)?;
-    arguments.iter().try_for_each(|argument| super::explain::exists(argument))?;
+    arguments.iter().try_for_each(|argument| policy_files::exists(argument))?;
     let exceptions = documents(&fields(&args.exception))?;
     let definitions = documents(&fields(&args.definition))?;
     let kinds = Kinds::with(&definitions);
@@ -62,13 +64,13 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     for source in &loaded.sources {
         let read = load::argument(std::slice::from_ref(source));
         for problem in &read.problems {
-            super::warn(&problem.to_string());
+            console::warn(&problem.to_string());
         }
         for policy in read.policies.iter().filter(|p| native::is_candidate(&p.document)) {
             found = true;
             let place = format!("{}:{}: policy `{}`", policy.source, policy.line, policy.name);
             if let Some(why) = &policy.refused {
-                super::warn(&format!("{place} is refused: {why}"));
+                console::warn(&format!("{place} is refused: {why}"));
             }
             match native::native(&policy.document, &known) {
                 Ok(native) => {
@@ -77,7 +79,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
                 }
                 Err(why) => {
                     let why = why.to_string();
-                    super::warn(&format!("{place}: {why}"));
+                    console::warn(&format!("{place}: {why}"));
                     if let Some(field) = to_write(&policy.document, &why) {
                         eprintln!("help: write `{field}`");
                     }
@@ -104,34 +106,19 @@ fn to_write(policy: &Value, why: &str) -> Option<&'static str> {
     }
 }
 
-/// The documents of files.
-///
-/// # Errors
-/// A file cannot be read, or is no YAML.
-pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, Error> {
-    let mut all = Vec::new();
-    for path in paths {
-        let text = ephor_testing::inputs::read(path).map_err(Error::input)?;
-        for document in ephor_document::parse_stream(path, &text, Duplicates::Error)? {
-            all.push(document?.value);
-        }
-    }
-    Ok(all)
-}
-
 /// Prints both objects, and the warnings of the API server about them.
 fn print(place: &str, native: &Native, definitions: &[Value]) {
     for object in [&native.policy, &native.binding] {
-        super::print(&format!("---\n{}", yaml::to_string(&object.with_whole_numbers(), Style::Report)));
+        console::print(&format!("---\n{}", yaml::to_string(&object.with_whole_numbers(), Style::Report)));
         let stored = defaulted(object);
         if let Err(refusal) = check(&stored, &mut Judge::new(&stored)) {
-            super::warn(&format!(
+            console::warn(&format!(
                 "{place}: the API server rejects the equivalent policy: {}",
                 refusal.message
             ));
         }
     }
     for warning in warnings(&defaulted(&native.policy), definitions) {
-        super::warn(&format!("{place}: {}: {}", warning.field, warning.text.trim_end()));
+        console::warn(&format!("{place}: {}: {}", warning.field, warning.text.trim_end()));
     }
 }

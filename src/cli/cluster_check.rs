@@ -13,7 +13,9 @@ use ephor_policies::kinds as policy_kinds;
 use ephor_sources::files::{self, FileCause, SourceText};
 use ephor_value::Value;
 
-use super::{Error, Global, given};
+use super::Error;
+use crate::cli::arguments::{Global, given};
+use crate::cli::{arguments, console};
 
 /// Says what an upgrade of Kyverno changes for the policies of a cluster
 ///
@@ -38,7 +40,7 @@ Exit codes:
   0  nothing stops having effect, and ephor takes every policy
   1  a policy or exception stops having effect, or ephor does not take it
   2  the cluster or a file cannot be read")]
-pub struct Args {
+pub struct ClusterCheckArgs {
     /// dumps of a cluster instead of the cluster itself: files and folders with objects, YAML or
     /// JSON
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
@@ -66,14 +68,14 @@ enum Format {
 ///
 /// # Errors
 /// The cluster or a file cannot be read.
-pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &ClusterCheckArgs, global: &Global) -> Result<i32, Error> {
     let unreadable = |cause: Error| Error::ClusterCheck(Box::new(cause));
     let inventory = match &args.files[..] {
         [] => of_cluster(args, global),
         files => of_files(files),
     };
     let report = Report::of(&inventory.map_err(unreadable)?);
-    super::print(&match args.output_format {
+    console::print(&match args.output_format {
         Format::Text => report.to_text(),
         Format::Markdown => report.to_markdown(),
         Format::Json => serde_json::to_string_pretty(&to_serde(&report.to_value()))? + "\n",
@@ -118,8 +120,8 @@ const AROUND: [(&str, &str, &str); 4] = [
     ("apiextensions.k8s.io", "CustomResourceDefinition", ""),
 ];
 
-fn of_cluster(args: &Args, global: &Global) -> Result<Inventory, Error> {
-    let cluster = connect(&super::cluster_choice(given(&args.context), global))?;
+fn of_cluster(args: &ClusterCheckArgs, global: &Global) -> Result<Inventory, Error> {
+    let cluster = connect(&arguments::cluster_choice(given(&args.context), global))?;
     let kinds = cluster.kinds()?;
     let mut objects = Vec::new();
     // Without a kind of policies every answer would be wrong, so it is an error.

@@ -15,7 +15,9 @@ use ephor_value::print::json;
 use ephor_value::{Map, Value};
 
 use super::usage::Usage;
-use super::{Error, given};
+use super::{Error, outputs};
+use crate::cli::arguments::given;
+use crate::cli::console;
 
 /// Runs recorded suites and prints how many cases pass
 ///
@@ -33,7 +35,7 @@ use super::{Error, given};
 Exit codes:
   0  every case passes, or is listed in the file of --known
   1  another case fails, or there is no suite")]
-pub struct Args {
+pub struct ConformanceArgs {
     /// folder with suites
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: Vec<String>,
@@ -90,7 +92,7 @@ impl Totals {
 ///
 /// # Errors
 /// An unreadable folder.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &ConformanceArgs) -> Result<i32, Error> {
     let dir = match &args.folder[..] {
         [] => data::folder()?,
         [dir] => PathBuf::from(dir),
@@ -107,7 +109,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         Step::Done(report) => {
             totals.add(&report, &known);
             progress.suspend(|| {
-                super::print(&format!("{} {}/{}\n", report.name, report.passed, report.total));
+                console::print(&format!("{} {}/{}\n", report.name, report.passed, report.total));
                 for (why, cases) in &report.left_out {
                     eprintln!("{}: {cases} left out: {why}", report.name);
                 }
@@ -124,7 +126,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         totals.unknown()
     );
     if let Some(file) = given(&args.failures) {
-        super::write_whole(file, &totals.lines)?;
+        outputs::write_whole(file, &totals.lines)?;
     }
     Ok(i32::from(totals.unknown() > 0))
 }

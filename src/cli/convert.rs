@@ -19,8 +19,10 @@ use ephor_sources::files;
 use ephor_value::Value;
 use ephor_value::place::PathPart;
 
+use super::Error;
 use super::migrate::cluster::{as_written, list, place};
-use super::{Error, Global, given};
+use crate::cli::arguments::{Global, given};
+use crate::cli::{arguments, console, policy_files};
 
 /// How deep lists of objects may be in each other.
 const MAX_LISTS: usize = 8;
@@ -39,7 +41,7 @@ const MAX_LISTS: usize = 8;
 
   # back again
   ephor convert --kyverno-group policies-of-our-own.yaml")]
-pub struct Args {
+pub struct ConvertArgs {
     /// files and folders with policies, `-` for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath, required_unless_present = "cluster", conflicts_with = "cluster")]
     policies: Vec<String>,
@@ -61,10 +63,10 @@ pub struct Args {
 ///
 /// # Errors
 /// A file or the cluster cannot be read, there is no policy, or two would be one.
-pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &ConvertArgs, global: &Global) -> Result<i32, Error> {
     let names = if args.own_group { PolicyNames::Own } else { PolicyNames::Kyverno };
     let texts = match args.cluster {
-        true => of_cluster(&super::cluster_choice(given(&args.context), global), names)?,
+        true => of_cluster(&arguments::cluster_choice(given(&args.context), global), names)?,
         false => of_files(&args.policies, names)?,
     };
     if texts.is_empty() {
@@ -73,15 +75,15 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
     }
     for text in texts {
         let separator = if text.starts_with("---") { "" } else { "---\n" };
-        super::print(&format!("{separator}{}\n", text.trim_end()));
+        console::print(&format!("{separator}{}\n", text.trim_end()));
     }
     Ok(0)
 }
 
 fn of_files(arguments: &[String], names: PolicyNames) -> Result<Vec<String>, Error> {
-    arguments.iter().try_for_each(|argument| super::explain::exists(argument))?;
+    arguments.iter().try_for_each(|argument| policy_files::exists(argument))?;
     let mut loaded = files::policies(arguments);
-    loaded.notices.iter().for_each(|notice| super::warn(&notice.to_string()));
+    loaded.notices.iter().for_each(|notice| console::warn(&notice.to_string()));
     // A link to a file is that file.
     let mut known = BTreeSet::new();
     loaded
@@ -97,8 +99,8 @@ fn of_files(arguments: &[String], names: PolicyNames) -> Result<Vec<String>, Err
     let count = all.iter().filter(|object| object.is_renamed).count();
     match (count, all.len() - count) {
         (_, 0) => {}
-        (0, _) => super::warn("nothing is converted: no document is in the other group"),
-        (_, others) => super::warn(&format!("{count} converted, {others} in another group as they are")),
+        (0, _) => console::warn("nothing is converted: no document is in the other group"),
+        (_, others) => console::warn(&format!("{count} converted, {others} in another group as they are")),
     }
     Ok(texts)
 }
@@ -201,7 +203,7 @@ fn distinct(objects: &[Object]) -> Result<(), Error> {
             return Err(Error::OneObject { object: twice, first: at, second });
         }
         if first.is_renamed {
-            super::warn(&format!("{second}: {twice} is printed twice, as it is in {at}, too"));
+            console::warn(&format!("{second}: {twice} is printed twice, as it is in {at}, too"));
         }
     }
     Ok(())

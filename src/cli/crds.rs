@@ -11,8 +11,10 @@ use ephor_document::json::to_serde;
 use ephor_document::write::{self as yaml, Style};
 use ephor_value::Value;
 
+use super::Error;
 use super::outputs::Outputs;
-use super::{Error, given};
+use crate::cli::arguments::given;
+use crate::cli::console;
 
 /// Prints the CustomResourceDefinitions of policies, exceptions and reports
 ///
@@ -37,7 +39,7 @@ use super::{Error, given};
   # JSON schemas: all.json for editors, GROUP/KIND_VERSION.json for kubeconform
   ephor crds --json-schema schemas/
   kubeconform -schema-location 'schemas/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json' policies/")]
-pub struct Args {
+pub struct CrdsArgs {
     /// groups whose definitions are printed (default all)
     #[arg(value_name = "GROUP", value_parser = PossibleValuesParser::new(GROUPS))]
     groups: Vec<String>,
@@ -66,7 +68,7 @@ enum Output {
 ///
 /// # Errors
 /// A folder that cannot be written.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &CrdsArgs) -> Result<i32, Error> {
     let is_chosen = |group: &str| args.groups.is_empty() || args.groups.iter().any(|g| g == group);
     let chosen = |object: &Value| is_chosen(object.text_at(&["spec", "group"]));
     let all: Vec<Value> = match args.own_group {
@@ -95,7 +97,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     match args.output {
         Output::Yaml => {
             for object in &all {
-                super::print(&format!("---\n{}", yaml::to_string(object, Style::Report)));
+                console::print(&format!("---\n{}", yaml::to_string(object, Style::Report)));
             }
         }
         Output::Json => {
@@ -105,7 +107,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
                 ("items", Value::list(all)),
             ]);
             let text = serde_json::to_string_pretty(&to_serde(&list))?;
-            super::print(&format!("{text}\n"));
+            console::print(&format!("{text}\n"));
         }
     }
     Ok(0)

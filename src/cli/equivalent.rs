@@ -3,7 +3,8 @@
 use clap::ValueHint;
 
 use super::Error;
-use super::diff::{Common, Question, of_sets};
+use super::diff::{Common, of_sets};
+use crate::cli::diff::question::Question;
 
 /// Says whether two sets of policies, each as a whole, have the same effects
 ///
@@ -23,7 +24,7 @@ Exit codes:
   0  no difference that --fail-on names
   1  there is one
   2  a side cannot be read, or not be compared")]
-pub struct Args {
+pub struct EquivalentArgs {
     /// file or folder with policies
     #[arg(value_name = "A", value_hint = ValueHint::AnyPath)]
     a: String,
@@ -38,6 +39,6 @@ pub struct Args {
 ///
 /// # Errors
 /// A side cannot be read or used.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &EquivalentArgs) -> Result<i32, Error> {
     of_sets(&args.common, Question::Equivalent, &args.a, &args.b)
 }

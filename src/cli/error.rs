@@ -10,8 +10,10 @@ use std::path::PathBuf;
 
 use ephor_search::Problem;
 
+use super::apply::conflict::ApplyConflict;
+use super::migrate::stored_error::StoredVersionError;
+use super::serve::conflict::ServeConflict;
 use super::usage::Usage;
-use super::{apply, serve};
 
 /// The error of a crate, whose text is shown.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -24,10 +26,10 @@ pub enum Error {
     Usage(#[from] Usage),
     /// Flags of `apply` that are missing or exclude each other.
     #[error(transparent)]
-    Apply(#[from] apply::Conflict),
+    Apply(#[from] ApplyConflict),
     /// Flags of `serve` that are missing or exclude each other.
     #[error(transparent)]
-    Serve(#[from] serve::Conflict),
+    Serve(#[from] ServeConflict),
 
     /// `cluster-check` cannot read its input.
     #[error(transparent)]
@@ -64,7 +66,7 @@ pub enum Error {
     },
     /// Definitions of custom resources are not migrated.
     #[error(transparent)]
-    Stored(#[from] super::migrate::Refused),
+    Stored(#[from] StoredVersionError),
     /// `migrate` has neither a file nor a cluster.
     #[error("requires at least one file or folder, or --cluster")]
     NothingToMigrate,
@@ -605,7 +607,7 @@ impl Error {
     pub(super) fn is_about_arguments(&self) -> bool {
         match self {
             Error::Usage(usage) => usage.is_about_arguments(),
-            Error::Apply(conflict) => matches!(conflict, apply::Conflict::NoPolicy),
+            Error::Apply(conflict) => matches!(conflict, ApplyConflict::NoPolicy),
             _ => false,
         }
     }

@@ -6,6 +6,10 @@
 use clap::Command;
 
 use super::flags::plain;
+use crate::cli::console;
+
+/// The definitions of all commands.
+pub type Commands = fn() -> Command;
 
 /// The layout of a page.
 const PAGE: &str = "{about-with-newline}\nUsage:\n  {usage}\n\n{all-args}{after-help}";
@@ -57,8 +61,8 @@ fn groups(root: &Command) -> String {
 }
 
 /// Prints the page of a command: `ephor jp query`.
-pub(super) fn print(name: &str) {
-    let mut root = super::commands();
+pub(super) fn print(commands: Commands, name: &str) {
+    let mut root = commands();
     root.build();
     let mut command = &mut root;
     for word in name.split(' ').skip(1) {
@@ -75,9 +79,9 @@ pub(super) fn print(name: &str) {
         below.about(line).long_about(None::<&str>)
     };
     let page = without_variables(command.clone().mut_subcommands(in_short)).render_help();
-    match super::shows_colours() {
-        true => super::print(&page.ansi().to_string()),
-        false => super::print(&page.to_string()),
+    match console::shows_colours() {
+        true => console::print(&page.ansi().to_string()),
+        false => console::print(&page.to_string()),
     }
 }
 

@@ -3,7 +3,8 @@
 use clap::ValueHint;
 
 use super::Error;
-use super::diff::{Common, Question, of_sets};
+use super::diff::{Common, of_sets};
+use crate::cli::diff::question::Question;
 
 /// Says whether policies deny everything that others deny
 ///
@@ -18,7 +19,7 @@ Exit codes:
   0  B denies everything that A denies
   1  B allows something that A denies
   2  a side cannot be read, or not be compared")]
-pub struct Args {
+pub struct ImpliesArgs {
     /// file or folder with policies
     #[arg(value_name = "A", value_hint = ValueHint::AnyPath)]
     a: String,
@@ -33,6 +34,6 @@ pub struct Args {
 ///
 /// # Errors
 /// A side cannot be read or used.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &ImpliesArgs) -> Result<i32, Error> {
     of_sets(&args.common, Question::Implies, &args.a, &args.b)
 }

@@ -13,7 +13,9 @@ use ephor_sources::kustomize::Patches;
 
 use super::diff::why_unread;
 use super::flags::{Record, fields};
-use super::{Error, lint_deep, some_policies};
+use super::{Error, lint_deep};
+use crate::cli::arguments::some_policies;
+use crate::cli::{console, policy_files};
 
 /// Checks policies before they run
 ///
@@ -42,7 +44,7 @@ Exit codes:
   0  no finding has the severity of --fail-on
   1  one has, or a file cannot be read
   2  with --deep: a policy cannot be read, and no finding says so")]
-pub struct Args {
+pub struct LintArgs {
     /// files, folders or addresses with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     policies: Vec<String>,
@@ -92,18 +94,18 @@ enum Format {
 ///
 /// # Errors
 /// No policy, files that cannot be read.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &LintArgs) -> Result<i32, Error> {
     let arguments = some_policies(&args.policies)?;
-    let definitions = super::admission::documents(&fields(&args.definition))?;
+    let definitions = policy_files::documents(&fields(&args.definition))?;
     let (mut sources, mut named, mut unread) = (Vec::new(), HashSet::new(), Vec::new());
     let mut is_unread = false;
     for argument in arguments {
-        super::explain::exists(argument)?;
+        policy_files::exists(argument)?;
         let loaded = files::policies_with_json(std::slice::from_ref(argument));
         for notice in
             loaded.notices.iter().filter(|n| !matches!(n.cause, FileCause::Extension | FileCause::Empty))
         {
-            super::warn(&notice.to_string());
+            console::warn(&notice.to_string());
         }
         is_unread |= loaded.notices.iter().any(|n| n.cause == FileCause::Unreadable);
         if !Path::new(argument).is_dir() {
@@ -126,8 +128,8 @@ pub fn run(args: &Args) -> Result<i32, Error> {
     }
     let annotations: Vec<Annotation<'_>> = found.findings.iter().map(annotation).collect();
     let roots = super::roots::here();
-    super::print(&match args.output_format {
-        Format::Sarif => super::whole(lint_formats::sarif(&annotations, &CHECKS, &roots)),
+    console::print(&match args.output_format {
+        Format::Sarif => console::whole(lint_formats::sarif(&annotations, &CHECKS, &roots)),
         Format::Github if annotations.is_empty() => text(&found, args.notes),
         Format::Github => lint_formats::github(&annotations, &roots),
         Format::Json => lint_formats::json(&annotations),
@@ -148,7 +150,7 @@ fn templates(files: &[Arc<str>]) {
         1 => "1 file with a template is not checked".to_string(),
         n => format!("{n} files with templates are not checked"),
     };
-    super::warn(&format!("{what}: {} (check what is filled in)", files.join(", ")));
+    console::warn(&format!("{what}: {} (check what is filled in)", files.join(", ")));
 }
 
 fn annotation(finding: &Finding) -> Annotation<'_> {

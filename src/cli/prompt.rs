@@ -21,6 +21,8 @@ use ephor_report::diagnostic::Diagnostic;
 use ephor_search::Problem;
 use ephor_value::{Value, environment};
 
+use crate::cli::console;
+
 /// The number of lines of history that are retained.
 const HISTORY: usize = 1000;
 
@@ -82,7 +84,7 @@ pub(super) fn run<S: Session>(prompt: &str, session: S, history: Option<PathBuf>
         let _ = editor.add_history_entry(&line);
         let Some(assistant) = editor.helper_mut() else { break };
         match assistant.session.answer(&line) {
-            Answer::Out(text) => super::print(&text),
+            Answer::Out(text) => console::print(&text),
             Answer::Err(text) => eprint!("{text}"),
             Answer::Quit => break,
         }

@@ -11,6 +11,7 @@ use ephor_value::quote::quote;
 use ephor_value::suggest::did_you_mean;
 
 use super::flags::display_name;
+use crate::cli::program_name;
 
 /// A command line that cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -177,7 +178,7 @@ pub(super) fn of(error: &clap::Error, root: &Command, args: &[String]) -> Usage 
         }
         ErrorKind::InvalidValue
             if command.get_name() == "test"
-                && (flag == "-o" || flag == "--output-format" && super::is_kyverno()) =>
+                && (flag == "-o" || flag == "--output-format" && program_name::is_kyverno()) =>
         {
             Usage::UnknownTestFormat
         }

@@ -5,7 +5,8 @@ use clap::ValueEnum;
 use ephor_document::json::to_serde;
 use ephor_value::{Map, Value};
 
-use super::{Error, print};
+use super::Error;
+use crate::cli::console::print;
 
 /// The release of Kyverno whose behaviour the program has.
 const KYVERNO: &str = "1.19.1";
@@ -20,7 +21,7 @@ const KUBERNETES: &str = "1.36.3";
 
   # for scripts
   ephor version -o json")]
-pub struct Args {
+pub struct VersionArgs {
     /// output format
     #[arg(long, short, value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -37,7 +38,7 @@ enum Output {
 ///
 /// # Errors
 /// None that is known.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &VersionArgs) -> Result<i32, Error> {
     let version = env!("CARGO_PKG_VERSION");
     match args.output {
         Output::Text => {

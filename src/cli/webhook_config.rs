@@ -22,12 +22,14 @@ use ephor_value::{Map, Str, Value};
 
 use clap::{ValueEnum, ValueHint};
 
-use super::admission::documents;
+use super::Error;
 use super::flags::{Record, fields};
-use super::serve::{Namespaced, namespaced};
 use super::usage::Usage;
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
-use super::{Error, Global, given};
+use crate::cli::arguments::{Global, given};
+use crate::cli::flag_values::{Namespaced, namespaced};
+use crate::cli::policy_files::documents;
+use crate::cli::{arguments, console, policy_files};
 
 /// Prints the webhook configurations that policies need, and simulates them
 ///
@@ -53,7 +55,7 @@ use super::{Error, Global, given};
   # the same for configurations of a cluster
   kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml > hooks.yaml
   ephor webhook-config --config hooks.yaml --simulate request.yaml")]
-pub struct Args {
+pub struct WebhookConfigArgs {
     /// files, folders or addresses with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     policies: Vec<String>,
@@ -124,7 +126,7 @@ enum Output {
 ///
 /// # Errors
 /// Files that cannot be read, a configuration that an API server would refuse, a cluster that does.
-pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, Error> {
     if args.cluster.remove {
         return remove(args, global).map(|()| 0);
     }
@@ -155,7 +157,7 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
             for (configuration, current) in configurations.iter().zip(&current) {
                 cluster.write(configuration, current.as_ref(), MANAGER)?;
                 let name = configuration.text_at(&["metadata", "name"]);
-                super::print(&format!("{} {name}\n", configuration.text_at(&["kind"])));
+                console::print(&format!("{} {name}\n", configuration.text_at(&["kind"])));
             }
         }
         None => print(args.output, &configurations)?,
@@ -168,8 +170,8 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
     Ok(0)
 }
 
-fn connect(args: &Args, global: &Global) -> Result<Cluster, Error> {
-    Ok(ephor_cluster::connect(&super::cluster_choice(given(&args.cluster.context), global))?)
+fn connect(args: &WebhookConfigArgs, global: &Global) -> Result<Cluster, Error> {
+    Ok(ephor_cluster::connect(&arguments::cluster_choice(given(&args.cluster.context), global))?)
 }
 
 /// The name under which fields are written.
@@ -196,20 +198,22 @@ fn owned(cluster: &Cluster, configuration: &Value, take_over: bool) -> Result<Op
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Deletes the configurations that ephor wrote; those of other programs stay.
-fn remove(args: &Args, global: &Global) -> Result<(), Error> {
+fn remove(args: &WebhookConfigArgs, global: &Global) -> Result<(), Error> {
     let cluster = connect(args, global)?;
     if let Some(Namespaced(namespace, name)) = &args.cluster.scale_down
         && !removal::scale_down(&cluster, namespace, name, PATIENCE)?
     {
-        super::warn(&format!("Pods of {namespace}/{name} still run, and may write the configurations again"));
+        console::warn(&format!(
+            "Pods of {namespace}/{name} still run, and may write the configurations again"
+        ));
     }
     let options = webhook_options::options(&args.server, &args.webhooks);
     for found in removal::remove(&cluster, &options)? {
         let removal::Found { kind, name, is_deleted } = found;
         if is_deleted {
-            super::print(&format!("{kind} {name} deleted\n"));
+            console::print(&format!("{kind} {name} deleted\n"));
         } else {
-            super::warn(&format!("{kind} `{name}` belongs to another program and stays"));
+            console::warn(&format!("{kind} `{name}` belongs to another program and stays"));
         }
     }
     Ok(())
@@ -219,25 +223,25 @@ fn remove(args: &Args, global: &Global) -> Result<(), Error> {
 ///
 /// # Errors
 /// A path that does not exist, no policy that a server uses.
-fn generate(args: &Args, kinds: &Kinds) -> Result<Vec<Value>, Error> {
-    args.policies.iter().try_for_each(|argument| super::explain::exists(argument))?;
+fn generate(args: &WebhookConfigArgs, kinds: &Kinds) -> Result<Vec<Value>, Error> {
+    args.policies.iter().try_for_each(|argument| policy_files::exists(argument))?;
     let options = options(args)?;
     let loaded = files::served_policies(&args.policies);
     let (mut policies, mut has_cleanup) = (Vec::new(), false);
     for problem in &loaded.notices {
-        super::warn(&problem.to_string());
+        console::warn(&problem.to_string());
     }
     for source in &loaded.sources {
         let read = load::argument_for(std::slice::from_ref(source), Reader::Server);
         for problem in &read.problems {
-            super::warn(&problem.to_string());
+            console::warn(&problem.to_string());
         }
         // They need no webhook.
         has_cleanup |= !read.cleanups.is_empty();
         for policy in read.policies {
             match &policy.refused {
                 Some(why) => {
-                    super::warn(&format!(
+                    console::warn(&format!(
                         "{}:{}: policy `{}` is refused: {why}",
                         policy.source, policy.line, policy.name
                     ));
@@ -252,12 +256,12 @@ fn generate(args: &Args, kinds: &Kinds) -> Result<Vec<Value>, Error> {
     }
     let Needs { configurations, unknown } = registration::needs(&policies, kinds, &options);
     for kind in unknown {
-        super::warn(&format!("kind `{kind}` is not known: give its definition with --definition"));
+        console::warn(&format!("kind `{kind}` is not known: give its definition with --definition"));
     }
     Ok(configurations)
 }
 
-fn options(args: &Args) -> Result<Options, Error> {
+fn options(args: &WebhookConfigArgs) -> Result<Options, Error> {
     let ca_bundle = match given(&args.server.ca_bundle) {
         None => String::new(),
         Some(path) => ephor_functions::encode::base64_text(read(path)?.as_bytes()),
@@ -269,7 +273,7 @@ fn options(args: &Args) -> Result<Options, Error> {
             Settings::of(&document.map_err(|cause| Error::Yaml { path: path.into(), cause })?)
         }
     };
-    settings.problems.iter().for_each(|problem| super::warn(problem));
+    settings.problems.iter().for_each(|problem| console::warn(problem));
     Ok(Options {
         ca_bundle,
         selectors: settings.selectors,
@@ -308,7 +312,7 @@ fn print(output: Output, configurations: &[Value]) -> Result<(), Error> {
     match output {
         Output::Yaml => {
             for c in configurations {
-                super::print(&format!("---\n{}", yaml::to_string(c, Style::Report)));
+                console::print(&format!("---\n{}", yaml::to_string(c, Style::Report)));
             }
         }
         Output::Json => {
@@ -317,7 +321,7 @@ fn print(output: Output, configurations: &[Value]) -> Result<(), Error> {
             list.insert("kind", "List".into());
             list.insert("items", Value::list(configurations.to_vec()));
             let text = serde_json::to_string_pretty(&to_serde(&Value::Map(list)))?;
-            super::print(&format!("{text}\n"));
+            console::print(&format!("{text}\n"));
         }
     }
     Ok(())
@@ -345,7 +349,7 @@ fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result
         let a = &review.attributes;
         let place = if a.namespace.is_empty() { String::new() } else { format!("{}/", a.namespace) };
         let sub = if a.subresource.is_empty() { String::new() } else { format!("/{}", a.subresource) };
-        super::print(&format!(
+        console::print(&format!(
             "{} {}{sub} {place}{}\n",
             a.operation,
             review.resource_name(),
@@ -353,7 +357,7 @@ fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result
         ));
         print_log(&log);
         if let Err(denial) = result {
-            super::print(&format!("denied without a call: {}\n", denial.message));
+            console::print(&format!("denied without a call: {}\n", denial.message));
         }
     }
     Ok(())
@@ -388,9 +392,9 @@ fn print_log(log: &Log) {
                 Event::Skipped(_) => None,
             })
             .collect();
-        super::print(&format!("{title}:{}\n", if calls.is_empty() { " none" } else { "" }));
+        console::print(&format!("{title}:{}\n", if calls.is_empty() { " none" } else { "" }));
         for (i, call) in calls.iter().enumerate() {
-            super::print(&format!("  {}. {call}\n", i + 1));
+            console::print(&format!("  {}. {call}\n", i + 1));
         }
     }
     let skipped = log.steps.iter().filter_map(|step| match &step.event {
@@ -399,6 +403,6 @@ fn print_log(log: &Log) {
     });
     let skipped: Vec<String> = skipped.collect();
     if !skipped.is_empty() {
-        super::print(&format!("not called:\n{}", skipped.concat()));
+        console::print(&format!("not called:\n{}", skipped.concat()));
     }
 }

@@ -5,9 +5,8 @@ use clap::ValueHint;
 use ephor_admission::registration::{Address, Options, WebhookNames};
 
 use super::flags::{Record, fields, whole};
+use crate::cli::arguments::given;
 use ephor_value::url;
-
-use super::given;
 
 /// Where the webhooks are served.
 #[derive(Debug, clap::Args)]

@@ -35,7 +35,7 @@ fn the_page_of_known_differences_lists_every_cause() {
 
 #[test]
 fn the_pages_of_commands_have_every_command_and_flag() {
-    for file in ephor::cli::docs::reference::files() {
+    for file in ephor::cli::reference_pages() {
         check(&format!("reference/{}", file.name), &file.text);
     }
 }

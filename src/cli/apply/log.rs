@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use ephor_report::run::Note;
 
 use super::output_options::OutputOptions;
-use crate::cli::{print, warn};
+use crate::cli::console::{print, warn};
 
 /// How many files without policies or resources are named before they are only counted, with
 /// Kyverno's outputs.

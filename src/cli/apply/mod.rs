@@ -1,60 +1,81 @@
 //! `ephor apply`: policies against resource files.
 //!
 //! Flags, order of work, texts and exit codes are Kyverno's (`docs/reference/cli.md`); what Kyverno
-//! is silent about goes to standard error, one line each. Here is the order of work until
-//! everything is loaded: `options` checks flags, `gather` loads, `evaluate` and `cleanup` evaluate,
-//! `results` and `finish` print.
+//! is silent about goes to standard error, one line each. The stages, each with the type that it
+//! hands to the next one:
+//!
+//! 1. flags ([`ApplyArgs`]) → [`OutputOptions`] and [`InputArguments`]: what counts of them;
+//! 2. arguments → [`Inputs`]: everything that is read, gathered once;
+//! 3. inputs → `Engine` and [`Run`]: what is evaluated, and how it is shown;
+//! 4. evaluate → `Sink`: results, printed in input order while they come;
+//! 5. render → exit code: what follows all results, and files.
+//!
+//! - [`arguments`]: what is loaded.
+//! - [`conflict`]: flags that exclude each other.
+//! - [`evaluate`]: every resource meets every policy.
+//! - [`inputs`]: policies, resources, exceptions, values and clusters, gathered.
+//! - [`log`]: warnings and notices.
+//! - [`object_path`]: how objects are named.
+//! - [`options`]: the flags.
+//! - [`output`]: what is printed.
+//! - [`output_options`]: flags about output.
+//! - [`render`]: results as text, tables, reports and documents.
+//! - [`run`]: what was loaded, and how it is shown.
 
-mod baseline;
-mod changes;
-mod cleanup;
-mod cluster;
+mod arguments;
+pub(super) mod conflict;
 mod evaluate;
-mod exceptions;
-mod findings;
-mod finish;
-mod gather;
 mod inputs;
 mod log;
+mod object_path;
 mod options;
+mod output;
 mod output_options;
-mod results;
-mod when;
+mod render;
+mod run;
 
+use std::collections::HashMap;
+use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ephor_engine::Profile;
-use ephor_ir::expressions::Proxy;
-use ephor_ir::facts::Stage;
-use ephor_policies::load::{LoadedPolicy, Policies};
+use ephor_policies::pitfalls::Remarks;
+use ephor_policies::policy_set::Engine;
 use ephor_report::formats::Format;
-use ephor_sources::payload;
-use ephor_value::Value;
+use ephor_report::policy_report::PolicyFacts;
 
-use super::explain_decisions::{self, Wanted};
+use super::Error;
+use super::arguments::{Global, given, use_threads};
+use super::console::print;
+use super::explain::decisions::{self, Wanted};
+use super::outbound;
 use super::outputs::{self, absolute};
-use super::{Error, Global, given, print, use_threads};
-use evaluate::Run;
-pub use gather::helps;
-pub(super) use inputs::{Arguments, Inputs};
+pub(super) use arguments::InputArguments;
+pub(super) use inputs::Inputs;
 pub(super) use log::Log;
-pub(super) use options::with_values_of_kyverno;
-pub use options::{Args, Conflict};
-pub(super) use options::{Input, Values};
-use options::{Payloads, check};
+pub use options::ApplyArgs;
+use options::check;
+pub(super) use options::{InputFlags, ValueFlags, with_values_of_kyverno};
+use output::ApplyOutput;
+use output_options::OutputContext;
 pub(super) use output_options::OutputOptions;
-use output_options::Surroundings;
-pub(super) use output_options::report_file;
-use results::Output;
+use render::baseline::Baseline;
+use render::changes::destination;
+use render::findings::Collector;
+use render::finish::CANNOT_RUN;
+use render::results::Style;
+use run::Run;
 
 /// Runs the command; the result is the exit code.
 ///
 /// # Errors
 /// Whatever ends the run before anything is evaluated.
-pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &ApplyArgs, global: &Global) -> Result<i32, Error> {
     use_threads(args.run.threads);
     check(args, global)?;
-    let options = OutputOptions::read(args, global, Surroundings::here())?;
+    let options = OutputOptions::read(args, global, OutputContext::here())?;
     let is_strict = options.strict;
     match apply(args, global, options) {
         Err(error) if is_strict => {
@@ -65,64 +86,25 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
     }
 }
 
-/// The exit code of `--strict` for what cannot be used.
-const CANNOT_RUN: i32 = 2;
-
-fn apply(args: &Args, global: &Global, options: OutputOptions) -> Result<i32, Error> {
-    let started = std::time::Instant::now();
+fn apply(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i32, Error> {
+    let started = Instant::now();
     let log = Log::new(&options);
-    let profile = if args.run.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() };
-    super::outbound::configure_for(profile);
+    let arguments = arguments_of(args, global, &options);
+    outbound::configure_for(arguments.profile);
     check_outputs(args, &options)?;
-    let destination =
-        changes::destination(given(&args.output.output).unwrap_or_default(), !args.output.stdin)?;
-    let arguments = Arguments {
-        policies: &args.policies,
-        input: &args.input,
-        values: &args.values,
-        repository: Some(&args.repository),
-        cluster: args.cluster.cluster.then_some((&args.cluster, global)),
-        registry: args.run.registry,
-        deprecations: true,
-        warnings_as_errors: args.exit.warnings_as_errors,
-        details: !matches!(options.output, Output::Plain | Output::Table),
-        profile,
-    };
-    let mut inputs = Inputs::read(&arguments, &options, &log)?;
-    let payloads = payloads(&args.payloads)?;
-    let looks = |p: &LoadedPolicy| p.policy.as_ref().is_some_and(|p| p.stage == Stage::Payloads);
-    if !payloads.is_empty() && !inputs.policies.policies.iter().any(looks) {
-        log.warn("payloads are checked by ValidatingPolicy objects in JSON mode only, and none is given");
-    }
-    if !args.output.stdin && matches!(options.output, Output::Plain | Output::Table) {
-        let count = inputs.resources.len() + payloads.len();
-        print(&progress(&inputs.policies, count, inputs.exceptions.len()));
-    }
-    let checks = check_requests(&args.payloads)?;
-    let engine = inputs.engine(payloads.first())?;
-    let invocation = inputs.invocation(&arguments, &engine);
+    let destination = destination(given(&args.output.output).unwrap_or_default(), !args.output.stdin)?;
+    let mut inputs = Inputs::gather(&arguments, &options, &log)?;
+    let engine = inputs.engine()?;
+    let invocation = inputs::invocation(&arguments, &engine);
     let explanation = match args.output.explain {
         true => {
             let wanted = Wanted { colour: options.colour, verbose: options.verbose, ..Wanted::default() };
-            Some(explain_decisions::text(&inputs, &engine, &wanted)?)
+            Some(decisions::text(&inputs, &engine, &wanted)?)
         }
         false => None,
     };
-    let is_document = matches!(options.output, Output::Own(format) if format != Format::Text);
-    let run = Run {
-        args,
-        options,
-        log,
-        started,
-        policies: inputs.policies,
-        resources: inputs.resources,
-        payloads,
-        checks,
-        requests: inputs.requests,
-        destination,
-        invocation,
-    };
-    let code = run.evaluate(engine)?;
+    let is_document = matches!(options.output, ApplyOutput::Own(format) if format != Format::Text);
+    let code = evaluated(Run { args, options, log, started, inputs, destination, invocation }, engine)?;
     match explanation {
         Some(text) if is_document => eprint!("\n{text}"),
         Some(text) => print(&format!("\n{text}")),
@@ -131,8 +113,79 @@ fn apply(args: &Args, global: &Global, options: OutputOptions) -> Result<i32, Er
     Ok(code)
 }
 
+/// What the flags load.
+fn arguments_of<'a>(args: &'a ApplyArgs, global: &'a Global, options: &OutputOptions) -> InputArguments<'a> {
+    let is_plain = matches!(options.output, ApplyOutput::Plain | ApplyOutput::Table);
+    InputArguments {
+        policies: &args.policies,
+        input: &args.input,
+        payloads: Some(&args.payloads),
+        values: &args.values,
+        repository: Some(&args.repository),
+        cluster: args.cluster.cluster.then_some((&args.cluster, global)),
+        registry: args.run.registry,
+        deprecations: true,
+        warnings_as_errors: args.exit.warnings_as_errors,
+        announces: is_plain && !args.output.stdin,
+        details: !is_plain,
+        profile: if args.run.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() },
+    }
+}
+
+/// Evaluates and renders; the result is the exit code.
+///
+/// # Errors
+/// A resource from which no request can be built, a file that cannot be read or written.
+fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, Error> {
+    let remarks = Arc::new(Remarks::default());
+    let engine = engine.with_remarks(remarks.clone());
+    let lowered = run.inputs.policies.policies.iter().filter_map(|p| p.policy.as_ref());
+    let facts: HashMap<String, PolicyFacts> = lowered.map(|p| (p.id(), PolicyFacts::of(p))).collect();
+    let baseline = match &run.options.baseline {
+        Some(file) if !run.options.writes_baseline => Baseline::read(file)?,
+        _ => Baseline::default(),
+    };
+    let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    let collector = Collector::new(
+        &engine,
+        &run.inputs.requests,
+        &run.inputs.resources,
+        &run.inputs.policies.policies,
+        !run.options.is_own() && run.options.report_file.is_none(),
+    );
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let style = Style {
+        output: run.options.rendered(),
+        collector: &collector,
+        all_findings: run.options.needs_findings(),
+        only_failures: run.options.only_failures,
+        audit_warn: run.args.exit.audit_warn,
+        detailed: run.args.output.detailed_results,
+        colour: run.options.colour,
+        facts: &facts,
+        seconds: now,
+    };
+    let mut sink = run.evaluate(&engine, &style, &mut out)?;
+    for finding in &mut sink.findings {
+        finding.is_known = finding.is_violation() && baseline.has(finding);
+    }
+    remarks.take().iter().for_each(|text| run.log.warn(text));
+    let verdict = run.finish(sink, &collector, &mut out)?;
+    if run.args.output.deletions {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(0);
+        run.write_deletions(&engine, now, &mut out);
+    }
+    let code = run.exit_code(&verdict, &mut out);
+    let _ = out.flush();
+    drop(collector);
+    // The program ends now; freeing memory piece by piece would only take time.
+    std::mem::forget((engine, run));
+    Ok(code)
+}
+
 /// Refuses two outputs of one path, and an output that is an input, before anything is written.
-fn check_outputs(args: &Args, options: &OutputOptions) -> Result<(), Error> {
+fn check_outputs(args: &ApplyArgs, options: &OutputOptions) -> Result<(), Error> {
     let baseline = options.baseline.as_deref().filter(|_| options.writes_baseline);
     let report = options.report_file.as_ref().map(|(_, file)| file.as_str());
     let named =
@@ -156,31 +209,4 @@ fn check_outputs(args: &Args, options: &OutputOptions) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn progress(policies: &Policies, resources: usize, exceptions: usize) -> String {
-    let rules: usize = policies.policies.iter().map(|p| p.rule_count).sum();
-    let rules = rules + policies.cleanups.len();
-    let with = match exceptions {
-        0 => String::new(),
-        n => format!(" with {n} exception(s)"),
-    };
-    format!("\nApplying {rules} policy rule(s) to {resources} resource(s){with}...\n")
-}
-
-/// Reads the payloads of any form.
-fn payloads(flags: &Payloads) -> Result<Vec<Value>, Error> {
-    let read = |path: &String| Ok(payload::any_form(path)?.with_float_numbers());
-    flags.any_form().iter().map(read).collect()
-}
-
-/// Reads the check requests of proxies.
-fn check_requests(flags: &Payloads) -> Result<Vec<(Proxy, Value)>, Error> {
-    let read = |paths: Vec<String>, proxy: Proxy| -> Result<Vec<(Proxy, Value)>, Error> {
-        paths.iter().map(|path| Ok((proxy, payload::check_request(path, proxy)?))).collect()
-    };
-    let envoy = read(flags.envoy_checks(), Proxy::Envoy)?;
-    let mut all = read(flags.http_checks(), Proxy::Http)?;
-    all.extend(envoy);
-    Ok(all)
 }

@@ -8,8 +8,10 @@ use clap::{ValueEnum, ValueHint};
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
 
+use crate::cli::Error;
+use crate::cli::apply::conflict::ApplyConflict;
+use crate::cli::arguments::{Global, given};
 use crate::cli::flags::{Record, fields, nanoseconds, whole};
-use crate::cli::{Error, Global, given};
 
 /// Applies policies on resources and prints the results
 #[derive(Debug, clap::Args)]
@@ -26,20 +28,20 @@ Exit codes:
   2  with --strict: a policy cannot be used, there is no policy or no resource, a result is an error, or the run
      ends early
   --warn-exit-code  no failure, but a warning; with --warn-no-pass also when nothing passed")]
-pub struct Args {
+pub struct ApplyArgs {
     /// files, folders, addresses or git repositories with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     pub(super) policies: Vec<String>,
     #[command(flatten)]
-    pub(super) input: Input,
+    pub(super) input: InputFlags,
     #[command(flatten)]
     pub(super) payloads: Payloads,
     #[command(flatten)]
-    pub(super) values: Values,
+    pub(super) values: ValueFlags,
     #[command(flatten)]
     pub(super) output: OutputFlags,
     #[command(flatten)]
-    pub(super) exit: Exit,
+    pub(super) exit: ExitFlags,
     #[command(flatten)]
     pub(super) cluster: ClusterOptions,
     #[command(flatten)]
@@ -51,7 +53,7 @@ pub struct Args {
 /// What policies are applied on, objects aside.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Payloads")]
-pub(super) struct Payloads {
+pub(in crate::cli) struct Payloads {
     /// JSON payload files
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     json: Vec<Record>,
@@ -83,7 +85,7 @@ impl Payloads {
 /// The objects that policies are applied on, and those that they look up; `explain` reads the same.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
-pub(in crate::cli) struct Input {
+pub(in crate::cli) struct InputFlags {
     /// resource files, folders or patterns, - for standard input
     #[arg(long, short, alias = "resources", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     resource: Vec<Record>,
@@ -110,7 +112,7 @@ pub(in crate::cli) struct Input {
     pub exceptions_within_policies: bool,
 }
 
-impl Input {
+impl InputFlags {
     /// The resource files.
     pub fn resources(&self) -> Vec<String> {
         fields(&self.resource)
@@ -140,7 +142,7 @@ impl Input {
 /// What expressions read in addition to resources.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Values")]
-pub(in crate::cli) struct Values {
+pub(in crate::cli) struct ValueFlags {
     /// values of variables
     #[arg(long, short, value_name = "NAME=VALUE")]
     set: Vec<Record>,
@@ -155,7 +157,7 @@ pub(in crate::cli) struct Values {
     pub context_file: Option<String>,
 }
 
-impl Values {
+impl ValueFlags {
     /// The values of variables as `name=value`.
     pub fn set(&self) -> Vec<String> {
         fields(&self.set)
@@ -222,7 +224,7 @@ pub(super) struct OutputFlags {
 /// What fails a run.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Errors and exit code")]
-pub(super) struct Exit {
+pub(super) struct ExitFlags {
     /// least severity of failures that end in exit code 1
     #[arg(long, value_name = "SEVERITY", value_parser = severities())]
     pub fail_on: Option<Severity>,
@@ -341,87 +343,29 @@ pub(in crate::cli) fn with_values_of_kyverno(command: clap::Command) -> clap::Co
     command.mut_arg("output_format", |arg| arg.value_parser(format))
 }
 
-/// Flags of `apply` that are missing or exclude each other; those that Kyverno has, in its words.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Conflict {
-    /// Values in a file and as flags.
-    #[error("pass the values either using set flag or values_file flag")]
-    Values,
-    /// No policy.
-    #[error("require policy")]
-    NoPolicy,
-    /// Standard input is to be both.
-    #[error("a stdin pipe can be used for either policies or resources, not both")]
-    StandardInput,
-    /// Resources and payloads.
-    #[error("both resource and json files can not be used together, use one or the other")]
-    Payloads,
-    /// Neither resources nor a cluster.
-    #[error("resource file(s) or cluster required")]
-    NoResource,
-    /// Definitions in files and in a cluster.
-    #[error("crd-paths and kubeconfig flags are mutually exclusive, please use only one of them")]
-    Definitions,
-    /// A baseline without a file.
-    #[error("--write-baseline needs a file\nhelp: name it with `--baseline FILE`")]
-    NoBaseline,
-    /// Reports of Kyverno without passed results.
-    #[error(
-        "--only-failures does not change the reports of Kyverno\nhelp: add `--output-format json`, without --policy-report and --generate-exceptions"
-    )]
-    FailuresOfReport,
-    /// A list in a document of another program.
-    #[error("--deletions prints text, which no other format can hold\nhelp: leave out --output-format")]
-    DeletionsInDocument,
-    /// The flag of another file.
-    #[error(
-        "--output names the file of changed objects, not that of the report\nhelp: write the report with `--report-file {target}`"
-    )]
-    OutputOfReport {
-        /// The value of `--output`.
-        target: String,
-    },
-    /// A file of YAML without a report of Kyverno.
-    #[error(
-        "no format is known for `{file}`: results as YAML are reports of Kyverno\nhelp: add --policy-report, or name a format with --output-format, for example `--output-format json`"
-    )]
-    YamlOfResults {
-        /// The file.
-        file: String,
-    },
-    /// A file whose name has no format.
-    #[error(
-        "no format is known for `{file}`\nhelp: name one with --output-format, for example `--output-format sarif`"
-    )]
-    NoFormat {
-        /// The file.
-        file: String,
-    },
-}
-
 /// Checks arguments in Kyverno's order.
 ///
 /// # Errors
 /// What is missing or excludes each other.
-pub(super) fn check(args: &Args, global: &Global) -> Result<(), Error> {
+pub(super) fn check(args: &ApplyArgs, global: &Global) -> Result<(), Error> {
     let resources = args.input.resources();
     let has_payloads = !args.payloads.any_form().is_empty();
     let has_checks = !args.payloads.http_checks().is_empty() || !args.payloads.envoy_checks().is_empty();
     let is_input = |name: &String| name == "-";
     let conflict = if given(&args.values.values_file).is_some() && !args.values.set().is_empty() {
-        Conflict::Values
+        ApplyConflict::Values
     } else if args.policies.is_empty() {
-        Conflict::NoPolicy
+        ApplyConflict::NoPolicy
     } else if args.policies.iter().any(is_input) && resources.iter().any(is_input) {
-        Conflict::StandardInput
+        ApplyConflict::StandardInput
     } else if !resources.is_empty() && has_payloads {
-        Conflict::Payloads
+        ApplyConflict::Payloads
     } else if resources.is_empty() && !has_payloads && !has_checks && !args.cluster.cluster {
-        Conflict::NoResource
+        ApplyConflict::NoResource
     } else if args.input.definitions().iter().any(|p| !p.trim().is_empty())
         && given(&global.kubeconfig).is_some()
     {
-        Conflict::Definitions
+        ApplyConflict::Definitions
     } else {
         return Ok(());
     };

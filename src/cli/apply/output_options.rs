@@ -10,13 +10,16 @@ use std::io::IsTerminal;
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
 
-use super::options::{Args, Colour, Conflict, OutputFlags};
-use super::results::Output;
-use crate::cli::{Global, given};
+use super::options::{ApplyArgs, Colour, OutputFlags};
+use crate::cli::apply::conflict::ApplyConflict;
+use crate::cli::apply::output::ApplyOutput;
+use crate::cli::arguments::{Global, given};
+use crate::cli::report_file::{extension, format_of_extension};
+use crate::cli::{console, program_name};
 
 /// Where the program runs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Surroundings {
+pub(super) struct OutputContext {
     /// Standard output is a terminal.
     pub is_terminal: bool,
     /// The program was called by Kyverno's name.
@@ -26,13 +29,13 @@ pub(super) struct Surroundings {
     pub colour: Option<bool>,
 }
 
-impl Surroundings {
+impl OutputContext {
     /// Those of this process.
-    pub(super) fn here() -> Surroundings {
-        Surroundings {
+    pub(super) fn here() -> OutputContext {
+        OutputContext {
             is_terminal: std::io::stdout().is_terminal(),
-            is_kyverno: crate::cli::program() == "kyverno",
-            colour: crate::cli::colour_of_environment(),
+            is_kyverno: program_name::program() == "kyverno",
+            colour: console::colour_of_environment(),
         }
     }
 }
@@ -41,9 +44,9 @@ impl Surroundings {
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct OutputOptions {
     /// What is printed.
-    pub output: Output,
+    pub output: ApplyOutput,
     /// The file of the report, and what it holds: one of our formats, or a document of Kyverno.
-    pub report_file: Option<(Output, String)>,
+    pub report_file: Option<(ApplyOutput, String)>,
     /// Whether standard output has colours.
     pub colour: bool,
     /// Whether tables have a coloured header; Kyverno's have one in pipes too.
@@ -73,7 +76,11 @@ impl OutputOptions {
     ///
     /// # Errors
     /// Flags that exclude each other.
-    pub(super) fn read(args: &Args, global: &Global, at: Surroundings) -> Result<OutputOptions, Conflict> {
+    pub(super) fn read(
+        args: &ApplyArgs,
+        global: &Global,
+        at: OutputContext,
+    ) -> Result<OutputOptions, ApplyConflict> {
         let (flags, exit) = (&args.output, &args.exit);
         let colour = match flags.color {
             _ if flags.remove_color => Some(false),
@@ -101,13 +108,17 @@ impl OutputOptions {
         let is_in_file = matches!(&options.report_file, Some((output, _)) if output.is_document_of_kyverno());
         // What is in the file is not printed as well: with files of our formats, too, the run is
         // shown as text.
-        Ok(if is_in_file { OutputOptions { output: Output::Own(Format::Text), ..options } } else { options })
+        Ok(if is_in_file {
+            OutputOptions { output: ApplyOutput::Own(Format::Text), ..options }
+        } else {
+            options
+        })
     }
 
     /// Those of a command that explains what `apply` decides.
     pub(in crate::cli) fn of_explanation(recursive: bool, verbose: bool, colour: bool) -> OutputOptions {
         OutputOptions {
-            output: Output::Own(Format::Text),
+            output: ApplyOutput::Own(Format::Text),
             report_file: None,
             colour,
             colour_of_header: colour,
@@ -123,32 +134,32 @@ impl OutputOptions {
         }
     }
 
-    fn check(&self, flags: &OutputFlags) -> Result<(), Conflict> {
+    fn check(&self, flags: &OutputFlags) -> Result<(), ApplyConflict> {
         if self.writes_baseline && self.baseline.is_none() {
-            return Err(Conflict::NoBaseline);
+            return Err(ApplyConflict::NoBaseline);
         }
         if self.only_failures && self.output.is_document_of_kyverno() {
-            return Err(Conflict::FailuresOfReport);
+            return Err(ApplyConflict::FailuresOfReport);
         }
-        let is_document = matches!(self.output, Output::Own(format) if format != Format::Text);
+        let is_document = matches!(self.output, ApplyOutput::Own(format) if format != Format::Text);
         if is_document && flags.deletions {
-            return Err(Conflict::DeletionsInDocument);
+            return Err(ApplyConflict::DeletionsInDocument);
         }
         let target = given(&flags.output).unwrap_or_default();
         if (self.is_own() || self.report_file.is_some()) && format_of_extension(target).is_some() {
-            return Err(Conflict::OutputOfReport { target: target.into() });
+            return Err(ApplyConflict::OutputOfReport { target: target.into() });
         }
         Ok(())
     }
 
     /// Whether the output is one of our own, so that standard output holds nothing else.
     pub(super) fn is_own(&self) -> bool {
-        matches!(self.output, Output::Own(_))
+        matches!(self.output, ApplyOutput::Own(_))
     }
 
     /// What is rendered of each resource: what the file of the report holds where that is a
     /// document of Kyverno, else what is printed.
-    pub(super) fn rendered(&self) -> Output {
+    pub(super) fn rendered(&self) -> ApplyOutput {
         match &self.report_file {
             Some((output, _)) if output.is_document_of_kyverno() => *output,
             _ => self.output,
@@ -167,22 +178,22 @@ impl OutputOptions {
 }
 
 /// The selected output.
-fn output(flags: &OutputFlags, at: Surroundings) -> Output {
+fn output(flags: &OutputFlags, at: OutputContext) -> ApplyOutput {
     let (report, exceptions) = (flags.policy_report, flags.generate_exceptions);
     let format = flags.output_format.0;
     // Kyverno has none but its own; JSON is Kyverno's where Kyverno has some.
     let own = format.filter(|format| !at.is_kyverno && (*format != Format::Json || !(report || exceptions)));
     match own {
-        Some(format) if report || !exceptions => Output::Own(format),
-        _ if report && format == Some(Format::Json) => Output::ReportJson,
-        _ if report => Output::ReportYaml,
-        _ if exceptions && format == Some(Format::Json) => Output::ExceptionsJson,
-        _ if exceptions => Output::ExceptionsYaml,
-        _ if flags.table => Output::Table,
+        Some(format) if report || !exceptions => ApplyOutput::Own(format),
+        _ if report && format == Some(Format::Json) => ApplyOutput::ReportJson,
+        _ if report => ApplyOutput::ReportYaml,
+        _ if exceptions && format == Some(Format::Json) => ApplyOutput::ExceptionsJson,
+        _ if exceptions => ApplyOutput::ExceptionsYaml,
+        _ if flags.table => ApplyOutput::Table,
         _ if at.is_terminal && !at.is_kyverno && !flags.detailed_results && !flags.stdin => {
-            Output::Own(Format::Text)
+            ApplyOutput::Own(Format::Text)
         }
-        _ => Output::Plain,
+        _ => ApplyOutput::Plain,
     }
 }
 
@@ -191,7 +202,7 @@ fn output(flags: &OutputFlags, at: Surroundings) -> Output {
 ///
 /// # Errors
 /// Neither a flag nor the name of the file names a format.
-fn file_of(flags: &OutputFlags) -> Result<Option<(Output, String)>, Conflict> {
+fn file_of(flags: &OutputFlags) -> Result<Option<(ApplyOutput, String)>, ApplyConflict> {
     let Some(file) = given(&flags.report_file) else { return Ok(None) };
     let is_yaml = matches!(extension(file), Some("yaml" | "yml"));
     let format = match flags.output_format.0 {
@@ -200,47 +211,15 @@ fn file_of(flags: &OutputFlags) -> Result<Option<(Output, String)>, Conflict> {
         None => format_of_extension(file),
     };
     let output = match format {
-        None if flags.policy_report => Output::ReportYaml,
-        Some(Format::Json) if flags.policy_report => Output::ReportJson,
-        None if flags.generate_exceptions => Output::ExceptionsYaml,
-        Some(Format::Json) if flags.generate_exceptions => Output::ExceptionsJson,
-        Some(format) => Output::Own(format),
-        None if is_yaml => return Err(Conflict::YamlOfResults { file: file.into() }),
-        None => return Err(Conflict::NoFormat { file: file.into() }),
+        None if flags.policy_report => ApplyOutput::ReportYaml,
+        Some(Format::Json) if flags.policy_report => ApplyOutput::ReportJson,
+        None if flags.generate_exceptions => ApplyOutput::ExceptionsYaml,
+        Some(Format::Json) if flags.generate_exceptions => ApplyOutput::ExceptionsJson,
+        Some(format) => ApplyOutput::Own(format),
+        None if is_yaml => return Err(ApplyConflict::YamlOfResults { file: file.into() }),
+        None => return Err(ApplyConflict::NoFormat { file: file.into() }),
     };
     Ok(Some((output, file.into())))
-}
-
-/// The file of the report with its format: the one that is named, else that of the file's
-/// extension.
-///
-/// # Errors
-/// Neither names a format.
-pub(in crate::cli) fn report_file(
-    format: Option<Format>,
-    file: &Option<String>,
-) -> Result<Option<(Format, String)>, Conflict> {
-    let Some(file) = given(file) else { return Ok(None) };
-    match format.or_else(|| format_of_extension(file)) {
-        Some(format) => Ok(Some((format, file.into()))),
-        None => Err(Conflict::NoFormat { file: file.into() }),
-    }
-}
-
-fn extension(file: &str) -> Option<&str> {
-    std::path::Path::new(file).extension()?.to_str()
-}
-
-fn format_of_extension(file: &str) -> Option<Format> {
-    Some(match extension(file)? {
-        "sarif" => Format::Sarif,
-        "xml" => Format::Junit,
-        "json" => Format::Json,
-        "md" => Format::Markdown,
-        "html" => Format::Html,
-        "txt" => Format::Text,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
@@ -253,51 +232,51 @@ mod tests {
     #[derive(clap::Parser)]
     struct Apply {
         #[command(flatten)]
-        args: Args,
+        args: ApplyArgs,
         #[command(flatten)]
         global: Global,
     }
 
-    fn options(arguments: &str, at: Surroundings) -> Result<OutputOptions, Conflict> {
+    fn options(arguments: &str, at: OutputContext) -> Result<OutputOptions, ApplyConflict> {
         let Apply { args, global } =
             Apply::parse_from(["apply"].into_iter().chain(arguments.split_whitespace()));
         OutputOptions::read(&args, &global, at)
     }
 
-    const TERMINAL: Surroundings = Surroundings { is_terminal: true, is_kyverno: false, colour: None };
-    const PIPE: Surroundings = Surroundings { is_terminal: false, is_kyverno: false, colour: None };
-    const KYVERNO: Surroundings = Surroundings { is_terminal: true, is_kyverno: true, colour: None };
+    const TERMINAL: OutputContext = OutputContext { is_terminal: true, is_kyverno: false, colour: None };
+    const PIPE: OutputContext = OutputContext { is_terminal: false, is_kyverno: false, colour: None };
+    const KYVERNO: OutputContext = OutputContext { is_terminal: true, is_kyverno: true, colour: None };
 
     #[test]
     fn text_is_the_default_on_a_terminal_unless_kyverno_is_meant() {
         let output = |arguments, at| options(arguments, at).unwrap().output;
-        assert_eq!(output("", TERMINAL), Output::Own(Format::Text));
-        assert_eq!(output("", PIPE), Output::Plain);
-        assert_eq!(output("", KYVERNO), Output::Plain);
+        assert_eq!(output("", TERMINAL), ApplyOutput::Own(Format::Text));
+        assert_eq!(output("", PIPE), ApplyOutput::Plain);
+        assert_eq!(output("", KYVERNO), ApplyOutput::Plain);
         for (flag, expected) in [
-            ("-t", Output::Table),
-            ("-p", Output::ReportYaml),
-            ("-p --output-format json", Output::ReportJson),
-            ("--generate-exceptions", Output::ExceptionsYaml),
-            ("-i", Output::Plain),
-            ("--detailed-results", Output::Plain),
+            ("-t", ApplyOutput::Table),
+            ("-p", ApplyOutput::ReportYaml),
+            ("-p --output-format json", ApplyOutput::ReportJson),
+            ("--generate-exceptions", ApplyOutput::ExceptionsYaml),
+            ("-i", ApplyOutput::Plain),
+            ("--detailed-results", ApplyOutput::Plain),
         ] {
             assert_eq!(output(flag, TERMINAL), expected, "{flag}");
         }
-        assert_eq!(output("--output-format json", PIPE), Output::Own(Format::Json));
-        assert_eq!(output("--output-format json", KYVERNO), Output::Plain);
-        assert_eq!(output("-p --output-format sarif", PIPE), Output::Own(Format::Sarif));
+        assert_eq!(output("--output-format json", PIPE), ApplyOutput::Own(Format::Json));
+        assert_eq!(output("--output-format json", KYVERNO), ApplyOutput::Plain);
+        assert_eq!(output("-p --output-format sarif", PIPE), ApplyOutput::Own(Format::Sarif));
     }
 
     #[test]
     fn flags_decide_about_colours_before_the_environment_and_that_before_the_terminal() {
-        let forced = Surroundings { colour: Some(true), ..PIPE };
+        let forced = OutputContext { colour: Some(true), ..PIPE };
         let colour = |arguments, at| options(arguments, at).unwrap().colour;
         assert!(colour("", TERMINAL) && colour("", forced) && colour("--color always", PIPE));
         assert!(!colour("", PIPE) && !colour("--color never", forced) && !colour("--remove-color", TERMINAL));
-        assert!(!colour("", Surroundings { colour: Some(false), ..TERMINAL }));
+        assert!(!colour("", OutputContext { colour: Some(false), ..TERMINAL }));
         // Kyverno knows only how to switch them off.
-        assert!(!colour("", Surroundings { is_kyverno: true, ..forced }));
+        assert!(!colour("", OutputContext { is_kyverno: true, ..forced }));
     }
 
     #[test]
@@ -310,10 +289,10 @@ mod tests {
         assert!(error("-p --only-failures").contains("--output-format json"));
         assert!(error("--output-format html --deletions").contains("leave out"));
         let file = |arguments| options(arguments, PIPE).unwrap().report_file;
-        assert_eq!(file("--report-file r.xml"), Some((Output::Own(Format::Junit), "r.xml".into())));
+        assert_eq!(file("--report-file r.xml"), Some((ApplyOutput::Own(Format::Junit), "r.xml".into())));
         assert_eq!(
             file("--report-file r.json --output-format sarif"),
-            Some((Output::Own(Format::Sarif), "r.json".into()))
+            Some((ApplyOutput::Own(Format::Sarif), "r.json".into()))
         );
     }
 
@@ -323,20 +302,23 @@ mod tests {
             let options = options(arguments, PIPE).unwrap();
             (options.report_file.as_ref().map(|(output, _)| *output).unwrap(), options.output)
         };
-        let text = Output::Own(Format::Text);
+        let text = ApplyOutput::Own(Format::Text);
         for (arguments, expected) in [
-            ("-p --report-file r.yaml", Output::ReportYaml),
-            ("-p --report-file r.yml --output-format yaml", Output::ReportYaml),
-            ("-p --report-file r", Output::ReportYaml),
-            ("-p --report-file r.json", Output::ReportJson),
-            ("-p --report-file r.yaml --output-format json", Output::ReportJson),
-            ("--generate-exceptions --report-file r.yaml", Output::ExceptionsYaml),
-            ("--generate-exceptions --report-file r.json", Output::ExceptionsJson),
+            ("-p --report-file r.yaml", ApplyOutput::ReportYaml),
+            ("-p --report-file r.yml --output-format yaml", ApplyOutput::ReportYaml),
+            ("-p --report-file r", ApplyOutput::ReportYaml),
+            ("-p --report-file r.json", ApplyOutput::ReportJson),
+            ("-p --report-file r.yaml --output-format json", ApplyOutput::ReportJson),
+            ("--generate-exceptions --report-file r.yaml", ApplyOutput::ExceptionsYaml),
+            ("--generate-exceptions --report-file r.json", ApplyOutput::ExceptionsJson),
         ] {
             assert_eq!(of(arguments), (expected, text), "{arguments}");
         }
         // Formats of our own are written in addition to what Kyverno prints.
-        assert_eq!(of("-p --report-file r.sarif"), (Output::Own(Format::Sarif), Output::ReportYaml));
-        assert_eq!(of("-p --report-file r.json --output-format sarif").0, Output::Own(Format::Sarif));
+        assert_eq!(
+            of("-p --report-file r.sarif"),
+            (ApplyOutput::Own(Format::Sarif), ApplyOutput::ReportYaml)
+        );
+        assert_eq!(of("-p --report-file r.json --output-format sarif").0, ApplyOutput::Own(Format::Sarif));
     }
 }

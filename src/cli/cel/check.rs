@@ -2,8 +2,12 @@
 
 use ephor_search::cel::Expression;
 
-use super::super::{Error, given};
-use super::Input;
+use super::super::Error;
+use crate::cli::arguments::given;
+use crate::cli::cel::input;
+use crate::cli::cel::input::Input;
+use crate::cli::cel::output;
+use crate::cli::console;
 
 /// Parses and checks CEL expressions
 ///
@@ -20,7 +24,7 @@ use super::Input;
 Exit codes:
   0  every expression is valid
   1  one is not")]
-pub struct Args {
+pub struct CelCheckArgs {
     /// expressions
     #[arg(value_name = "EXPRESSION")]
     expressions: Vec<String>,
@@ -35,11 +39,11 @@ pub struct Args {
 ///
 /// # Errors
 /// No expression, a document that cannot be read.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &CelCheckArgs) -> Result<i32, Error> {
     if args.expressions.is_empty() {
         return Err(Error::NoExpressionGiven);
     }
-    let (environment, data) = super::read_input(&args.input)?;
+    let (environment, data) = input::read_input(&args.input)?;
     let mut code = 0;
     for source in &args.expressions {
         let wanted = given(&args.wanted).unwrap_or_default();
@@ -51,7 +55,7 @@ pub fn run(args: &Args) -> Result<i32, Error> {
             _ => Ok(e),
         });
         match checked {
-            Ok(expression) => super::super::print(&super::facts(&expression, None)),
+            Ok(expression) => console::print(&output::facts(&expression, None)),
             Err(text) => {
                 eprintln!("{text}");
                 let name = text.to_string();

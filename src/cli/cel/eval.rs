@@ -3,7 +3,10 @@
 use ephor_search::cel::Expression;
 
 use super::super::Error;
-use super::Input;
+use crate::cli::cel::input;
+use crate::cli::cel::input::Input;
+use crate::cli::cel::output;
+use crate::cli::console;
 
 /// Evaluates a CEL expression on a JSON or YAML document
 #[derive(Debug, clap::Args)]
@@ -16,7 +19,7 @@ use super::Input;
 
   # variables of one's own
   ephor cel eval --env bare -s x='[1, 2]' 'x.map(i, i * 2)'")]
-pub struct Args {
+pub struct CelEvalArgs {
     /// expression
     #[arg(value_name = "EXPRESSION")]
     expression: Vec<String>,
@@ -34,19 +37,19 @@ pub struct Args {
 ///
 /// # Errors
 /// A document that cannot be read, an expression that does not compile or has no value.
-pub fn run(args: &Args) -> Result<i32, Error> {
-    let source = super::only(&args.expression)?;
-    let (environment, data) = super::read_input(&args.input)?;
+pub fn run(args: &CelEvalArgs) -> Result<i32, Error> {
+    let source = input::only(&args.expression)?;
+    let (environment, data) = input::read_input(&args.input)?;
     let expression = Expression::compile(source, environment, &data).map_err(Error::expression)?;
     let outcome = expression.evaluate(&data);
     if args.trace {
-        super::super::print(&super::traced(&expression.trace(&data)));
+        console::print(&output::traced(&expression.trace(&data)));
     } else if let Ok(value) = outcome.to_text() {
-        super::super::print(&format!("{value}\n"));
+        console::print(&format!("{value}\n"));
     }
     if args.facts {
-        super::super::print(&super::facts(&expression, Some(outcome.cost)));
+        console::print(&output::facts(&expression, Some(outcome.cost)));
     }
-    let fault = |error| super::fault(source, &expression, environment, &data, &error);
+    let fault = |error| output::fault(source, &expression, environment, &data, &error);
     outcome.to_text().map(|_| 0).map_err(fault)
 }

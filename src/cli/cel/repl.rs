@@ -7,10 +7,13 @@ use std::io::IsTerminal;
 use ephor_search::cel::{Environment, Expression};
 use ephor_value::Value;
 
+use super::super::Error;
 use super::super::prompt::{self, Answer};
-use super::super::{Error, given};
-use super::Input;
 use super::complete::candidates;
+use crate::cli::arguments::given;
+use crate::cli::cel::input;
+use crate::cli::cel::input::Input;
+use crate::cli::cel::output;
 
 /// Evaluates CEL expressions on a document as they are typed
 ///
@@ -19,7 +22,7 @@ use super::complete::candidates;
 #[command(after_help = "Examples:
   # evaluate expressions on a manifest
   ephor cel repl pod.yaml")]
-pub struct Args {
+pub struct CelReplArgs {
     /// JSON or YAML file with the document; `-`, standard input, only at a terminal, as lines
     /// follow it
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -47,13 +50,13 @@ Tab completes keys of the document and functions.
 /// # Errors
 /// A document that cannot be read, one for which all of standard input was read, a terminal that
 /// cannot be used.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &CelReplArgs) -> Result<i32, Error> {
     let path = match (given(&args.input.input), &args.document[..]) {
         (None, [path]) => Some(path.as_str()),
         (path, []) => path,
         _ => return Err(Error::Documents),
     };
-    let (environment, data) = super::read_data(&args.input, path)?;
+    let (environment, data) = input::read_data(&args.input, path)?;
     // At a terminal, lines may follow the end of the document.
     if path == Some("-") && !std::io::stdin().is_terminal() {
         return Err(Error::NoLines);
@@ -99,10 +102,10 @@ impl Session {
         match name {
             "help" | "h" => Ok(HELP.into()),
             "type" | "t" | "trace" if rest.is_empty() => Err(Error::NoPromptExpression { name: name.into() }),
-            "type" | "t" => self.compiled(rest).map(|e| super::facts(&e, Some(e.evaluate(&self.data).cost))),
-            "trace" => self.compiled(rest).map(|e| super::traced(&e.trace(&self.data))),
+            "type" | "t" => self.compiled(rest).map(|e| output::facts(&e, Some(e.evaluate(&self.data).cost))),
+            "trace" => self.compiled(rest).map(|e| output::traced(&e.trace(&self.data))),
             "load" => {
-                let document = ephor_search::document(&super::text_of(rest)?).map_err(Error::input)?;
+                let document = ephor_search::document(&input::text_of(rest)?).map_err(Error::input)?;
                 self.data = self.environment.data(&document);
                 Ok(String::new())
             }
@@ -118,14 +121,14 @@ impl Session {
     fn evaluate(&self, source: &str) -> Result<String, Error> {
         let expression = self.compiled(source)?;
         let value = expression.evaluate(&self.data).to_text();
-        let value =
-            value.map_err(|error| super::fault(source, &expression, self.environment, &self.data, &error))?;
+        let value = value
+            .map_err(|error| output::fault(source, &expression, self.environment, &self.data, &error))?;
         Ok(format!("{value}\n"))
     }
 
     fn set(&mut self, text: &str) -> Result<String, Error> {
         let (name, json) = text.split_once('=').ok_or_else(|| Error::NoVariable { text: text.into() })?;
-        let value = super::document_of(name.trim(), json.trim())?;
+        let value = input::document_of(name.trim(), json.trim())?;
         if let Value::Map(m) = &mut self.data {
             m.insert(name.trim(), value);
         }

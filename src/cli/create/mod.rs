@@ -6,6 +6,7 @@
 //! Semantics: `docs/reference/cli.md`.
 
 pub(in crate::cli) mod from_run;
+mod output;
 mod policy;
 
 use std::collections::BTreeMap;
@@ -16,11 +17,16 @@ use clap::ValueHint;
 use super::flags::{Record, fields};
 use super::outputs::Outputs;
 use super::usage::Usage;
-use super::{Error, given, help, is_kyverno, only, print, program, warn};
+use super::{Error, help};
+use crate::cli::arguments::{given, only};
+use crate::cli::console::{print, warn};
+use crate::cli::create::output::OutputFile;
+use crate::cli::help::Commands;
+use crate::cli::program_name::{is_kyverno, program};
 
 /// Prints templates of files: exceptions, tests, values and the like
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct CreateArgs {
     #[command(subcommand)]
     template: Option<Template>,
 }
@@ -30,18 +36,10 @@ enum Template {
     ClusterRole(ClusterRole),
     Exception(Exception),
     MetricsConfig(MetricsConfig),
-    Policy(policy::Args),
+    Policy(policy::CreatePolicyArgs),
     Test(Test),
     UserInfo(UserInfo),
     Values(Values),
-}
-
-/// Where the text goes.
-#[derive(Debug, clap::Args)]
-struct Output {
-    /// output file instead of standard output
-    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    output: Option<String>,
 }
 
 /// In which schema the text is, and where it goes.
@@ -51,12 +49,12 @@ struct Form {
     #[arg(long)]
     current: bool,
     #[command(flatten)]
-    output: Output,
+    output: OutputFile,
 }
 
 impl Form {
     /// Where the text goes; says so when `apply` and `test` refuse its schema.
-    fn output(self) -> Output {
+    fn output(self) -> OutputFile {
         if !self.current {
             warn("this form is refused by `test`; --current prints the one that it takes");
         }
@@ -86,7 +84,7 @@ struct ClusterRole {
     #[arg(long, value_name = "NAME", default_value = "background-controller")]
     controllers: Vec<String>,
     #[command(flatten)]
-    output: Output,
+    output: OutputFile,
 }
 
 /// Creates an exception from rules
@@ -114,7 +112,7 @@ struct Exception {
     #[arg(long, value_name = "FILTER")]
     all: Vec<String>,
     #[command(flatten)]
-    output: Output,
+    output: OutputFile,
 }
 
 /// Creates a metrics configuration
@@ -136,7 +134,7 @@ struct MetricsConfig {
     #[arg(long, short, value_name = "NAME")]
     exclude: Vec<Record>,
     #[command(flatten)]
-    output: Output,
+    output: OutputFile,
 }
 
 /// Creates a test file
@@ -224,9 +222,9 @@ struct Values {
 ///
 /// # Errors
 /// Bad arguments, a file that cannot be written.
-pub fn run(args: Args) -> Result<i32, Error> {
+pub fn run(args: CreateArgs, commands: Commands) -> Result<i32, Error> {
     let Some(template) = args.template else {
-        help::print(&format!("{} create", program()));
+        help::print(commands, &format!("{} create", program()));
         return Ok(0);
     };
     let mut files = Vec::new();

@@ -12,9 +12,10 @@ use ephor_kubernetes::Kinds;
 use ephor_value::Value;
 use ephor_value::print::json;
 
-use crate::cli::{Error, given, only};
-
-use super::Output;
+use crate::cli::Error;
+use crate::cli::arguments::{given, only};
+use crate::cli::create::output::OutputFile;
+use crate::cli::policy_files;
 
 /// Creates a policy, from an example object
 ///
@@ -28,7 +29,7 @@ use super::Output;
 
   # the same in CEL
   ephor create policy need-team --kind ValidatingPolicy --from deployment.yaml -o need-team.yaml")]
-pub(super) struct Args {
+pub(super) struct CreatePolicyArgs {
     /// name of the policy
     #[arg(value_name = "NAME", required = true)]
     name: Vec<String>,
@@ -46,7 +47,7 @@ pub(super) struct Args {
     #[arg(long, short, value_name = "NAME", default_value = "default")]
     namespace: String,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(super) output: OutputFile,
 }
 
 /// A kind of policies.
@@ -103,7 +104,7 @@ struct Subject {
 ///
 /// # Errors
 /// No name, or an example that cannot be read or is no object.
-pub(super) fn text(args: &Args) -> Result<String, Error> {
+pub(super) fn text(args: &CreatePolicyArgs) -> Result<String, Error> {
     let subject = match given(&args.from) {
         Some(path) => Subject::of(path)?,
         None => Subject {
@@ -148,7 +149,7 @@ pub(super) fn text(args: &Args) -> Result<String, Error> {
 impl Subject {
     /// The kind and the labels of the first object of a file.
     fn of(path: &str) -> Result<Subject, Error> {
-        let documents = crate::cli::admission::documents(&[path.to_string()])?;
+        let documents = policy_files::documents(&[path.to_string()])?;
         let object = documents.first().filter(|d| !d.text_at(&["kind"]).is_empty());
         let object = object.ok_or_else(|| Error::NoObject { path: path.into() })?;
         let (group, version) =

@@ -9,7 +9,9 @@ use flate2::write::GzEncoder;
 use ephor_compare::{Certificate, CertificateError, Certified, CheckedCertificate, Pair, Side};
 use ephor_value::parallel;
 
-use crate::cli::{Error, print, warn, write_whole};
+use crate::cli::Error;
+use crate::cli::console::{print, warn};
+use crate::cli::outputs::write_whole;
 
 /// The largest certificate that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 31;

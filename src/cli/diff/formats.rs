@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use ephor_compare::{Answer, Judgement, OtherMessages, PairedBy, Said, Universe};
+use ephor_compare::{Answer, Judgement, MessagePair, OtherMessages, PairedBy, Universe};
 use ephor_document::json::to_serde;
 use ephor_engine::Status;
 use ephor_report::run::{Counts, Finding, Place, PolicyInfo, ResourceName, Run};
 use ephor_value::Value;
 
-use super::Question;
 use super::answered::{Answered, Compared, Decided, Found, Shown};
 use super::rules::texts;
 use super::text::{headline, meaning, verdict};
+use crate::cli::diff::question::Question;
+use crate::cli::roots;
 
 /// The answers as one object.
 pub fn json_of(found: &[Answered]) -> Json {
@@ -55,8 +56,8 @@ fn of_pair(answered: &Answered) -> Json {
 }
 
 fn of_messages(one: &OtherMessages) -> Json {
-    let side = |all: &[Said]| {
-        let of = |s: &Said| json!({"policy": s.policy, "rule": s.rule, "message": s.message});
+    let side = |all: &[MessagePair]| {
+        let of = |s: &MessagePair| json!({"policy": s.policy, "rule": s.rule, "message": s.message});
         all.iter().map(of).collect::<Vec<_>>()
     };
     json!({
@@ -177,7 +178,7 @@ pub fn run_of(found: &[Answered], question: Question) -> Run {
         policies: found.len(),
         resources: findings.iter().filter(|finding| finding.resource.is_some()).count(),
         findings,
-        roots: crate::cli::roots::here(),
+        roots: roots::here(),
         ..Run::default()
     }
 }

@@ -5,6 +5,7 @@ mod certificates;
 mod formats;
 mod options;
 mod out;
+pub mod question;
 mod replay;
 mod rules;
 mod sides;
@@ -23,12 +24,17 @@ use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_report::formats as run_formats;
 use ephor_value::parallel;
 
-use super::{Error, outputs, progress, use_threads, warn};
+use super::{Error, outputs, progress};
+use crate::cli::arguments::use_threads;
+use crate::cli::console;
+use crate::cli::console::warn;
+use crate::cli::diff::question::Question;
+pub use crate::cli::policy_files::why_unread;
 use answered::{Answered, Compared, Found, Shown, name_place};
 pub use options::Common;
 use options::{FailOn, Format};
 use replay::Replay;
-pub use sides::{Loaded, why_unread};
+pub use sides::Loaded;
 pub use text::{changes, counted};
 
 /// The file with differences that are accepted.
@@ -66,7 +72,7 @@ Exit codes:
   0  no difference that --fail-on names; the certificate holds
   1  there is one; the certificate does not hold
   2  a side cannot be read, or not be compared")]
-pub struct Args {
+pub struct DiffArgs {
     /// file or folder with the old policies
     #[arg(value_name = "OLD", value_hint = ValueHint::AnyPath)]
     old: String,
@@ -80,41 +86,11 @@ pub struct Args {
     common: Common,
 }
 
-/// What is looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
-    /// Differences, pair by pair.
-    Diff,
-    /// Whether two sets have the same effects.
-    Equivalent,
-    /// Whether one set denies all that another one denies.
-    Implies,
-}
-
-impl Question {
-    /// The command that answers it.
-    pub fn command(self) -> &'static str {
-        match self {
-            Question::Diff => "diff",
-            Question::Equivalent => "equivalent",
-            Question::Implies => "implies",
-        }
-    }
-
-    /// What output calls the sides.
-    pub fn labels(self) -> [&'static str; 2] {
-        match self {
-            Question::Diff => ["old", "new"],
-            Question::Equivalent | Question::Implies => ["A", "B"],
-        }
-    }
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// A side cannot be read or used.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &DiffArgs) -> Result<i32, Error> {
     let all = || {
         let (old, new) = (Loaded::read(&args.old)?, Loaded::read(&args.new)?);
         let (mapping, ignored) = (mapping(args.map.as_deref())?, config(args.common.config.as_deref())?);
@@ -238,11 +214,11 @@ fn answer(
         out::write(folder, loaded, &mut found)?;
     }
     let run = || formats::run_of(&found, question);
-    super::print(&match common.output_format {
+    console::print(&match common.output_format {
         Format::Text => text::text(&found, question, replay, false),
         Format::Markdown => text::text(&found, question, replay, true),
         Format::Json => serde_json::to_string_pretty(&formats::json_of(&found))? + "\n",
-        Format::Sarif => super::whole(run_formats::sarif::write(&run())),
+        Format::Sarif => console::whole(run_formats::sarif::write(&run())),
         Format::Github => match run_formats::github::write(&run()) {
             annotations if annotations.is_empty() => text::summary(&found, question) + "\n",
             annotations => annotations,

@@ -6,7 +6,7 @@ use clap::{ValueEnum, ValueHint};
 
 use ephor_compare::Options;
 
-use crate::cli::serve::time;
+use crate::cli::flag_values::time;
 
 /// Flags of `diff`, `equivalent` and `implies`.
 #[derive(Debug, clap::Args)]

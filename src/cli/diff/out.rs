@@ -12,9 +12,10 @@ use ephor_compare::{Difference, RequestContext};
 use ephor_document::write::{Style, to_string};
 use ephor_value::{Str, Value};
 
+use crate::cli::Error;
+use crate::cli::console::warn;
 use crate::cli::create::from_run;
 use crate::cli::outputs::Outputs;
-use crate::cli::{Error, warn};
 
 use super::answered::{Answered, Compared, Found, Shown};
 use super::sides::Loaded;

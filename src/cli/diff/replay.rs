@@ -9,8 +9,9 @@ use ephor_value::print::json;
 
 use super::answered::{Compared, Shown};
 use super::options::Common;
+use super::out;
 use super::sides::Loaded;
-use super::{Question, out};
+use crate::cli::diff::question::Question;
 
 /// The folder that a suggested command writes into.
 const FOLDER: &str = "differences";

@@ -4,7 +4,7 @@
 //! In: the word of a difference, and the question. Out: a title, and help that says what a result
 //! with this word is.
 
-use super::Question;
+use crate::cli::diff::question::Question;
 
 /// The texts of a rule: its word, then title and help where a policy replaces another, then both
 /// where sets `A` and `B` are compared.

@@ -4,18 +4,18 @@
 //! objects, which are compared apart. An answer about a side is one about all of it: a document
 //! that is or may be a policy and cannot be read is an error.
 
-use std::path::Path;
-
 use ephor_document::{Document, Duplicates, parse_stream};
 use ephor_ir::cel_exception::CelException;
 use ephor_kubernetes::groups;
 use ephor_migrate::denial_of_deletion;
 use ephor_policies::load::{self, LoadedPolicy, Policies, Purpose};
-use ephor_sources::files::{self, FileCause, Notice, SourceText};
+use ephor_sources::files::{self, SourceText};
 use ephor_value::{Str, Value};
 
-use crate::cli::apply::helps;
-use crate::cli::{Error, warn};
+use crate::cli::Error;
+use crate::cli::console::warn;
+use crate::cli::policy_files;
+use crate::cli::policy_files::{helps, why_unread};
 
 /// What was read for a side.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Loaded {
     /// # Errors
     /// There is no such file, no policy in it, or a part that cannot be read.
     pub fn read(path: &str) -> Result<Loaded, Error> {
-        crate::cli::explain::exists(path)?;
+        policy_files::exists(path)?;
         let read = files::policies_with_json(&[path]);
         let mut unread: Vec<String> = read.notices.iter().filter_map(why_unread).collect();
         let mut policies = load::argument_for(&read.sources, load::Reader::Scan);
@@ -58,18 +58,6 @@ impl Loaded {
             policies,
             deletions,
         })
-    }
-}
-
-/// Why what a notice is about is not read, where it may hold policies.
-pub fn why_unread(notice: &Notice) -> Option<String> {
-    match notice.cause {
-        FileCause::Unreadable => Some(notice.to_string()),
-        // A link in a folder, with which folders may end in circles.
-        FileCause::Extension if Path::new(&notice.place).is_dir() => {
-            Some(format!("{}: links to folders are not followed", notice.place))
-        }
-        _ => None,
     }
 }
 

@@ -12,9 +12,9 @@ use ephor_report::run::Place;
 use ephor_value::Value;
 use ephor_value::print::json;
 
-use super::Question;
 use super::answered::{Answered, Compared, Decided, Found, Shown};
 use super::replay::Replay;
+use crate::cli::diff::question::Question;
 
 /// Where the place behind a headline begins, if the headline is shorter.
 const PLACES: usize = 70;

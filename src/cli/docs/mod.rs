@@ -9,11 +9,14 @@ use std::path::Path;
 use clap::Command;
 use clap_mangen::Man;
 
+use super::Error;
 use super::flags::plain;
 use super::help::summary;
 use super::outputs::Outputs;
 use super::usage::Usage;
-use super::{Error, given, program};
+use crate::cli::arguments::given;
+use crate::cli::help::Commands;
+use crate::cli::program_name::program;
 use page::pages;
 
 /// Writes the page of every command as a Markdown file, or as a manual page
@@ -24,7 +27,7 @@ use page::pages;
 
   # manual pages
   ephor docs --man ~/.local/share/man/man1")]
-pub struct Args {
+pub struct DocsArgs {
     /// folder for the Markdown files, created if it does not exist
     #[arg(long, short, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     output: Option<String>,
@@ -50,8 +53,8 @@ pub struct Args {
 ///
 /// # Errors
 /// No folder, or one that cannot be written.
-pub fn run(args: &Args) -> Result<i32, Error> {
-    let mut root = super::commands();
+pub fn run(args: &DocsArgs, commands: Commands) -> Result<i32, Error> {
+    let mut root = commands();
     root.build();
     let mut files = Outputs::default();
     if let Some(folder) = given(&args.man) {
@@ -81,7 +84,7 @@ fn manual_pages(root: &Command, folder: &Path, files: &mut Outputs) -> Result<()
     Ok(())
 }
 
-fn markdown(root: &Command, folder: &Path, args: &Args, files: &mut Outputs) -> Result<(), Error> {
+fn markdown(root: &Command, folder: &Path, args: &DocsArgs, files: &mut Outputs) -> Result<(), Error> {
     let link = |name: &str| match args.website {
         true => format!("../{}", file_name(name)),
         false => format!("{}.md", file_name(name)),

@@ -7,6 +7,7 @@ use clap::Command;
 
 pub use super::page::cell;
 use super::page::{Page, below, global, options, pages, without_effect};
+use crate::cli::help::Commands;
 use crate::cli::help::{GROUPS, summary};
 
 /// A page of the book.
@@ -21,8 +22,8 @@ pub struct File {
 const GENERATED: &str = "This page is generated from the definitions of the flags";
 
 /// All of them, the overview first.
-pub fn files() -> Vec<File> {
-    let mut root = crate::cli::commands();
+pub fn files(commands: Commands) -> Vec<File> {
+    let mut root = commands();
     root.build();
     let mut all = vec![File { name: "commands.md".into(), text: overview(&root) }];
     all.extend(

@@ -6,8 +6,10 @@
 use ephor_functions::{Function, page};
 use ephor_value::suggest::did_you_mean;
 
-use super::super::completion::function_names;
-use super::super::{Error, given};
+use super::super::Error;
+use crate::cli::arguments::given;
+use crate::cli::candidates::function_names;
+use crate::cli::console;
 
 /// Shows functions: all, found by a word, or named ones
 ///
@@ -23,7 +25,7 @@ use super::super::{Error, given};
 
   # find those about time
   ephor jp function --search rfc")]
-pub struct Args {
+pub struct JpFunctionArgs {
     /// names of functions
     #[arg(value_name = "NAME", add = clap_complete::ArgValueCompleter::new(function_names))]
     names: Vec<String>,
@@ -42,9 +44,9 @@ pub struct Args {
 ///
 /// # Errors
 /// None that is known.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &JpFunctionArgs) -> Result<i32, Error> {
     if args.markdown {
-        super::super::print(&page::markdown());
+        console::print(&page::markdown());
         return Ok(0);
     }
     let names = &args.names;
@@ -57,13 +59,13 @@ pub fn run(args: &Args) -> Result<i32, Error> {
         ephor_functions::all().iter().filter(|f| names.iter().any(|n| n == f.name)).collect()
     };
     for name in names.iter().filter(|n| ephor_functions::find(n).is_none()) {
-        super::super::warn(&unknown(name));
+        console::warn(&unknown(name));
     }
     if !word.is_empty() && chosen.is_empty() {
-        super::super::warn(&format!("no function has `{word}` in its name or note"));
+        console::warn(&format!("no function has `{word}` in its name or note"));
     }
     let entries = page::by_signature(chosen).into_iter().map(|f| page::entry(f, !names.is_empty()));
-    super::super::print(&entries.collect::<String>());
+    console::print(&entries.collect::<String>());
     Ok(0)
 }
 

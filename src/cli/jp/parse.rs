@@ -5,6 +5,8 @@ use ephor_search::Expression;
 
 use super::super::Error;
 use super::super::flags::{Record, fields};
+use crate::cli::console;
+use crate::cli::jp::input;
 
 /// Shows the syntax tree of expressions, or what they are for the engine
 ///
@@ -17,7 +19,7 @@ use super::super::flags::{Record, fields};
 
   # what the engine runs
   ephor jp parse --ir 'containers[?image == null]'")]
-pub struct Args {
+pub struct JpParseArgs {
     /// expressions
     #[arg(value_name = "EXPRESSION")]
     expressions: Vec<String>,
@@ -33,19 +35,19 @@ pub struct Args {
 ///
 /// # Errors
 /// A file that cannot be read, a text that is no expression.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &JpParseArgs) -> Result<i32, Error> {
     let mut expressions = args.expressions.clone();
     for path in fields(&args.file) {
-        expressions.push(super::file(&path)?);
+        expressions.push(input::file(&path)?);
     }
     if expressions.is_empty() {
-        expressions.push(super::typed("a jmespath expression")?);
+        expressions.push(input::typed("a jmespath expression")?);
     }
     for text in &expressions {
         let expression = Expression::compile(text)
             .map_err(|problem| Error::NoExpression { problem: Box::new(problem) })?;
         let shown = if args.ir { ir(&expression) } else { expression.ast().tree() };
-        super::super::print(&format!("# {text}\n{shown}\n"));
+        console::print(&format!("# {text}\n{shown}\n"));
     }
     Ok(0)
 }

@@ -7,8 +7,13 @@
 use ephor_search::Expression;
 use ephor_value::Value;
 
+use super::super::Error;
 use super::super::flags::{Record, fields};
-use super::super::{Error, given};
+use crate::cli::arguments::given;
+use crate::cli::console;
+use crate::cli::jp::input;
+use crate::cli::jp::output;
+use crate::cli::prompt::marked;
 
 /// Evaluates expressions on a document
 ///
@@ -23,7 +28,7 @@ use super::super::{Error, given};
 
   # the document comes through a pipe
   cat object.yaml | ephor jp query -c 'spec.containers[].image'")]
-pub struct Args {
+pub struct JpQueryArgs {
     /// expressions
     #[arg(value_name = "EXPRESSION")]
     expressions: Vec<String>,
@@ -45,38 +50,38 @@ pub struct Args {
 ///
 /// # Errors
 /// A file that cannot be read, no expression and no document, an expression that fails.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &JpQueryArgs) -> Result<i32, Error> {
     let mut queries = args.expressions.clone();
     for path in fields(&args.query) {
-        queries.push(super::file(&path)?);
+        queries.push(input::file(&path)?);
     }
     let mut document = match given(&args.input) {
         None => Value::Null,
-        Some(path) => super::document(&super::file(path)?)?,
+        Some(path) => input::document(&input::file(path)?)?,
     };
     // An empty file counts as none.
     if queries.is_empty() && document.is_null() {
         return Err(Error::NothingToQuery);
     }
     if queries.is_empty() {
-        queries.push(super::typed("a jmespath expression")?);
+        queries.push(input::typed("a jmespath expression")?);
     }
     if document.is_null() {
-        document = super::document(&super::typed("input object")?)?;
+        document = input::document(&input::typed("input object")?)?;
     }
     for query in &queries {
         let expression = Expression::compile(query).map_err(|problem| {
-            let marked = super::marked(query, &problem);
+            let marked = marked(query, &problem);
             Error::Query { query: query.clone(), problem: Box::new(problem), marked }
         })?;
         let result = expression.search_in(&mut document).map_err(|problem| {
-            let problem = super::with_meant_key(problem, &document);
-            let marked = super::marked(query, &problem);
+            let problem = output::with_meant_key(problem, &document);
+            let marked = marked(query, &problem);
             Error::Search { problem: Box::new(problem), marked }
         })?;
-        super::super::print(&format!("# {query}\n"));
-        let text = super::render(&result, args.compact, args.unquoted)?;
-        super::super::print(&format!("{text}\n"));
+        console::print(&format!("# {query}\n"));
+        let text = output::render(&result, args.compact, args.unquoted)?;
+        console::print(&format!("{text}\n"));
     }
     Ok(0)
 }

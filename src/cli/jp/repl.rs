@@ -5,8 +5,10 @@
 
 use ephor_value::Value;
 
-use super::super::{Error, given, prompt};
+use super::super::{Error, prompt};
 use super::session::Session;
+use crate::cli::arguments::given;
+use crate::cli::jp::input;
 
 /// Evaluates expressions on a document as they are typed
 ///
@@ -15,7 +17,7 @@ use super::session::Session;
 #[command(after_help = "Examples:
   # evaluate expressions on a manifest
   ephor jp repl pod.yaml")]
-pub struct Args {
+pub struct JpReplArgs {
     /// JSON or YAML file with the document
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     document: Vec<String>,
@@ -37,14 +39,14 @@ pub struct Args {
 ///
 /// # Errors
 /// A document that cannot be read, a terminal that cannot be used.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &JpReplArgs) -> Result<i32, Error> {
     let path = match (given(&args.input), &args.document[..]) {
         (None, [path]) => Some(path.as_str()),
         (path, []) => path,
         _ => return Err(Error::Documents),
     };
     let document = match path {
-        Some(path) => super::document(&super::file(path)?)?,
+        Some(path) => input::document(&input::file(path)?)?,
         None => Value::Null,
     };
     let session = Session::new(document, args.compact, args.unquoted);

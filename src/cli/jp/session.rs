@@ -7,6 +7,9 @@ use ephor_search::Expression;
 use ephor_value::Value;
 
 use super::complete::candidates;
+use crate::cli::jp::input;
+use crate::cli::jp::output;
+use crate::cli::prompt::marked;
 use crate::cli::prompt::{self, Answer};
 
 /// What the session shows for `:help`.
@@ -41,11 +44,11 @@ impl Session {
         let value = match result {
             Ok(value) => value,
             Err(problem) => {
-                let problem = super::with_meant_key(problem, &self.document);
-                return Answer::Err(format!("{problem}\n{}", super::marked(text, &problem)));
+                let problem = output::with_meant_key(problem, &self.document);
+                return Answer::Err(format!("{problem}\n{}", marked(text, &problem)));
             }
         };
-        match super::render(&value, self.compact, self.unquoted) {
+        match output::render(&value, self.compact, self.unquoted) {
             Ok(text) => Answer::Out(format!("{text}\n")),
             Err(text) => Answer::Err(format!("{text}\n")),
         }
@@ -65,7 +68,7 @@ impl prompt::Session for Session {
         match (name, rest.trim()) {
             ("quit" | "q" | "exit", _) => Answer::Quit,
             ("help" | "h", _) => Answer::Out(HELP.into()),
-            ("load", path) => match super::file(path).and_then(|text| super::document(&text)) {
+            ("load", path) => match input::file(path).and_then(|text| input::document(&text)) {
                 Ok(document) => {
                     self.document = document;
                     Answer::Out(String::new())
@@ -97,7 +100,7 @@ fn toggled(name: &str, switch: &mut bool) -> Answer {
 fn compiled(text: &str, show: impl Fn(&Expression) -> String) -> Answer {
     match Expression::compile(text) {
         Ok(expression) => Answer::Out(show(&expression)),
-        Err(problem) => Answer::Err(format!("{problem}\n{}", super::marked(text, &problem))),
+        Err(problem) => Answer::Err(format!("{problem}\n{}", marked(text, &problem))),
     }
 }
 

@@ -12,9 +12,10 @@ use ephor_document::write::{Style, to_string};
 use ephor_migrate::{File, Outcome};
 use ephor_value::{Map, Value};
 
+use crate::cli::Error;
+use crate::cli::console::warn;
 use crate::cli::create::from_run;
 use crate::cli::outputs::{Outputs, write_with_folders};
-use crate::cli::{Error, warn};
 
 use super::out::Layout;
 

@@ -12,9 +12,10 @@ use ephor_migrate::File;
 use ephor_testing::testing::find::find;
 use ephor_value::Value;
 
+use crate::cli::Error;
+use crate::cli::console::warn;
 use crate::cli::create::from_run;
 use crate::cli::outputs::Outputs;
-use crate::cli::{Error, warn};
 
 use super::out::Layout;
 use super::rows::Row;

@@ -12,7 +12,8 @@ use ephor_policies::kinds::{CLASSIC, KINDS};
 use ephor_sources::files::SourceText;
 use ephor_value::{Map, Value};
 
-use crate::cli::{Error, warn};
+use crate::cli::Error;
+use crate::cli::console::warn;
 
 /// What the names of sources begin with.
 pub const ROOT: &str = "cluster";

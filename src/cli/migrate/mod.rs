@@ -12,6 +12,7 @@ mod out;
 mod own;
 mod rows;
 mod stored;
+pub(super) mod stored_error;
 mod text;
 
 use std::collections::BTreeSet;
@@ -26,11 +27,14 @@ use ephor_sources::files::{self, SourceText};
 use ephor_value::{Value, parallel};
 
 use super::outputs::{Outputs, absolute};
-use super::serve::time;
-use super::{Error, Global, cluster_choice, given, is_kyverno, print, progress, use_threads, warn};
+use super::{Error, progress};
+use crate::cli::arguments::{Global, cluster_choice, given, use_threads};
+use crate::cli::console::{print, warn};
+use crate::cli::flag_values::time;
+use crate::cli::policy_files;
+use crate::cli::program_name::is_kyverno;
 use out::Layout;
 use rows::{Row, rows};
-pub use stored::Refused;
 pub(super) use stored::with_flags_of_kyverno;
 
 /// Writes policies in CEL for ClusterPolicies, and proves that they mean the same
@@ -66,7 +70,7 @@ Exit codes:
   0  every policy moved, and is proved or tested to mean the same
   2  some differ, or are refused
   1  an error")]
-pub struct Args {
+pub struct MigrateArgs {
     /// files and folders with policies; - for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     paths: Vec<String>,
@@ -132,7 +136,7 @@ enum Format {
 ///
 /// # Errors
 /// A file cannot be read or written, the cluster does not answer, or there is no policy.
-pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, Error> {
     let context = given(&args.context);
     if is_kyverno() {
         return stored::run(&args.resource, context, global);
@@ -145,7 +149,7 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
     }
     use_threads(args.threads);
     for path in args.paths.iter().filter(|path| *path != "-") {
-        super::explain::exists(path)?;
+        policy_files::exists(path)?;
     }
     let mut sources = match args.paths.is_empty() {
         true => Vec::new(),
@@ -229,7 +233,7 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
 }
 
 /// The kinds that clusters have: those that the files or the cluster define, too.
-fn options(args: &Args, sources: &[SourceText], definitions: Vec<Value>) -> Options {
+fn options(args: &MigrateArgs, sources: &[SourceText], definitions: Vec<Value>) -> Options {
     let of_files = sources
         .iter()
         .filter(|source| source.text.contains("CustomResourceDefinition"))

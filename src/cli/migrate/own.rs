@@ -10,8 +10,9 @@ use ephor_kubernetes::groups::PolicyNames;
 use ephor_migrate::{File, Outcome};
 use ephor_sources::files::SourceText;
 
+use crate::cli::Error;
+use crate::cli::console::warn;
 use crate::cli::convert::renamed;
-use crate::cli::{Error, warn};
 
 /// Reads sources of our own groups as Kyverno's; their names. One that has policies of both groups
 /// stays as it is, which a warning says.

@@ -8,24 +8,17 @@ use ephor_cluster::{Cluster, Failure, connect, path_of};
 use ephor_kubernetes::Resource;
 use ephor_value::{Map, Str, Value};
 
-use crate::cli::{Error, Global, cluster_choice, print};
+use crate::cli::Error;
+use crate::cli::arguments;
+use crate::cli::arguments::{Global, cluster_choice};
+use crate::cli::console::print;
+use crate::cli::migrate::stored_error::StoredVersionError;
 
 /// Where definitions are.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Who writes, for the API server.
 const MANAGER: &str = "kyverno";
-
-/// Why definitions are not migrated; in Kyverno's words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// A name is blank.
-    #[error("resource cannot be empty")]
-    Blank,
-    /// No version of a definition is the stored one.
-    #[error("stored version not found")]
-    NoVersion,
-}
 
 /// The command with the flags and texts that it has as one of Kyverno's.
 pub fn with_flags_of_kyverno(command: clap::Command) -> clap::Command {
@@ -49,10 +42,10 @@ pub fn with_flags_of_kyverno(command: clap::Command) -> clap::Command {
 /// A name is blank, or the cluster does not answer or refuses.
 pub fn run(names: &[String], context: Option<&str>, global: &Global) -> Result<i32, Error> {
     if names.iter().any(|name| name.trim().is_empty()) {
-        return Err(Refused::Blank.into());
+        return Err(StoredVersionError::Blank.into());
     }
     if let Some(path) =
-        crate::cli::given(&global.kubeconfig).filter(|path| !std::path::Path::new(path).exists())
+        arguments::given(&global.kubeconfig).filter(|path| !std::path::Path::new(path).exists())
     {
         return Err(Error::NoFile { path: path.into() });
     }
@@ -70,7 +63,7 @@ fn migrate(cluster: &Cluster, name: &str) -> Result<(), Error> {
     let is_stored = |version: &&Value| version.get("storage").and_then(Value::as_bool) == Some(true);
     let Some(version) = versions.iter().find(is_stored).map(|version| version.text_at(&["name"]).to_string())
     else {
-        return Err(Refused::NoVersion.into());
+        return Err(StoredVersionError::NoVersion.into());
     };
     print(&format!("stored version: {version}\n"));
     let stored = definition.at(&["status", "storedVersions"]).and_then(Value::as_list).unwrap_or_default();

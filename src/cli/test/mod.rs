@@ -7,29 +7,31 @@
 
 mod options;
 mod report;
+mod totals;
 mod watch;
 
 use std::io::Write;
-use std::time::Instant;
 
 use rayon::prelude::*;
 
 use ephor_engine::Profile;
-use ephor_report::run::Finding;
-use ephor_testing::testing::coverage::Coverage;
 use ephor_testing::testing::file::{self, Test};
 use ephor_testing::testing::find::{Found, find};
 use ephor_testing::testing::format::{Format, Style, render};
 use ephor_testing::testing::load::Strictness;
-use ephor_testing::testing::rows::{Row, Verdict};
+use ephor_testing::testing::rows::Verdict;
 use ephor_testing::testing::run::{Options, Ran, run as run_test};
 use ephor_testing::testing::selector::Selector;
 use ephor_value::suggest::did_you_mean;
 
 use super::usage::Usage;
-use super::{Error, given, outputs, print, use_threads, warn};
-pub use options::Args;
+use super::{Error, outputs};
+use crate::cli::arguments::{given, use_threads};
+use crate::cli::console;
+use crate::cli::console::{print, warn};
+use crate::cli::test::totals::Totals;
 use options::CoverageFormat;
+pub use options::TestArgs;
 pub(super) use options::with_values_of_kyverno;
 use report::Report;
 
@@ -40,17 +42,17 @@ const BLOCK: usize = 64;
 ///
 /// # Errors
 /// Tests cannot be read or run, or how many failed.
-pub fn run(args: &Args) -> Result<i32, Error> {
+pub fn run(args: &TestArgs) -> Result<i32, Error> {
     use_threads(args.threads);
     super::outbound::configure_for(Profile::kyverno_cli());
     if args.folders.is_empty() {
         return Err(Usage::NoArguments.into());
     }
     outputs::distinct(args.written())?;
-    if args.watch { watch::watch(args) } else { session(args) }
+    if args.watch { watch::watch(args, session) } else { session(args) }
 }
 
-fn session(args: &Args) -> Result<i32, Error> {
+fn session(args: &TestArgs) -> Result<i32, Error> {
     let report = Report::of(&args.output)?;
     // What Kyverno prints about the run, unless standard output is a document.
     let line = |text: &str| if report.is_printed() { eprint!("{text}") } else { print(text) };
@@ -79,7 +81,7 @@ fn session(args: &Args) -> Result<i32, Error> {
     }
     let format = Format::from(args.output.kyverno_format);
     let colour = !args.output.remove_color && format == Format::Table;
-    let cells = colour && super::shows_colours();
+    let cells = colour && console::shows_colours();
     let style = Style { format, detailed: args.output.detailed_results, colour, cells };
     let mut totals = Totals { is_reported: report.is_some(), ..Totals::default() };
     let mut out: Box<dyn Write> = match report.is_printed() {
@@ -123,7 +125,7 @@ fn unselected(selector: &str, tests: &[Test]) -> String {
 ///
 /// # Errors
 /// There is none.
-fn strictly_some(args: &Args, found: &Found, rows: usize) -> Result<(), Error> {
+fn strictly_some(args: &TestArgs, found: &Found, rows: usize) -> Result<(), Error> {
     match (&found.empty[..], rows) {
         _ if !args.exit.strict => Ok(()),
         ([], 0) => Err(Error::NoResults),
@@ -166,38 +168,10 @@ fn read(found: &Found, line: &impl Fn(&str)) -> Result<Vec<Test>, Error> {
     Err(Error::FaultyTests { count: faulty.len() })
 }
 
-/// The totals of all tests so far.
-struct Totals {
-    started: Instant,
-    rows: usize,
-    failed: Vec<Row>,
-    failures: usize,
-    vacuous: Vec<String>,
-    coverage: Coverage,
-    /// Whether there is a report, with these results.
-    is_reported: bool,
-    findings: Vec<Finding>,
-}
-
-impl Default for Totals {
-    fn default() -> Totals {
-        Totals {
-            started: Instant::now(),
-            rows: 0,
-            failed: Vec::new(),
-            failures: 0,
-            vacuous: Vec::new(),
-            coverage: Coverage::default(),
-            is_reported: false,
-            findings: Vec::new(),
-        }
-    }
-}
-
 fn run_all(
     tests: &[Test],
     selector: &Selector,
-    args: &Args,
+    args: &TestArgs,
     style: Style,
     totals: &mut Totals,
     out: &mut impl Write,
@@ -266,7 +240,7 @@ fn deprecated(test: &Test) -> Ran {
 }
 
 fn finish(
-    args: &Args,
+    args: &TestArgs,
     style: Style,
     totals: Totals,
     report: Report,
@@ -301,7 +275,7 @@ fn finish(
             }
             CoverageFormat::Lcov => totals.coverage.lcov(),
         };
-        super::write_whole(file, &text)?;
+        outputs::write_whole(file, &text)?;
     }
     let (vacuous, reached) = (totals.vacuous.len(), totals.coverage.percent());
     if vacuous > 0 {

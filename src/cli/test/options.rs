@@ -5,8 +5,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use ephor_report::formats::Format as Own;
 use ephor_testing::testing::format::Format;
 
+use crate::cli::arguments::given;
 use crate::cli::flags::whole;
-use crate::cli::given;
 
 /// Runs tests of policies
 ///
@@ -24,7 +24,7 @@ Exit codes:
   1  a result is not as expected, or a file cannot be used
   1  with --require-tests: no test; with --strict: a folder without tests, no result, a vacuous result
   1  with --coverage-min: less coverage")]
-pub struct Args {
+pub struct TestArgs {
     /// folders, patterns or git repositories
     #[arg(value_name = "FOLDER", value_hint = clap::ValueHint::DirPath)]
     pub(super) folders: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Args {
     pub(super) coverage: CoverageOptions,
 }
 
-impl Args {
+impl TestArgs {
     /// The files that the program writes, by their flags.
     pub(super) fn written(&self) -> Vec<(&'static str, &str)> {
         let files = [("--coverage-file", &self.coverage.file), ("--report-file", &self.output.report_file)];

@@ -14,10 +14,14 @@ use ephor_report::run::{Counts, Finding, Invocation, Note, Place, PolicyInfo, Re
 use ephor_testing::testing::file::Test;
 use ephor_testing::testing::rows::{Row, Verdict};
 
-use super::Totals;
-use super::options::{Args, Output};
-use crate::cli::apply::report_file;
-use crate::cli::{Error, print, write_whole};
+use super::options::{Output, TestArgs};
+use crate::cli::Error;
+use crate::cli::console;
+use crate::cli::console::print;
+use crate::cli::outputs::write_whole;
+use crate::cli::report_file::report_file;
+use crate::cli::roots;
+use crate::cli::test::totals::Totals;
 
 /// Where the results go in addition to what Kyverno prints.
 pub(super) struct Report(Option<(Format, Option<String>)>);
@@ -47,14 +51,14 @@ impl Report {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn write(self, totals: Totals, args: &Args) -> Result<(), Error> {
+    pub(super) fn write(self, totals: Totals, args: &TestArgs) -> Result<(), Error> {
         let Some((format, file)) = self.0 else { return Ok(()) };
         let mut run = run(totals, args.exit.strict);
         if args.output.fail_only {
             run.keep_violations();
         }
-        let colour = file.is_none() && !args.output.remove_color && crate::cli::shows_colours();
-        let text = crate::cli::whole(format.write(&run, colour));
+        let colour = file.is_none() && !args.output.remove_color && console::shows_colours();
+        let text = console::whole(format.write(&run, colour));
         match file {
             Some(file) => write_whole(&file, &text),
             None => {
@@ -76,7 +80,7 @@ fn run(totals: Totals, is_strict: bool) -> Run {
         resources: resources.len(),
         seconds: totals.started.elapsed().as_secs_f64(),
         notes: notes.collect(),
-        roots: crate::cli::roots::here(),
+        roots: roots::here(),
         invocation: Invocation::default(),
         findings,
     }

@@ -9,15 +9,14 @@ use std::time::Duration;
 use ephor_testing::testing::file;
 use ephor_testing::testing::find::find;
 
-use super::options::Args;
-use super::session;
+use super::options::TestArgs;
 use crate::cli::Error;
 
 /// How long files have to stay unchanged before the tests run again.
 const QUIET: Duration = Duration::from_millis(100);
 
 /// Runs the tests, and again whenever a file changes that they name, until the program is ended.
-pub(super) fn watch(args: &Args) -> Result<i32, Error> {
+pub(super) fn watch(args: &TestArgs, session: fn(&TestArgs) -> Result<i32, Error>) -> Result<i32, Error> {
     loop {
         let (sender, changes) = std::sync::mpsc::channel();
         let written: Vec<PathBuf> = args.written().into_iter().map(|(_, file)| file.into()).collect();
@@ -94,7 +93,7 @@ fn writes(own: &Path, path: &Path) -> bool {
 }
 
 /// The folders in which a change matters.
-fn watched(args: &Args) -> Vec<PathBuf> {
+fn watched(args: &TestArgs) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = args.folders.iter().map(PathBuf::from).collect();
     let found = find(&args.folders, &args.file_name, &args.git_branch);
     for source in found.iter().flat_map(|f| &f.sources) {

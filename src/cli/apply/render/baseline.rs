@@ -14,13 +14,13 @@ const VERSION: u64 = 1;
 
 /// The violations of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Baseline {
+pub(crate) struct Baseline {
     known: BTreeSet<[String; 3]>,
 }
 
 impl Baseline {
     /// The violations among results.
-    pub(super) fn of(findings: &[Finding]) -> Baseline {
+    pub(crate) fn of(findings: &[Finding]) -> Baseline {
         Baseline { known: findings.iter().filter(|f| f.is_violation()).map(Finding::identity).collect() }
     }
 
@@ -28,7 +28,7 @@ impl Baseline {
     ///
     /// # Errors
     /// It cannot be read, or is no baseline.
-    pub(super) fn read(path: &str) -> Result<Baseline, Error> {
+    pub(crate) fn read(path: &str) -> Result<Baseline, Error> {
         let failed = |cause: &str| Error::Baseline { path: path.into(), cause: cause.into() };
         let text = std::fs::read_to_string(path)
             .map_err(|cause| Error::NoBaselineFile { path: path.into(), cause })?;
@@ -43,7 +43,7 @@ impl Baseline {
     }
 
     /// The file's text.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let entries = self.known.iter();
         let entries: Vec<Value> = entries
             .map(|[kind, id, resource]| json!({"policyKind": kind, "id": id, "resource": resource}))
@@ -52,12 +52,12 @@ impl Baseline {
     }
 
     /// Whether it has a violation.
-    pub(super) fn has(&self, finding: &Finding) -> bool {
+    pub(crate) fn has(&self, finding: &Finding) -> bool {
         !self.known.is_empty() && self.known.contains(&finding.identity())
     }
 
     /// How many violations it has.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.known.len()
     }
 }

@@ -3,21 +3,27 @@
 //! Only `--save` writes; what a file loses is a warning. Texts on standard output are Kyverno
 //! 1.19.1's.
 
+mod output;
+mod policies;
+
 use std::path::Path;
 
 use ephor_document::Duplicates;
-use ephor_document::write::{self as yaml, Style};
 use ephor_testing::inputs::strict::InJson;
 use ephor_testing::testing::find::find;
 use ephor_testing::testing::repair::{self as repair_test, Repaired};
 use ephor_value::Value;
 
 use super::usage::Usage;
-use super::{Error, fix_policies, help, is_kyverno, print, program, warn, write_whole};
+use super::{Error, help};
+use crate::cli::console::{print, warn};
+use crate::cli::fix::output::{save, warnings, yaml_of};
+use crate::cli::help::Commands;
+use crate::cli::program_name::{is_kyverno, program};
 
 /// Repairs files with deprecated syntax
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct FixArgs {
     #[command(subcommand)]
     what: Option<What>,
 }
@@ -72,13 +78,13 @@ struct Tests {
 ///
 /// # Errors
 /// Bad arguments, a missing folder.
-pub fn run(args: Args) -> Result<i32, Error> {
+pub fn run(args: FixArgs, commands: Commands) -> Result<i32, Error> {
     let unrepaired = match args.what {
         None => {
-            help::print(&format!("{} fix", program()));
+            help::print(commands, &format!("{} fix", program()));
             return Ok(0);
         }
-        Some(What::Policy(args)) => fix_policies::run(&args.policies, args.save).map(|()| 0)?,
+        Some(What::Policy(args)) => policies::run(&args.policies, args.save).map(|()| 0)?,
         Some(What::Test(args)) => tests(&args)?,
     };
     print("Done.\n");
@@ -86,25 +92,6 @@ pub fn run(args: Args) -> Result<i32, Error> {
         return Err(Error::NotRepaired { count: unrepaired });
     }
     Ok(0)
-}
-
-pub(super) fn warnings(indent: &str, warnings: &[String]) {
-    let lines: Vec<String> = warnings.iter().map(|w| format!("{indent}WARNING: {w}\n")).collect();
-    print(&lines.concat());
-}
-
-/// Writes a file and prints whether that succeeded.
-pub(super) fn save(what: &str, path: &str, text: &str) {
-    print(&format!("  Saving {what}file ({path})...\n"));
-    match write_whole(path, text) {
-        Ok(()) => print("    OK\n"),
-        Err(Error::Write { cause, .. }) => print(&format!("    ERROR: {cause}\n")),
-        Err(error) => print(&format!("    ERROR: {error}\n")),
-    }
-}
-
-pub(super) fn yaml_of(value: &Value) -> String {
-    yaml::to_string(&value.with_whole_numbers(), Style::Report)
 }
 
 /// Repairs tests; returns how many documents it could not.

@@ -10,18 +10,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cli::{Error, Global, given};
+use crate::cli::Error;
+use crate::cli::apply::arguments::InputArguments;
+use crate::cli::arguments;
+use crate::cli::arguments::{Global, given};
 use ephor_cluster::{self as cluster, Cluster};
 use ephor_document::Document;
 use ephor_engine::Profile;
 use ephor_kubernetes::Resource;
 use ephor_policies::load::Policies;
 use ephor_policies::subjects;
+use ephor_testing::inputs::values::Values;
 use ephor_value::{Value, environment};
 
-use super::inputs::Arguments;
-use super::log::Log;
-use super::options::ClusterOptions;
+use crate::cli::apply::log::Log;
+use crate::cli::apply::options::ClusterOptions;
 
 /// The address that Kyverno calls when nothing names a cluster.
 const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
@@ -29,7 +32,7 @@ const DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4A
 /// Nothing answers where Kyverno looks for a cluster that nothing names; in its words.
 #[derive(Debug, thiserror::Error)]
 #[error("couldn't get current server API group list: Get \"http://localhost:8080/api\": dial tcp {DEFAULT}: {}", dialled(.0))]
-pub(super) struct NoCluster(#[source] std::io::Error);
+struct NoCluster(#[source] std::io::Error);
 
 /// What Go says of a connection that failed.
 fn dialled(error: &std::io::Error) -> String {
@@ -43,12 +46,9 @@ fn dialled(error: &std::io::Error) -> String {
 ///
 /// # Errors
 /// The configuration that flags name is missing or cannot be used.
-pub(super) fn find_cluster(
-    options: &ClusterOptions,
-    global: &Global,
-) -> Result<Result<Arc<Cluster>, NoCluster>, Error> {
+fn find_cluster(options: &ClusterOptions, global: &Global) -> Result<Result<Arc<Cluster>, NoCluster>, Error> {
     let connected = || {
-        let cluster = cluster::connect(&crate::cli::cluster_choice(given(&options.context), global))?;
+        let cluster = cluster::connect(&arguments::cluster_choice(given(&options.context), global))?;
         Ok(Ok(Arc::new(cluster)))
     };
     match given(&global.kubeconfig) {
@@ -68,12 +68,40 @@ pub(super) fn find_cluster(
     }
 }
 
+/// The objects of the cluster of the arguments, and the cluster, whose namespaces are added to the
+/// values; without a cluster the error of names that no file has.
+///
+/// # Errors
+/// The cluster cannot be used, or no object has a name.
+pub(super) fn objects(
+    a: &InputArguments<'_>,
+    policies: &Policies,
+    values: &mut Values,
+    log: &Log,
+) -> Result<(Vec<Document>, Option<Arc<Cluster>>), Error> {
+    let Some((options, global)) = a.cluster else { return Ok((Vec::new(), None)) };
+    match find_cluster(options, global)? {
+        Ok(cluster) => {
+            let loaded = load(&cluster, a, options, policies, log)?;
+            for (name, namespace) in loaded.namespaces {
+                values.namespaces.entry(name).or_insert(namespace);
+            }
+            Ok((loaded.objects, Some(cluster)))
+        }
+        Err(why) => {
+            log.warn(&format!("no cluster: {why}"));
+            find(&a.input.resources(), log)?;
+            Ok((Vec::new(), None))
+        }
+    }
+}
+
 /// What was found in a cluster.
 #[derive(Default)]
-pub(super) struct Found {
-    pub objects: Vec<Document>,
+struct ClusterObjects {
+    objects: Vec<Document>,
     /// The namespaces by name.
-    pub namespaces: HashMap<String, Value>,
+    namespaces: HashMap<String, Value>,
 }
 
 /// The objects of the kinds that policies match; only those with the names in `-r`, if there are
@@ -81,13 +109,13 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// The cluster does not answer, or no object has a name.
-pub(super) fn load(
+fn load(
     cluster: &Cluster,
-    a: &Arguments<'_>,
+    a: &InputArguments<'_>,
     options: &ClusterOptions,
     policies: &Policies,
     log: &Log,
-) -> Result<Found, Error> {
+) -> Result<ClusterObjects, Error> {
     let failed = |cause: cluster::Failure| Error::ClusterResources { cause };
     let kinds = cluster.kinds().map_err(failed)?;
     let mut wanted: Vec<&Resource> = Vec::new();
@@ -101,7 +129,7 @@ pub(super) fn load(
     if options.cluster_wide_resources {
         wanted.retain(|r| !r.namespaced || !namespace.is_empty());
     }
-    let mut found = Found::default();
+    let mut found = ClusterObjects::default();
     for resource in wanted {
         let objects = match cluster.list(resource, namespace) {
             Ok(objects) => objects,
@@ -177,7 +205,7 @@ fn configurations() -> Vec<PathBuf> {
 ///
 /// # Errors
 /// Kyverno's text for the first of them; it opens a file of that name first.
-pub(super) fn find(names: &[String], log: &Log) -> Result<(), Error> {
+fn find(names: &[String], log: &Log) -> Result<(), Error> {
     let Some(first) = names.first() else { return Ok(()) };
     if !Path::new(first).exists() {
         return Err(Error::NoResourceFile { path: first.into() });

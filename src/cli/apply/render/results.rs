@@ -3,6 +3,8 @@
 //! In: the results of one resource. Out: a [`Rendered`] piece that any thread can render and that
 //! is printed in input order. Semantics: `docs/reference/cli.md`, "Results" to "Reports".
 
+use super::super::object_path::path;
+use crate::cli::apply::output::ApplyOutput;
 use std::collections::HashMap;
 
 use ephor_engine::action::{enforces, of_policy};
@@ -13,49 +15,17 @@ use ephor_ir::facts::Stage;
 use ephor_ir::rule::RuleKind;
 use ephor_matching::Target;
 use ephor_policies::policy_set::Outcome;
-use ephor_report::formats::Format;
 use ephor_report::policy_report::{Entry, PolicyFacts, Summary, report_status};
 use ephor_report::run::Finding;
 use ephor_value::Value;
 
-use super::findings::{Collector, Unlocated};
-
-/// How results are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Failed rules as text.
-    Plain,
-    /// A table.
-    Table,
-    /// Report objects as YAML.
-    ReportYaml,
-    /// Report objects as JSON.
-    ReportJson,
-    /// Exceptions for failures as YAML.
-    ExceptionsYaml,
-    /// Exceptions for failures as JSON.
-    ExceptionsJson,
-    /// One of our own formats, written when everything is evaluated.
-    Own(Format),
-}
-
-impl Output {
-    /// Whether it is objects for a cluster, which Kyverno prints among other things.
-    pub fn is_document_of_kyverno(self) -> bool {
-        self.is_json() || matches!(self, Output::ReportYaml | Output::ExceptionsYaml)
-    }
-
-    /// Whether these objects are JSON.
-    pub fn is_json(self) -> bool {
-        matches!(self, Output::ReportJson | Output::ExceptionsJson)
-    }
-}
+use crate::cli::apply::render::findings::{Collector, Unlocated};
 
 /// What rendering needs to know.
 #[derive(Clone, Copy)]
 pub struct Style<'s> {
     /// The output.
-    pub output: Output,
+    pub output: ApplyOutput,
     /// Failures of auditing policies count as warnings.
     pub audit_warn: bool,
     /// Tables have a column for messages.
@@ -113,16 +83,6 @@ pub struct Record {
     pub controls: Option<String>,
 }
 
-/// `NAMESPACE/KIND/NAME`, with nothing for a missing namespace.
-pub fn path(resource: &Value) -> String {
-    format!(
-        "{}/{}/{}",
-        resource.text_at(&["metadata", "namespace"]),
-        resource.text_at(&["kind"]),
-        resource.text_at(&["metadata", "name"])
-    )
-}
-
 fn coloured(text: &str, code: &str, on: bool) -> String {
     if on { format!("\u{1b}[{code};1m{text}\u{1b}[0;22m") } else { text.to_string() }
 }
@@ -147,13 +107,13 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
             out.errors.extend(errors.map(|r| Unlocated::of(index, resource, p, r)));
         }
         match style.output {
-            Output::Plain => plain(&mut out.text, p, facts, resource, audit_warns, style.colour),
-            Output::Table => rows(&mut out.rows, p, facts, resource, audit_warns, style),
-            Output::ReportYaml | Output::ReportJson => {
+            ApplyOutput::Plain => plain(&mut out.text, p, facts, resource, audit_warns, style.colour),
+            ApplyOutput::Table => rows(&mut out.rows, p, facts, resource, audit_warns, style),
+            ApplyOutput::ReportYaml | ApplyOutput::ReportJson => {
                 report(&mut out, p, facts, resource, audit_warns, style);
             }
-            Output::Own(_) => {}
-            Output::ExceptionsYaml | Output::ExceptionsJson => {
+            ApplyOutput::Own(_) => {}
+            ApplyOutput::ExceptionsYaml | ApplyOutput::ExceptionsJson => {
                 out.records.extend(p.rules.iter().map(|r| {
                     Record {
                         policy: facts.key.clone(),
@@ -302,7 +262,7 @@ fn report(
         counts.add(status);
         let entry = Entry { facts, result: r, status, resource, seconds: style.seconds };
         let into = if p.policy.namespace.is_some() { &mut text } else { &mut out.text };
-        if style.output == Output::ReportJson {
+        if style.output == ApplyOutput::ReportJson {
             into.push(',');
             entry.write_json(into);
         } else {

@@ -1,8 +1,7 @@
 //! Cleanup and deleting policies of `apply`: what a run of each would delete.
 //!
 //! In: resources and cleanup policies. Out: a result for every pair, after all other results, in
-//! the order of the policies: pass = it would be deleted. Semantics: `docs/reference/cli.md`,
-//! "Deletions".
+//! the order of the policies: pass = it would be deleted. Semantics: `docs/reference/cli.md`, "Deletions".
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -19,14 +18,15 @@ use ephor_policies::policy_set::{Engine, Outcome, PolicyOutcome};
 use ephor_report::policy_report::PolicyFacts;
 use ephor_value::Value;
 
-use super::evaluate::Run;
-use super::finish::Sink;
-use super::results::{self, Rendered, Style};
+use super::super::run::Run;
 use crate::cli::Error;
+use crate::cli::apply::render::results;
+use crate::cli::apply::render::results::{Rendered, Style};
+use crate::cli::apply::render::sink::Sink;
 
 impl Run<'_> {
     /// Every cleanup policy meets every resource; returns how many failed: would not be deleted.
-    pub(super) fn clean_up(
+    pub(crate) fn clean_up(
         &self,
         engine: &Engine,
         style: &Style<'_>,
@@ -34,16 +34,16 @@ impl Run<'_> {
         out: &mut impl Write,
     ) -> usize {
         let mut remaining = 0;
-        for cleanup in &self.policies.cleanups {
+        for cleanup in &self.inputs.policies.cleanups {
             // A rule policy may have the same name: each has its own facts.
             let policy = &cleanup.policy;
             let facts = HashMap::from([(policy.id(), PolicyFacts::of(policy))]);
             let style = Style { facts: &facts, ..*style };
             let mut sweep = engine.sweep(cleanup);
-            for (i, document) in self.resources.iter().enumerate() {
+            for (i, document) in self.inputs.resources.iter().enumerate() {
                 let object = &document.value;
                 let mut target = Target::of(object);
-                let namespace = self.requests.namespace(object);
+                let namespace = self.inputs.requests.namespace(object);
                 let labels = namespace.at(&["metadata", "labels"]).and_then(Value::as_map);
                 target.namespace_labels = labels.cloned().unwrap_or_default();
                 let images = Images::of(object.clone(), engine.functions());
@@ -62,16 +62,16 @@ impl Run<'_> {
     ///
     /// # Errors
     /// The first fault, which ends the run.
-    pub(super) fn deletions(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, Error> {
+    pub(crate) fn deletions(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, Error> {
         if !engine.set().policies().iter().any(|p| p.stage == Stage::Schedule) {
             return Ok(Vec::new());
         }
-        let objects = self.resources.iter().map(|d| &d.value).enumerate();
+        let objects = self.inputs.resources.iter().map(|d| &d.value).enumerate();
         let objects = objects.map(|(i, object)| (i, object, DeletionSubject::Object));
-        let payloads = self.payloads.iter().map(|p| (usize::MAX, p, DeletionSubject::Payload));
+        let payloads = self.inputs.payloads.iter().map(|p| (usize::MAX, p, DeletionSubject::Payload));
         let mut all: Vec<(String, usize, &Value, PolicyOutcome)> = Vec::new();
         for (i, object, subject) in objects.chain(payloads) {
-            let request = self.requests.of(object.clone(), None, engine).map_err(Error::input)?;
+            let request = self.inputs.requests.of(object.clone(), None, engine).map_err(Error::input)?;
             for outcome in engine.deletions(&request, subject) {
                 if let Some(fault) = outcome.rules.iter().find(|r| r.status == Status::Error) {
                     let what = if subject == DeletionSubject::Payload { "json" } else { "resource" };

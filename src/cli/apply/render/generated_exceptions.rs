@@ -4,7 +4,7 @@ use ephor_document::write::{self as yaml, Style};
 use ephor_value::print::json;
 use ephor_value::{Map, Value};
 
-use super::results::Record;
+use crate::cli::apply::render::results::Record;
 
 const KIND: &str = "PolicyException";
 const VERSION: &str = "kyverno.io/v2beta1";

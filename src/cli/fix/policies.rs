@@ -14,9 +14,10 @@ use ephor_sources::files;
 use ephor_value::Value;
 use ephor_value::place::PathPart;
 
-use super::fix::{save, warnings, yaml_of};
-use super::usage::Usage;
-use super::{Error, print, warn};
+use crate::cli::Error;
+use crate::cli::console::{print, warn};
+use crate::cli::fix::output::{save, warnings, yaml_of};
+use crate::cli::usage::Usage;
 
 /// A repaired policy, and where it stands.
 struct Repair<'p> {

@@ -18,13 +18,15 @@ use ephor_value::Value;
 use ephor_value::print::json;
 use ephor_value::suggest::did_you_mean;
 
-use super::apply::{Arguments, Inputs, Log, OutputOptions};
-use super::explain::{Args, Output};
-use super::{Error, Global, given, print};
+use crate::cli::apply::{InputArguments, Inputs, Log, OutputOptions};
+use crate::cli::arguments::{Global, given};
+use crate::cli::console::print;
+use crate::cli::explain::options::{ExplainArgs, Output};
+use crate::cli::{Error, console};
 
 /// Which decisions are wanted, and how they are shown.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Wanted<'a> {
+pub(in crate::cli) struct Wanted<'a> {
     /// The only policy.
     pub policy: Option<&'a str>,
     /// The only rule.
@@ -41,25 +43,27 @@ pub(super) struct Wanted<'a> {
 ///
 /// # Errors
 /// An input that cannot be read, or no policy, rule or object of the name.
-pub(super) fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Error> {
     let flags = &args.decisions;
     let verbose = flags.tree || given(&global.verbosity).is_some();
-    let colour = !args.remove_color && super::shows_colours();
+    let colour = !args.remove_color && console::shows_colours();
     let options = OutputOptions::of_explanation(args.input.recursive, verbose, colour);
     let log = Log::new(&options);
-    let arguments = Arguments {
+    let arguments = InputArguments {
         policies: &args.policies,
         input: &args.input,
+        payloads: None,
         values: &args.values,
         repository: None,
         cluster: None,
         registry: flags.registry,
         deprecations: false,
         warnings_as_errors: false,
+        announces: false,
         details: false,
         profile: if flags.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() },
     };
-    let mut inputs = Inputs::read(&arguments, &options, &log)?;
+    let mut inputs = Inputs::gather(&arguments, &options, &log)?;
     if inputs.policies.policies.is_empty() {
         let causes = log.notes().into_iter().map(|note| note.text).collect();
         return Err(Error::NoPolicyFound { arguments: args.policies.join(", "), causes });
@@ -91,7 +95,7 @@ pub(super) fn run(args: &Args, global: &Global) -> Result<i32, Error> {
 ///
 /// # Errors
 /// An object that gives no request, or no policy, rule or object of the name.
-pub(super) fn text(inputs: &Inputs, engine: &Engine, wanted: &Wanted<'_>) -> Result<String, Error> {
+pub(in crate::cli) fn text(inputs: &Inputs, engine: &Engine, wanted: &Wanted<'_>) -> Result<String, Error> {
     let one = |resource| {
         let decided = about(inputs, engine, resource, wanted)?;
         let rules: Vec<String> = decided.iter().map(|d| d.text(wanted.colour, wanted.verbose)).collect();
@@ -162,7 +166,7 @@ fn about(
 ///
 /// # Errors
 /// None has the name.
-pub(super) fn only(policies: &mut Vec<LoadedPolicy>, name: &str) -> Result<(), Error> {
+pub(in crate::cli) fn only(policies: &mut Vec<LoadedPolicy>, name: &str) -> Result<(), Error> {
     if !policies.iter().any(|p| key(p) == name) {
         return Err(no_policy(policies, name));
     }

@@ -14,26 +14,27 @@ use ephor_value::cron::Cron;
 use ephor_value::time::Time;
 use ephor_value::ttl::Ttl;
 
-use super::evaluate::Run;
+use super::super::object_path::path;
+use super::super::run::Run;
 
 const LABEL: &str = "cleanup.kyverno.io/ttl";
 
 impl Run<'_> {
     /// Writes the list.
-    pub(super) fn write_deletions(&self, engine: &Engine, now: i64, out: &mut impl Write) {
+    pub(crate) fn write_deletions(&self, engine: &Engine, now: i64, out: &mut impl Write) {
         let mut lines = Vec::new();
-        for cleanup in &self.policies.cleanups {
+        for cleanup in &self.inputs.policies.cleanups {
             let mut sweep = engine.sweep(cleanup);
             let since = [&cleanup.last_run, &cleanup.created].into_iter().find_map(|text| seconds(text));
             let when = match Cron::parse(&cleanup.schedule) {
                 None => format!("never: `{}` is no schedule", cleanup.schedule),
                 Some(cron) => cron.next(since.unwrap_or(now)).map_or("never".into(), format_time),
             };
-            for document in &self.resources {
+            for document in &self.inputs.resources {
                 let object = &document.value;
                 let images = Images::of(object.clone(), engine.functions());
                 let mut target = Target::of(object);
-                let namespace = self.requests.namespace(object);
+                let namespace = self.inputs.requests.namespace(object);
                 let labels = namespace.at(&["metadata", "labels"]).and_then(Value::as_map);
                 target.namespace_labels = labels.cloned().unwrap_or_default();
                 if sweep.selects(object, &target, &images) == Ok(true) {
@@ -42,7 +43,7 @@ impl Run<'_> {
                 }
             }
         }
-        for object in self.resources.iter().map(|d| &d.value) {
+        for object in self.inputs.resources.iter().map(|d| &d.value) {
             if let Some(label) = object.at(&["metadata", "labels", LABEL]).and_then(Value::as_str) {
                 lines.push(format!("{}: {} (label `{LABEL}: {label}`)", path(object), end(object, label)));
             }
@@ -79,9 +80,4 @@ fn seconds(text: &str) -> Option<i64> {
 
 fn format_time(seconds: i64) -> String {
     Time::from_unix(seconds).utc().rfc3339_nano()
-}
-
-fn path(object: &Value) -> String {
-    let text = |path: &[&str]| object.text_at(path).to_owned();
-    [text(&["metadata", "namespace"]), text(&["kind"]), text(&["metadata", "name"])].join("/")
 }

@@ -28,7 +28,7 @@ use ephor_engine::Status;
 use crate::cli::places::{nearest, place, policy_place};
 
 /// What the places of results are found with.
-pub(super) struct Collector<'r> {
+pub(crate) struct Collector<'r> {
     pub engine: &'r Engine,
     pub requests: &'r Requests,
     pub resources: &'r [Document],
@@ -54,14 +54,14 @@ pub struct Unlocated {
 
 impl Unlocated {
     /// The error of a rule on an object, which is the resource at `index` if there is one.
-    pub(super) fn of(index: usize, object: &Value, of: &PolicyOutcome, error: &RuleOutcome) -> Unlocated {
+    pub(crate) fn of(index: usize, object: &Value, of: &PolicyOutcome, error: &RuleOutcome) -> Unlocated {
         let outcome = PolicyOutcome::of(&of.policy, vec![error.clone()]);
         Unlocated { index, object: object.clone(), outcome }
     }
 }
 
 impl<'r> Collector<'r> {
-    pub(super) fn new(
+    pub(crate) fn new(
         engine: &'r Engine,
         requests: &'r Requests,
         resources: &'r [Document],
@@ -86,7 +86,7 @@ impl<'r> Collector<'r> {
     }
 
     /// The results of a policy on an object, which is the resource at `index` if there is one.
-    pub(super) fn collect(
+    pub(crate) fn collect(
         &self,
         index: usize,
         object: &Value,
@@ -133,12 +133,12 @@ impl<'r> Collector<'r> {
     }
 
     /// An error with its place.
-    pub(super) fn located(&self, error: &Unlocated) -> Vec<Finding> {
+    pub(crate) fn located(&self, error: &Unlocated) -> Vec<Finding> {
         self.collect(error.index, &error.object, &error.outcome, |_| Status::Error)
     }
 
     /// The policies that the check refused: errors without a resource.
-    pub(super) fn refused(&self) -> Vec<Finding> {
+    pub(crate) fn refused(&self) -> Vec<Finding> {
         let refused = self.policies.iter().filter_map(|loaded| Some((loaded, loaded.refused.as_ref()?)));
         let finding = |(loaded, why): (&LoadedPolicy, &String)| {
             let text = |path: &[&str]| loaded.document.text_at(path).to_string();

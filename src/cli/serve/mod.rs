@@ -1,20 +1,20 @@
 //! `ephor serve`: the admission webhook server.
 
+pub(super) mod conflict;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{ValueEnum, ValueHint};
-use tracing_subscriber::EnvFilter;
-
 use ephor_cluster::Choice;
-use ephor_controllers::certificates;
 use ephor_controllers::lease::Place;
 use ephor_controllers::native::Made;
 use ephor_controllers::reports::{Form, ReportOptions, Subject};
-use ephor_controllers::scan::{self, native::Reported};
+use ephor_controllers::scan::native::Reported;
 use ephor_controllers::webhooks::Plan;
+use ephor_controllers::{certificates, scan};
 use ephor_engine::Status;
 use ephor_kubernetes::groups::PolicyNames;
 use ephor_server::serve::check::Check;
@@ -26,12 +26,16 @@ use ephor_server::serve::self_signed::SelfSigned;
 use ephor_server::serve::stored::Chosen;
 use ephor_server::serve::tls::Pair;
 use ephor_server::serve::{AuditLog, Leading, Settings, Tls, run as serve};
-use ephor_value::duration;
+use tracing_subscriber::EnvFilter;
 
-use super::flags::{Record, SyntaxError, fields, whole};
+use super::Error;
+use super::flags::{Record, fields};
 use super::outbound::{self, Outbound};
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
-use super::{Error, Global, given};
+use crate::cli::arguments::{Global, given};
+use crate::cli::flag_values::{LogFilter, Namespaced, count, log_filter, namespaced, not_negative, time};
+use crate::cli::serve::conflict::ServeConflict;
+use crate::cli::{arguments, console};
 
 /// Serves the admission webhook
 ///
@@ -49,7 +53,7 @@ use super::{Error, Global, given};
 Exit codes:
   0  the server has shut down after SIGTERM; with --check: nothing is wrong
   1  the server cannot start; with --check: something that is loaded cannot be used")]
-pub struct Args {
+pub struct ServeArgs {
     /// load policies, data and certificates, print what is loaded and what is wrong, and exit
     #[arg(long)]
     check: bool,
@@ -313,92 +317,17 @@ enum LogFormat {
     Json,
 }
 
-/// The name of an object and of its namespace.
-#[derive(Clone, Debug)]
-pub struct Namespaced(pub String, pub String);
-
-/// A filter of the log that has been read once.
-#[derive(Clone, Debug)]
-struct LogFilter(String);
-
-/// A value that a flag of `serve` refuses.
-#[derive(Debug, thiserror::Error)]
-pub enum ValueError {
-    /// Not an integer.
-    #[error(transparent)]
-    Whole(#[from] SyntaxError),
-    /// Not a duration.
-    #[error(transparent)]
-    Duration(#[from] duration::DurationError),
-    /// Not a count.
-    #[error("must be between 1 and {MOST}")]
-    Count,
-    /// Out of range.
-    #[error("must not be negative or very large")]
-    Range,
-    /// Negative.
-    #[error("must not be negative")]
-    Negative,
-    /// Not a level of the log.
-    #[error("must be error, warn, info, debug, trace or off")]
-    Level,
-    /// What the reader of filters says.
-    #[error("{0}")]
-    Filter(String),
-    /// Not the name of an object and of its namespace.
-    #[error("must be NAMESPACE/NAME, such as kyverno/kyverno")]
-    Name,
-}
-
-/// The levels of the log.
-const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-
-/// The largest value of a count.
-const MOST: usize = 1 << 30;
-
-fn count(text: &str) -> Result<usize, ValueError> {
-    let number = usize::try_from(whole(text)?).map_err(|_| ValueError::Count)?;
-    if (1..=MOST).contains(&number) { Ok(number) } else { Err(ValueError::Count) }
-}
-
-fn not_negative(text: &str) -> Result<usize, ValueError> {
-    let number = u32::try_from(whole(text)?).map_err(|_| ValueError::Range)?;
-    usize::try_from(number).map_err(|_| ValueError::Range)
-}
-
-/// Reads a duration that is not negative.
-pub(super) fn time(text: &str) -> Result<Duration, ValueError> {
-    let nanoseconds = u64::try_from(duration::parse(text)?).map_err(|_| ValueError::Negative)?;
-    Ok(Duration::from_nanos(nanoseconds))
-}
-
-/// Reads `NAMESPACE/NAME`.
-pub fn namespaced(text: &str) -> Result<Namespaced, ValueError> {
-    let (namespace, name) = text.split_once('/').ok_or(ValueError::Name)?;
-    Ok(Namespaced(namespace.into(), name.into()))
-}
-
-/// A word alone is a level; `EnvFilter` would take any other one for the name of a module, and log
-/// nothing.
-fn log_filter(text: &str) -> Result<LogFilter, ValueError> {
-    let is_word = text.chars().all(|c| c.is_ascii_alphanumeric());
-    if is_word && !LEVELS.contains(&text.to_ascii_lowercase().as_str()) {
-        return Err(ValueError::Level);
-    }
-    EnvFilter::try_new(text).map(|_| LogFilter(text.into())).map_err(|e| ValueError::Filter(e.to_string()))
-}
-
 /// Runs the command.
 ///
 /// # Errors
 /// Flags that exclude each other, certificates that cannot be read, addresses in use.
-pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &ServeArgs, global: &Global) -> Result<i32, Error> {
     let settings = settings(args, global)?;
     outbound::configure(&args.outbound)?;
     log(&args.logs)?;
     if args.check {
         let check = Check::of(&settings)?;
-        super::print(&check.to_string());
+        console::print(&check.to_string());
         return Ok(i32::from(!check.is_good()));
     }
     serve(settings, |addresses, first| {
@@ -413,33 +342,7 @@ pub fn run(args: &Args, global: &Global) -> Result<i32, Error> {
     Ok(0)
 }
 
-/// Flags of `serve` that are missing or exclude each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Conflict {
-    /// No policy.
-    #[error("requires policies: files or folders, with --policies or as arguments")]
-    NoPolicies,
-    /// A review that may not be buffered.
-    #[error("--max-buffered-bytes must not be less than --max-body-bytes")]
-    Buffer,
-    /// Secrets that cannot be read.
-    #[error("--image-pull-secrets needs --registry and a cluster")]
-    Secrets,
-    /// Objects that cannot be written.
-    #[error("--reports and --events need a cluster: --cluster, --kubeconfig or --context")]
-    NoCluster,
-    /// Policies of no cluster.
-    #[error("--kinds needs a cluster: --cluster, --kubeconfig or --context")]
-    KindsWithoutCluster,
-    /// No certificate, or several.
-    #[error("requires one of --tls-cert with --tls-key, --tls-self-signed, --tls-secret, and --plain-http")]
-    Certificate,
-    /// A Secret that no replica would renew.
-    #[error("--tls-secret needs policies of a cluster: --kinds")]
-    SecretWithoutKinds,
-}
-
-fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
+fn settings(args: &ServeArgs, global: &Global) -> Result<Settings, Error> {
     let (places, limits) = (&args.places, &args.limits);
     let paths = |list: &[Record]| fields(list).into_iter().map(PathBuf::from).collect::<Vec<_>>();
     let mut policies = paths(&places.policies);
@@ -447,10 +350,10 @@ fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
     let cluster = cluster(args, global);
     let stored = stored(&args.stored, cluster.is_some())?;
     if policies.is_empty() && stored.is_none() {
-        return Err(Conflict::NoPolicies.into());
+        return Err(ServeConflict::NoPolicies.into());
     }
     if limits.max_buffered_bytes < limits.max_body_bytes {
-        return Err(Conflict::Buffer.into());
+        return Err(ServeConflict::Buffer.into());
     }
     let named = |name: &Namespaced| (name.0.clone(), name.1.clone());
     let written = written(&args.cluster, cluster.is_some())?;
@@ -500,13 +403,13 @@ fn settings(args: &Args, global: &Global) -> Result<Settings, Error> {
 }
 
 /// The names of the groups in which the cluster stores policies.
-fn names(args: &Args) -> PolicyNames {
+fn names(args: &ServeArgs) -> PolicyNames {
     if args.cluster.own_group { PolicyNames::Own } else { PolicyNames::Kyverno }
 }
 
 /// The cluster that the flags select, if any.
-fn cluster(args: &Args, global: &Global) -> Option<Choice> {
-    let choice = super::cluster_choice(given(&args.cluster.context), global);
+fn cluster(args: &ServeArgs, global: &Global) -> Option<Choice> {
+    let choice = arguments::cluster_choice(given(&args.cluster.context), global);
     let is_selected = args.cluster.cluster || !choice.kubeconfig.is_empty() || !choice.context.is_empty();
     is_selected.then_some(Choice { names: names(args), ..choice })
 }
@@ -518,7 +421,7 @@ fn stored(options: &StoredOptions, has_cluster: bool) -> Result<Option<Chosen>, 
         return Ok(None);
     }
     if !has_cluster {
-        return Err(Conflict::KindsWithoutCluster.into());
+        return Err(ServeConflict::KindsWithoutCluster.into());
     }
     let mut chosen = Chosen::of(words.iter().map(String::as_str))?;
     chosen.exceptions = given(&options.exceptions).map(String::from);
@@ -526,7 +429,7 @@ fn stored(options: &StoredOptions, has_cluster: bool) -> Result<Option<Chosen>, 
 }
 
 /// What the leading replica keeps in step.
-fn leading(args: &Args, stored: &Chosen, written: &Wanted) -> Leading {
+fn leading(args: &ServeArgs, stored: &Chosen, written: &Wanted) -> Leading {
     let StoredOptions { server, webhooks, lease, take_over, native_policies, .. } = &args.stored;
     let makes = |kind: &str| native_policies.iter().any(|word| word == kind);
     let native = Made { validating: makes("validating"), mutating: makes("mutating") };
@@ -573,18 +476,18 @@ fn scans(options: &StoredOptions, written: &Wanted) -> Option<scan::Setup> {
 }
 
 /// The Secrets with credentials for registries.
-fn pull_secrets(images: &ImageOptions, has_cluster: bool) -> Result<Vec<String>, Conflict> {
+fn pull_secrets(images: &ImageOptions, has_cluster: bool) -> Result<Vec<String>, ServeConflict> {
     let all = fields(&images.image_pull_secrets);
     match all.is_empty() || (images.registry && has_cluster) {
         true => Ok(all),
-        false => Err(Conflict::Secrets),
+        false => Err(ServeConflict::Secrets),
     }
 }
 
 /// What is written to the cluster.
-fn written(options: &ClusterOptions, has_cluster: bool) -> Result<Wanted, Conflict> {
+fn written(options: &ClusterOptions, has_cluster: bool) -> Result<Wanted, ServeConflict> {
     if (options.reports || options.events) && !has_cluster {
-        return Err(Conflict::NoCluster);
+        return Err(ServeConflict::NoCluster);
     }
     let form = if options.openreports { Form::OpenReports } else { Form::PolicyReports };
     let omitted = fields(&options.omit_events);
@@ -601,7 +504,7 @@ fn written(options: &ClusterOptions, has_cluster: bool) -> Result<Wanted, Confli
     Ok(Wanted { reports: options.reports, options: options_of_reports, events: options.events, omitted })
 }
 
-fn tls(args: &Args) -> Result<Tls, Conflict> {
+fn tls(args: &ServeArgs) -> Result<Tls, ServeConflict> {
     let options = &args.listeners;
     let pair = (given(&options.tls_cert), given(&options.tls_key));
     match (pair, given(&options.tls_self_signed), &options.tls_secret, options.plain_http) {
@@ -612,7 +515,7 @@ fn tls(args: &Args) -> Result<Tls, Conflict> {
             Ok(Tls::SelfSigned(SelfSigned { folder: folder.into(), names: fields(&options.tls_name) }))
         }
         ((None, None), None, Some(_), false) if args.stored.kinds.is_empty() => {
-            Err(Conflict::SecretWithoutKinds)
+            Err(ServeConflict::SecretWithoutKinds)
         }
         ((None, None), None, Some(Namespaced(namespace, name)), false) => {
             let mut names = args.stored.server.names();
@@ -622,7 +525,7 @@ fn tls(args: &Args) -> Result<Tls, Conflict> {
             Ok(Tls::Secret(certificates::Wanted { namespace, name, names, host }))
         }
         ((None, None), None, None, true) => Ok(Tls::Plain),
-        _ => Err(Conflict::Certificate),
+        _ => Err(ServeConflict::Certificate),
     }
 }
 

@@ -14,7 +14,7 @@ use ephor_policies::pitfalls;
 use ephor_policies::policy_set::{Outcome, PolicySet};
 use ephor_value::Value;
 
-use super::results::path;
+use super::super::object_path::path;
 use crate::cli::Error;
 
 /// Where objects are written.

@@ -1,0 +1,206 @@
+//! Evaluating: every resource meets every policy, in parallel; results come in input order.
+//!
+//! In: a run with everything that was loaded, and the engine. Out: a [`Sink`]: what was printed and
+//! counted on the way, from which `render::finish` builds the end of the output.
+//!
+//! - [`cleanup`]: cleanup and deleting policies.
+
+mod cleanup;
+
+use std::io::{IsTerminal, Write};
+
+use ephor_engine::Status;
+use ephor_engine::request::NoObjects;
+use ephor_ir::expressions::Proxy;
+use ephor_ir::facts::Stage;
+use ephor_policies::load::Purpose;
+use ephor_policies::policy_set::{Engine, Outcome};
+use ephor_policies::scan::scan;
+use ephor_value::Value;
+
+use super::inputs::CheckRequest;
+use super::render::changes::{self, Changes};
+use super::render::results::{self, Rendered, Style};
+use super::render::sink::Sink;
+use super::run::Run;
+use crate::cli::{Error, progress};
+
+/// What failures of policies that delete are: Kyverno's word for objects that stay.
+fn remains(count: usize) -> String {
+    let objects = if count == 1 { "1 object".to_string() } else { format!("{count} objects") };
+    format!("of cleanup and deleting policies, failed counts {objects} that would not be deleted")
+}
+
+impl Run<'_> {
+    /// Evaluates all policies on everything; results are printed on the way.
+    ///
+    /// # Errors
+    /// A resource from which no request can be built, a policy that does not compile.
+    pub(super) fn evaluate(
+        &self,
+        engine: &Engine,
+        style: &Style<'_>,
+        out: &mut impl Write,
+    ) -> Result<Sink, Error> {
+        // An error of a deleting policy ends the run; no result is printed then.
+        let deletes = engine.set().policies().iter().any(|p| p.stage == Stage::Schedule);
+        let mut sink = Sink { holds: deletes || engine.set().has_phases(), ..Sink::default() };
+        for _ in self.inputs.policies.policies.iter().filter(|p| p.refused.is_some()) {
+            sink.counts.add(Status::Error);
+        }
+        if !sink.holds {
+            let _ = out.write_all(self.refused().as_bytes());
+        }
+        sink.findings = style.collector.refused();
+        self.resources(engine, style, &mut sink, out)?;
+        let checks = self.checks(engine, style)?;
+        let deletions = match self.inputs.policies.uncompiled(Purpose::Deletion) {
+            Some(text) if self.inputs.first().is_some() => return Err(Error::Policy(text)),
+            _ => self.deletions(engine, style)?,
+        };
+        if sink.holds {
+            let _ = out.write_all(self.refused().as_bytes());
+            let held = std::mem::take(&mut sink.held);
+            let _ = out.write_all(&held);
+        }
+        for payload in &self.inputs.payloads {
+            let rendered = self.payload(payload, engine, style)?;
+            self.take(&mut sink, rendered, out, true);
+        }
+        for rendered in checks {
+            self.take(&mut sink, rendered, out, true);
+        }
+        let mut remaining: usize = deletions.iter().map(|rendered| rendered.counts.of(Status::Fail)).sum();
+        for rendered in deletions {
+            self.take(&mut sink, rendered, out, false);
+        }
+        remaining += self.clean_up(engine, style, &mut sink, out);
+        if remaining > 0 {
+            self.log.warn(&remains(remaining));
+        }
+        Ok(sink)
+    }
+
+    /// Evaluates all policies on the resources, in parallel.
+    ///
+    /// # Errors
+    /// The first resource that cannot be processed, or a file that cannot be written.
+    fn resources(
+        &self,
+        engine: &Engine,
+        style: &Style<'_>,
+        sink: &mut Sink,
+        out: &mut impl Write,
+    ) -> Result<(), Error> {
+        let progress = self.progress();
+        let requests = &self.inputs.requests;
+        scan(
+            engine,
+            self.inputs.resources.len(),
+            |i| self.request(i, engine),
+            |i, request, outcome| requests.with_own_values(self.resource(i), request, outcome, engine),
+            |i, outcome| {
+                let resource = self.resource(i);
+                // Results are reported for the mutated object; without one, for the original.
+                let shown = outcome.object.as_ref().filter(|o| !o.is_null()).unwrap_or(resource);
+                let changes = changes::render(engine.set(), resource, outcome, &self.destination);
+                (results::render(style, i, shown, outcome), changes)
+            },
+            |i, rendered| {
+                if let Some(p) = &progress {
+                    p.set_position(i as u64 + 1);
+                    let violations = [Status::Fail, Status::Warn, Status::Error].map(|s| sink.counts.of(s));
+                    p.set_message(format!("{} violations", violations.iter().sum::<usize>()));
+                }
+                self.add_resource(i, rendered, sink, out);
+            },
+        );
+        if let Some(p) = progress {
+            p.finish_and_clear();
+        }
+        match sink.failed.take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds what a resource adds, unless the run has failed.
+    fn add_resource(
+        &self,
+        i: usize,
+        rendered: Result<(Rendered, Changes), NoObjects>,
+        sink: &mut Sink,
+        out: &mut impl Write,
+    ) {
+        match rendered {
+            Ok((rendered, changes)) if sink.failed.is_none() => {
+                self.show(sink, changes, out);
+                if sink.failed.is_none() {
+                    self.take_or_hold(sink, rendered, out);
+                }
+            }
+            Ok(_) => {}
+            Err(_) if self.args.exit.continue_on_fail => {}
+            Err(text) => {
+                let name = self.resource(i).text_at(&["metadata", "name"]).into();
+                let cause = Box::new(Error::input(text));
+                sink.failed.get_or_insert(Error::Resource { name, cause });
+            }
+        }
+    }
+
+    /// What policies answer to check requests of proxies.
+    ///
+    /// # Errors
+    /// A policy that does not compile.
+    fn checks(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, Error> {
+        for proxy in [Proxy::Http, Proxy::Envoy] {
+            let is_checked = self.inputs.checks.iter().any(|(of, _)| *of == proxy);
+            if let Some(text) = self.inputs.policies.uncompiled(Purpose::Check(proxy)).filter(|_| is_checked)
+            {
+                return Err(Error::Policy(text));
+            }
+        }
+        let render = |(proxy, request): &CheckRequest| {
+            let outcome = Outcome { policies: engine.check(request, *proxy), object: None };
+            results::render(style, usize::MAX, request, &outcome)
+        };
+        Ok(self.inputs.checks.iter().map(render).collect())
+    }
+
+    fn payload(&self, payload: &Value, engine: &Engine, style: &Style<'_>) -> Result<Rendered, Error> {
+        let request = self.inputs.requests.of(payload.clone(), None, engine).map_err(Error::input)?;
+        Ok(results::render(style, usize::MAX, payload, &engine.evaluate_payload(&request)))
+    }
+
+    /// The policies that the check refused, in Kyverno's two groups; our own formats have them
+    /// among the results.
+    fn refused(&self) -> String {
+        if self.options.is_own() {
+            return String::new();
+        }
+        let line = "-".repeat(70);
+        let mut out = String::new();
+        let is_invalid = |text: &str| text.starts_with("variable 'element.name'");
+        for (title, invalid) in [("Policies Skipped:", false), ("Invalid Policies:", true)] {
+            let group = self.inputs.policies.policies.iter().filter_map(|p| {
+                p.refused.as_ref().filter(|text| is_invalid(text) == invalid).map(|text| (&p.name, text))
+            });
+            let lines: Vec<String> =
+                group.enumerate().map(|(i, (name, text))| format!("{}. {name}: {text}\n", i + 1)).collect();
+            if !lines.is_empty() {
+                out.push_str(&format!("{line}\n{title}\n{}{line}\n", lines.concat()));
+            }
+        }
+        out
+    }
+
+    /// A progress bar for long runs on a terminal: resources, violations, time left. Results that
+    /// are printed on the way have no bar between them.
+    fn progress(&self) -> Option<indicatif::ProgressBar> {
+        const LONG: usize = 2_000;
+        let is_free = self.options.is_own() || !std::io::stdout().is_terminal();
+        let shows = self.inputs.resources.len() >= LONG && is_free && !self.options.quiet;
+        shows.then(|| progress::bar(self.inputs.resources.len(), "resources")).flatten()
+    }
+}

@@ -1,0 +1,224 @@
+//! Everything that `apply` evaluates, gathered once: the same for `apply` and for `explain`, so that
+//! both decide alike.
+//!
+//! In: arguments ([`InputArguments`]). Out: policies, resources, exceptions, payloads, what rules
+//! look up, and the engine over them ([`Inputs`]). The order of what is loaded, and which failures
+//! end the run, are Kyverno's (`docs/reference/cli.md`); other failures are printed as warnings.
+//!
+//! - [`cluster`]: objects of a cluster instead of files.
+//! - [`exceptions`]: PolicyExceptions of files, resources and policies.
+//! - [`invocation`]: the arguments, for commands that look at a part of the run.
+//! - [`payloads`]: payloads of any form and check requests.
+//! - [`policies`]: policies of files, addresses and repositories.
+//! - [`resources`]: objects of files.
+//! - [`values`]: values of variables and the user.
+
+mod cluster;
+mod exceptions;
+mod invocation;
+mod payloads;
+mod policies;
+mod resources;
+mod values;
+
+use std::sync::Arc;
+
+use ephor_cluster::Cluster;
+use ephor_cluster::live::Live;
+use ephor_document::Document;
+use ephor_external::ExternalData;
+use ephor_ir::Policy;
+use ephor_kubernetes::Types;
+use ephor_policies::load::{Policies, Purpose};
+use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_sources::context;
+use ephor_sources::offline::Offline;
+use ephor_sources::registry::client::registry;
+use ephor_testing::inputs::exceptions::Exceptions;
+use ephor_testing::inputs::requests::Requests;
+use ephor_value::Value;
+
+use super::arguments::InputArguments;
+use super::log::Log;
+use super::output_options::OutputOptions;
+use crate::cli::Error;
+use crate::cli::arguments::given;
+use crate::cli::console::print;
+pub(super) use invocation::invocation;
+pub(in crate::cli) use payloads::CheckRequest;
+
+/// What was loaded.
+pub(in crate::cli) struct Inputs {
+    /// The policies, with what was left out.
+    pub policies: Policies,
+    /// The objects that policies are applied on.
+    pub resources: Vec<Document>,
+    /// Payloads that policies are applied on, objects aside.
+    pub payloads: Vec<Value>,
+    /// The check requests of proxies.
+    pub checks: Vec<CheckRequest>,
+    /// The exceptions that count.
+    pub exceptions: Exceptions,
+    /// How requests are built: values, user, profile.
+    pub requests: Requests,
+    /// What rules look up without a cluster.
+    sources: Offline,
+    /// The cluster that rules may query.
+    live: Option<Arc<Cluster>>,
+    /// The file with data for policies in CEL.
+    context_file: Option<String>,
+}
+
+impl Inputs {
+    /// Loads everything.
+    ///
+    /// # Errors
+    /// What ends a run before anything is evaluated.
+    pub(in crate::cli) fn gather(
+        a: &InputArguments<'_>,
+        options: &OutputOptions,
+        log: &Log,
+    ) -> Result<Inputs, Error> {
+        let user = values::user(given(&a.values.userinfo), log)?;
+        let mut values = values::variables(a.values, log)?;
+        let mut policies = policies::load(a, log)?;
+        let load = |paths: &[String]| resources::load(paths, a.profile, options, log);
+        let targets = load(&a.input.target_resources())?;
+        let params = load(&a.input.parameter_resources())?;
+        policies.bind(params.iter().map(|d| d.value.clone()).collect());
+        let (resources, live) = match a.cluster {
+            Some(_) => cluster::objects(a, &policies, &mut values, log)?,
+            None => (load(&a.input.resources())?, None),
+        };
+        let resources = resources::without_duplicates(resources, log);
+        let exceptions = exceptions::load(a, &policies, &resources, log)?;
+        let sources = Offline {
+            objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
+            globals: resources::global_entries(&resources),
+            context: None,
+            types: definitions(a, options, log)?,
+            registry: registry(a.registry),
+            strict: false,
+        };
+        let requests = Requests {
+            values: Arc::new(values),
+            user,
+            profile: a.profile,
+            details: a.details,
+            operation: None,
+        };
+        let payloads = a.payloads.map(|flags| payloads::payloads(flags, &policies, log)).transpose()?;
+        let mut inputs = Inputs {
+            policies,
+            resources,
+            payloads: payloads.unwrap_or_default(),
+            checks: Vec::new(),
+            exceptions,
+            requests,
+            sources,
+            live,
+            context_file: given(&a.values.context_file).map(String::from),
+        };
+        if a.announces {
+            print(&inputs.announcement());
+        }
+        // Kyverno reads check requests when it has said what it applies.
+        inputs.checks = a.payloads.map(payloads::check_requests).transpose()?.unwrap_or_default();
+        Ok(inputs)
+    }
+
+    /// The engine over all policies that can be evaluated; what rules look up goes into it.
+    ///
+    /// # Errors
+    /// The data for policies in CEL cannot be read, or a policy does not compile, and there is
+    /// something to evaluate.
+    pub(in crate::cli) fn engine(&mut self) -> Result<Engine, Error> {
+        let first = self.first();
+        let uncompiled = self.policies.uncompiled(Purpose::Request).map(Error::Policy);
+        let context = match (first, uncompiled.map_or_else(|| self.context(), Err)) {
+            (Some(first), Err(cause)) => {
+                let name = first.text_at(&["metadata", "name"]).into();
+                return Err(Error::Resource { name, cause: Box::new(cause) });
+            }
+            (_, context) => context.unwrap_or_default(),
+        };
+        Ok(self.engine_with(context))
+    }
+
+    /// The engine over the policies that compile.
+    ///
+    /// # Errors
+    /// The data for policies in CEL cannot be read.
+    pub(in crate::cli) fn engine_of_compiled(&mut self) -> Result<Engine, Error> {
+        let context = self.context()?;
+        Ok(self.engine_with(context))
+    }
+
+    /// A policy alone, with the exceptions.
+    pub(in crate::cli) fn alone(&self, policy: Arc<Policy>) -> PolicySet {
+        self.exceptions.clone().with(vec![policy])
+    }
+
+    /// The first object, or else the first payload.
+    pub(super) fn first(&self) -> Option<&Value> {
+        self.resources.first().map(|d| &d.value).or(self.payloads.first())
+    }
+
+    /// Whether there is a policy.
+    pub(super) fn has_policies(&self) -> bool {
+        !self.policies.policies.is_empty() || !self.policies.cleanups.is_empty()
+    }
+
+    /// How much there is that policies are applied on.
+    pub(super) fn subjects(&self) -> usize {
+        self.resources.len() + self.payloads.len() + self.checks.len()
+    }
+
+    /// What Kyverno prints before it evaluates.
+    fn announcement(&self) -> String {
+        let rules: usize = self.policies.policies.iter().map(|p| p.rule_count).sum();
+        let rules = rules + self.policies.cleanups.len();
+        let resources = self.resources.len() + self.payloads.len();
+        let with = match self.exceptions.len() {
+            0 => String::new(),
+            n => format!(" with {n} exception(s)"),
+        };
+        format!("\nApplying {rules} policy rule(s) to {resources} resource(s){with}...\n")
+    }
+
+    fn engine_with(&mut self, context: context::Context) -> Engine {
+        let lowered = self.policies.policies.iter().filter_map(|p| p.policy.clone()).collect();
+        let set = self.exceptions.clone().with(lowered);
+        let sources = Offline { context: Some(context), ..std::mem::take(&mut self.sources) };
+        let mut external: Arc<dyn ExternalData> = Arc::new(sources);
+        if let Some(cluster) = self.live.take() {
+            let objects = external.objects().to_vec();
+            external = Arc::new(Live { cluster, cache: None, objects, others: external, types: None });
+        }
+        Engine::new(set)
+            .with_profile(self.requests.profile)
+            .with_external(external)
+            .with_values(self.requests.values.clone())
+    }
+
+    /// What expressions read.
+    fn context(&self) -> Result<context::Context, Error> {
+        self.context_file
+            .as_deref()
+            .map_or_else(|| Ok(context::Context::default()), |path| Ok(context::read(path)?))
+    }
+}
+
+/// The types of objects with those of `--crd-paths`.
+fn definitions(
+    a: &InputArguments<'_>,
+    options: &OutputOptions,
+    log: &Log,
+) -> Result<Option<Arc<Types>>, Error> {
+    let paths = a.input.definitions();
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let definitions = resources::load(&paths, a.profile, options, log)?;
+    Ok(Some(Types::with(definitions.iter().map(|d| &d.value))))
+}

@@ -1,0 +1,119 @@
+//! The policies of `apply`: files, folders, addresses and repositories.
+//!
+//! In: arguments. Out: loaded policies. Which failures end the run is Kyverno's choice
+//! (`docs/reference/cli.md`); the others are printed as warnings and change nothing.
+
+use ephor_policies::load::{self, Policies};
+use ephor_sources::download::is_url;
+use ephor_sources::files::{self, FileCause, Loaded, Notice};
+use ephor_sources::git::Access;
+
+use super::super::arguments::InputArguments;
+use super::super::log::{Log, Use};
+use super::super::options::Repository;
+use crate::cli::Error;
+use crate::cli::arguments::given;
+use crate::cli::policy_files::helps;
+
+/// The policies that the arguments mean; deprecated kinds of them are printed.
+///
+/// # Errors
+/// An address at which there are none; deprecation warnings that count as errors.
+pub(super) fn load(args: &InputArguments<'_>, log: &Log) -> Result<Policies, Error> {
+    let all = load_all(args, log)?;
+    if args.deprecations {
+        deprecations(&all.deprecations, all.migrated(), args.warnings_as_errors, log)?;
+    }
+    Ok(all)
+}
+
+fn load_all(args: &InputArguments<'_>, log: &Log) -> Result<Policies, Error> {
+    let access = access(args.repository);
+    let mut all = Policies::default();
+    let mut lines: Vec<(String, Use)> = Vec::new();
+    for argument in args.policies {
+        let is_git = access.means_repository(argument);
+        let Loaded { sources, notices, .. } = match is_git {
+            true => access.policies(argument)?,
+            false => files::policies(std::slice::from_ref(argument)),
+        };
+        if let Some(n) = notices.iter().find(|n| is_url(&n.place) && n.cause == FileCause::Unreadable) {
+            log.left_out(&lines, "policies");
+            return Err(Error::input(n.text.clone()));
+        }
+        lines.extend(notices.iter().filter_map(|n| Some((n.to_string(), use_of(n, argument, log)?))));
+        if sources.is_empty() && notices.is_empty() {
+            lines.push((format!("{argument}: no policy file"), Use::Missing));
+        }
+        // A bad file of a repository is skipped alone, other arguments are skipped as a whole.
+        for part in sources.chunks(if is_git { 1 } else { sources.len().max(1) }) {
+            let loaded = load::argument(part);
+            for p in &loaded.problems {
+                let what = match (p.fatal, is_git) {
+                    (true, false) => format!("all of `{argument}` is left out"),
+                    (true, true) => "the file is left out".into(),
+                    (false, _) => "left out".into(),
+                };
+                let usage = if p.foreign && !p.fatal { Use::Foreign } else { Use::Missing };
+                lines.push((format!("{p} ({what})"), usage));
+            }
+            lines.extend(helps(part, &loaded).into_iter().map(|text| (text, Use::Help)));
+            all.extend(loaded);
+        }
+    }
+    for p in &all.policies {
+        for (line, text) in load::never_matching(p) {
+            lines.push((format!("{}:{line}: {text}", p.source), Use::Notice));
+        }
+    }
+    log.left_out(&lines, "policies");
+    Ok(all)
+}
+
+/// What a notice about a file of an argument means; none for one that is not worth a line.
+fn use_of(notice: &Notice, argument: &str, log: &Log) -> Option<Use> {
+    match notice.cause {
+        // What is a policy is meant to be read, in whatever file.
+        FileCause::Extension if is_policy_in_json(&notice.place) => Some(Use::Missing),
+        // A folder of policies may hold a page about them.
+        FileCause::Extension if notice.place != *argument && !log.is_verbose() => None,
+        // A file that the argument itself names is meant to be one.
+        FileCause::Extension if notice.place != *argument => Some(Use::Foreign),
+        _ => Some(Use::Missing),
+    }
+}
+
+/// Whether a file holds a policy as JSON, which Kyverno's commands do not read.
+fn is_policy_in_json(path: &str) -> bool {
+    let is_json = std::path::Path::new(path).extension().is_some_and(|e| e == "json");
+    let loaded = if is_json { files::policies_with_json(&[path]) } else { Loaded::default() };
+    let documents = loaded.sources.iter().flat_map(|s| {
+        ephor_document::parse_stream(&s.name, &s.text, ephor_document::Duplicates::LastWins)
+            .unwrap_or_default()
+    });
+    documents.flatten().any(|document| load::is_meant_as_policy(&document.value))
+}
+
+/// How repositories are read.
+pub(super) fn access(repository: Option<&Repository>) -> Access {
+    let text = |flag: Option<&Option<String>>| flag.and_then(given).unwrap_or_default().to_owned();
+    Access {
+        branch: text(repository.map(|r| &r.git_branch)),
+        username: text(repository.map(|r| &r.username)),
+        password: text(repository.map(|r| &r.password)),
+    }
+}
+
+/// Prints deprecation warnings; `migrated` policies of them have a successor that is loaded as
+/// well.
+///
+/// # Errors
+/// Such warnings count as errors.
+pub(super) fn deprecations(lines: &[String], migrated: usize, fatal: bool, log: &Log) -> Result<(), Error> {
+    let warnings: Vec<&String> = lines.iter().filter(|l| !l.is_empty()).collect();
+    log.deprecations(&warnings, migrated);
+    match warnings.len() {
+        count if count > 0 && fatal => Err(Error::Deprecated { count }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,21 @@
+//! Rendering: results of resources as text, rows, reports and documents.
+//!
+//! In: outcomes in input order. Out: standard output, files and what the exit code depends on.
+//!
+//! - [`baseline`]: known violations.
+//! - [`changes`]: changed and new objects.
+//! - [`deletion_list`]: what would be deleted, and when.
+//! - [`findings`]: results with their places.
+//! - [`finish`]: what follows all results.
+//! - [`generated_exceptions`]: PolicyExceptions for failures.
+//! - [`results`]: results of one resource.
+//! - [`sink`]: what has been printed and counted so far.
+
+pub(super) mod baseline;
+pub(super) mod changes;
+pub(super) mod deletion_list;
+pub(super) mod findings;
+pub(super) mod finish;
+pub(super) mod generated_exceptions;
+pub(super) mod results;
+pub(super) mod sink;

@@ -1,0 +1,51 @@
+//! A run of `apply`: what was loaded, and how it is shown.
+//!
+//! `evaluate` and `render` read it; it stays as it is from the time when everything is loaded.
+
+use std::time::Instant;
+
+use ephor_engine::Request;
+use ephor_engine::request::NoObjects;
+use ephor_policies::policy_set::Engine;
+use ephor_report::run::Invocation;
+use ephor_value::Value;
+
+use super::inputs::Inputs;
+use super::log::Log;
+use super::options::ApplyArgs;
+use super::output_options::OutputOptions;
+use super::render::changes::Destination;
+
+/// A run of `apply`.
+pub(super) struct Run<'r> {
+    /// The flags.
+    pub args: &'r ApplyArgs,
+    /// The flags about output, as they count together.
+    pub options: OutputOptions,
+    /// Where warnings go.
+    pub log: Log,
+    /// When it began.
+    pub started: Instant,
+    /// Everything that was loaded.
+    pub inputs: Inputs,
+    /// Where changed and new objects go.
+    pub destination: Destination,
+    /// The arguments, for commands that look at a part of the run.
+    pub invocation: Invocation,
+}
+
+impl Run<'_> {
+    /// The resource at a position; null for what is none.
+    pub(super) fn resource(&self, i: usize) -> &Value {
+        const NOTHING: Value = Value::Null;
+        self.inputs.resources.get(i).map_or(&NOTHING, |d| &d.value)
+    }
+
+    /// The request of the resource at a position.
+    ///
+    /// # Errors
+    /// It is no object.
+    pub(super) fn request(&self, i: usize, engine: &Engine) -> Result<Request, NoObjects> {
+        self.inputs.requests.of(self.resource(i).clone(), None, engine)
+    }
+}

@@ -1,0 +1,38 @@
+//! The file of a report, and the format that its extension names.
+
+use ephor_report::formats::Format;
+
+use crate::cli::apply::conflict::ApplyConflict;
+use crate::cli::arguments::given;
+
+/// The file of the report with its format: the one that is named, else that of the file's
+/// extension.
+///
+/// # Errors
+/// Neither names a format.
+pub(super) fn report_file(
+    format: Option<Format>,
+    file: &Option<String>,
+) -> Result<Option<(Format, String)>, ApplyConflict> {
+    let Some(file) = given(file) else { return Ok(None) };
+    match format.or_else(|| format_of_extension(file)) {
+        Some(format) => Ok(Some((format, file.into()))),
+        None => Err(ApplyConflict::NoFormat { file: file.into() }),
+    }
+}
+
+pub(super) fn extension(file: &str) -> Option<&str> {
+    std::path::Path::new(file).extension()?.to_str()
+}
+
+pub(super) fn format_of_extension(file: &str) -> Option<Format> {
+    Some(match extension(file)? {
+        "sarif" => Format::Sarif,
+        "xml" => Format::Junit,
+        "json" => Format::Json,
+        "md" => Format::Markdown,
+        "html" => Format::Html,
+        "txt" => Format::Text,
+        _ => return None,
+    })
+}
