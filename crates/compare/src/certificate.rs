@@ -326,8 +326,8 @@ fn differs_in_clusters(sides: [&Side; 2], environment: &Environment, case: &Case
     };
     differs(case)
         && match seen_in_clusters(environment, case) {
-            AdmittedView::As(seen) => differs(&seen),
-            AdmittedView::Without(_) | AdmittedView::NoText | AdmittedView::Refused(_) => false,
+            AdmittedView::Admitted(seen) => differs(&seen),
+            AdmittedView::MissingField(_) | AdmittedView::InvalidText | AdmittedView::Refused(_) => false,
             AdmittedView::Unknown => true,
         }
 }

@@ -38,7 +38,7 @@ pub(crate) mod units;
 
 pub use certificate::{Certificate, CertificateError, Certified, CheckedCertificate};
 pub use claim::{Apart, Claim, LEFT_KIND, but_for};
-pub use messages::{MOST_WITH_MESSAGES, MessagePair, OtherMessages, messages, messages_after};
+pub use messages::{MAX_WITH_MESSAGES, MessagePair, OtherMessages, messages, messages_after};
 pub use questions::{equivalent, implies, is_equivalent};
 pub use trace::{Trace, traces};
 

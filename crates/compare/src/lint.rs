@@ -33,7 +33,7 @@ use crate::sides::side::{Side, SideError};
 use crate::trace::written;
 
 /// More parts of a policy are not left out one by one.
-const MOST_PARTS: usize = 48;
+const MAX_PARTS: usize = 48;
 
 /// What a remark says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,7 +125,7 @@ impl LintedSide<'_> {
         all.extend(found);
         // Where the first result ends a policy, rules have effects on those after them.
         if denying.len() > 1 && !self.policy.apply_one {
-            for rule in denying.iter().take(MOST_PARTS) {
+            for rule in denying.iter().take(MAX_PARTS) {
                 let without = self.variant(|other| (!is_of(other, rule)).then(|| other.clone()));
                 if self.is_equal(&without, &whole) {
                     all.push(at_rule(RemarkKind::RedundantRule, rule));
@@ -133,7 +133,7 @@ impl LintedSide<'_> {
             }
         }
         for rule in &denying {
-            for (part, path) in parts(rule).into_iter().take(MOST_PARTS) {
+            for (part, path) in parts(rule).into_iter().take(MAX_PARTS) {
                 let without = self.variant(|other| match is_of(other, rule) {
                     true => part.left_out(other),
                     false => Some(other.clone()),
@@ -405,8 +405,8 @@ impl Errors<'_> {
         self.of(environment, case, rule)?;
         Some(match seen_in_clusters(environment, case) {
             AdmittedView::Unknown => Universe::Any,
-            AdmittedView::Without(_) | AdmittedView::NoText | AdmittedView::Refused(_) => Universe::Files,
-            AdmittedView::As(seen) => match self.of(environment, &seen, rule) {
+            AdmittedView::MissingField(_) | AdmittedView::InvalidText | AdmittedView::Refused(_) => Universe::Files,
+            AdmittedView::Admitted(seen) => match self.of(environment, &seen, rule) {
                 Some(_) => Universe::Cluster,
                 None => Universe::Files,
             },

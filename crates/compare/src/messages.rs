@@ -24,7 +24,7 @@ use crate::search::differences::written_name;
 use crate::sides::side::Side;
 
 /// Of more objects messages are not compared.
-pub const MOST_WITH_MESSAGES: usize = 20_000;
+pub const MAX_WITH_MESSAGES: usize = 20_000;
 
 /// An object that violates both sides, with what they say of it.
 #[derive(Clone, Debug)]
@@ -52,14 +52,14 @@ pub struct MessagePair {
 
 /// The objects on which messages are not the same, small ones first; one for each pair of rules.
 pub fn messages(old: &Side, new: &Side, options: Options) -> Vec<OtherMessages> {
-    let collector = Collector::new(MOST_WITH_MESSAGES);
+    let collector = Collector::new(MAX_WITH_MESSAGES);
     // Rules that are the same but for their messages are evaluated, too.
     compare_observed(old, new, Options { same_rules: false, ..options }, Some(&collector));
     of_objects([old, new], options, collector.into_objects().0)
 }
 
 /// The same, after a comparison both ways with these options that a collector of
-/// [`MOST_WITH_MESSAGES`] objects observed.
+/// [`MAX_WITH_MESSAGES`] objects observed.
 pub fn messages_after(old: &Side, new: &Side, options: Options, seen: Collector) -> Vec<OtherMessages> {
     match seen.is_partial() {
         true => messages(old, new, options),
@@ -114,9 +114,9 @@ fn of_object(sides: [&Side; 2], evaluated: Evaluated) -> Option<OtherMessages> {
     let Evaluated { environment, object, old_object, around } = evaluated;
     let case = Case { object, old: old_object, around };
     let case = match seen_in_clusters(&environment, &case) {
-        AdmittedView::As(seen) => seen,
+        AdmittedView::Admitted(seen) => seen,
         AdmittedView::Unknown => case,
-        AdmittedView::Without(_) | AdmittedView::NoText | AdmittedView::Refused(_) => return None,
+        AdmittedView::MissingField(_) | AdmittedView::InvalidText | AdmittedView::Refused(_) => return None,
     };
     let request = request(&environment, &case)?;
     let [old, new] = sides.map(|side| {

@@ -17,7 +17,7 @@ use ephor_value::{Str, Value};
 use crate::model::path::{put, with};
 
 /// So many faults are mended at most.
-const MOST: usize = 12;
+const MAX_REPAIRS: usize = 12;
 
 /// The object with what an API server requires when it is created, or updated; `None` when that is
 /// not enough, or nothing is known of its kind.
@@ -25,7 +25,7 @@ pub(crate) fn mended(object: &Value, is_new: bool) -> Option<Value> {
     let kind = kind_of(object)?;
     let admitted = if is_new { admitted } else { admitted_in_update };
     let mut object = object.clone();
-    for at in 0..MOST {
+    for at in 0..MAX_REPAIRS {
         let refusal = match admitted(&kind, &object)? {
             Ok(_) => return Some(object),
             Err(refusal) => refusal,

@@ -21,17 +21,17 @@ use crate::model::path::with;
 use crate::model::request::Case;
 
 /// Deeper parts of objects have no answers.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// How admission webhooks of a cluster see the objects of a case.
 pub(crate) enum AdmittedView {
     /// So.
-    As(Case),
+    Admitted(Case),
     /// An API server refuses them, and all that lack this field.
-    Without(String),
+    MissingField(String),
     /// An API server refuses them, and all that have a text with wildcards there, or one that is no
     /// quantity.
-    NoText,
+    InvalidText,
     /// An API server refuses them, for this where that is known.
     Refused(Option<Refusal>),
     /// Nothing is known of their kind.
@@ -56,7 +56,7 @@ pub(crate) fn without_answers(object: &Value) -> Value {
 
 /// Whether a value has answers from outside, as deep as they are taken out.
 fn has_answers(value: &Value, depth: usize) -> bool {
-    depth <= DEEPEST
+    depth <= MAX_DEPTH
         && match value {
             Value::Map(map) => {
                 map.iter().any(|(key, below)| **key == *INPUTS || has_answers(below, depth + 1))
@@ -68,7 +68,7 @@ fn has_answers(value: &Value, depth: usize) -> bool {
 
 /// Takes the answers from outside out of a value, with the ways to where they were.
 fn taken_out(value: &Value, at: &mut Vec<PathPart>, out: &mut Vec<(Vec<PathPart>, Value)>) -> Value {
-    if at.len() > DEEPEST {
+    if at.len() > MAX_DEPTH {
         return value.clone();
     }
     match value {
@@ -143,14 +143,14 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Admitt
             None => return of_unknown(object),
             Some(Ok(shown)) => seen.push(with_written(shown, written)),
             Some(Err(Refusal { reason: Reason::Required, path, .. })) if is_absent(object, &path) => {
-                return AdmittedView::Without(path);
+                return AdmittedView::MissingField(path);
             }
             Some(Err(refusal)) => {
                 let kind = kind_of(&own);
                 let is_none = kind.as_ref().is_some_and(|kind| has_no_quantity(kind, &own));
                 let is_wild = kind.is_some_and(|kind| refuses_wildcards(&kind, &own, &refusal, &show));
                 return if is_wild || is_none {
-                    AdmittedView::NoText
+                    AdmittedView::InvalidText
                 } else {
                     AdmittedView::Refused(Some(refusal))
                 };
@@ -159,7 +159,7 @@ pub(crate) fn seen_in_clusters(environment: &Environment, case: &Case) -> Admitt
     }
     let mut seen = seen.into_iter();
     match (seen.next(), seen.next()) {
-        (Some(object), old) => AdmittedView::As(Case { object, old, around: Arc::clone(&case.around) }),
+        (Some(object), old) => AdmittedView::Admitted(Case { object, old, around: Arc::clone(&case.around) }),
         _ => AdmittedView::Unknown,
     }
 }
@@ -178,10 +178,10 @@ pub(crate) fn is_refused_with_its_classes(
         fields.iter().any(|field| is_read(reads, field))
     };
     match seen {
-        AdmittedView::NoText => true,
-        AdmittedView::Without(field) => is_read(reads, field) || has_never_set(),
+        AdmittedView::InvalidText => true,
+        AdmittedView::MissingField(field) => is_read(reads, field) || has_never_set(),
         AdmittedView::Refused(_) => has_never_set(),
-        AdmittedView::As(_) | AdmittedView::Unknown => false,
+        AdmittedView::Admitted(_) | AdmittedView::Unknown => false,
     }
 }
 
@@ -194,7 +194,7 @@ fn of_unknown(object: &Value) -> AdmittedView {
         && namespace.starts_with(is_inside)
         && namespace.ends_with(is_inside);
     match object.text_at(&["metadata", "name"]) {
-        name if has_wildcard(name) || has_wildcard(namespace) => AdmittedView::NoText,
+        name if has_wildcard(name) || has_wildcard(namespace) => AdmittedView::InvalidText,
         _ if namespace.is_empty() || is_label => AdmittedView::Unknown,
         _ => AdmittedView::Refused(None),
     }

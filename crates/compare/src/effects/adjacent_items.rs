@@ -13,7 +13,7 @@ use crate::model::path::with;
 use crate::model::request::Case;
 
 /// More items of a list are not put next to its smallest one.
-const MOST: usize = 24;
+const MAX_ADJACENT_ITEMS: usize = 24;
 
 /// Objects that nest deeper are not searched.
 const MAX_DEPTH: usize = 16;
@@ -36,7 +36,7 @@ pub(crate) fn side_by_side(all: &[Case]) -> Vec<Case> {
         let Some(((_, number, first), rest)) = items.split_first() else { continue };
         let Some(case) = all.get(*number) else { continue };
         let path: Vec<PathPart> = path.into_iter().map(PathPart::Key).collect();
-        for (_, _, other) in rest.iter().take(MOST) {
+        for (_, _, other) in rest.iter().take(MAX_ADJACENT_ITEMS) {
             for [one, two] in [[*first, *other], [*other, *first]] {
                 let items = Value::list(vec![named(one, "a"), named(two, "b")]);
                 out.extend(with(&case.object, &path, Some(items)).map(|object| case.with_object(object)));

@@ -64,10 +64,10 @@ use crate::units::unit::open;
 const IMAGES: &str = "names of images that all languages can read";
 
 /// Differences on more objects are not looked for.
-const ENOUGH: usize = 64;
+const MAX_DIFFERENT_OBJECTS: usize = 64;
 
 /// So many fields are tried as those that nothing reads.
-const MOST_FIELDS: usize = 8;
+const MAX_FIELDS: usize = 8;
 
 impl Run<'_> {
     /// Compares what both sides make of all objects of an environment.
@@ -160,7 +160,7 @@ impl Run<'_> {
             if self.differs_in_a_form(environment, known, &case, &marking, &mut open) {
                 differing += 1;
             }
-            if differing > ENOUGH {
+            if differing > MAX_DIFFERENT_OBJECTS {
                 return Err("objects are left on which sides may differ".into());
             }
         }
@@ -205,7 +205,7 @@ impl Run<'_> {
         // Where an API server refuses an object with some field more, it may take it with another
         // one.
         let (mut found, mut marker) = (Ok(None), marking.marker.clone());
-        for _ in 0..MOST_FIELDS {
+        for _ in 0..MAX_FIELDS {
             let object = marker.object(&case.object, marking.def, &marking.tree);
             if object == case.object {
                 break;
@@ -258,11 +258,11 @@ impl Run<'_> {
         case: &Case,
     ) -> Result<bool, String> {
         match seen_in_clusters(environment, case) {
-            AdmittedView::Unknown | AdmittedView::As(_) => return Ok(false),
+            AdmittedView::Unknown | AdmittedView::Admitted(_) => return Ok(false),
             of_all if is_refused_with_its_classes(environment, &of_all, &case.object, reads) => {
                 return Ok(true);
             }
-            AdmittedView::NoText | AdmittedView::Without(_) | AdmittedView::Refused(_) => {}
+            AdmittedView::InvalidText | AdmittedView::MissingField(_) | AdmittedView::Refused(_) => {}
         }
         if is_constant(environment, fields, &case.object) {
             return Ok(true);
@@ -270,7 +270,7 @@ impl Run<'_> {
         let is_same = |case: &Case| self.differ(environment, case).is_none();
         let repaired = mended(&case.object, environment.is_creation()).map(|object| case.with_object(object));
         let shown = repaired.and_then(|case| match seen_in_clusters(environment, &case) {
-            AdmittedView::As(seen) => Some(seen),
+            AdmittedView::Admitted(seen) => Some(seen),
             _ => None,
         });
         let completed = as_if_admitted(environment, case);

@@ -17,7 +17,7 @@ use ephor_value::{Map, Str, Value};
 use crate::model::field_types::{Resolved, resolved};
 
 /// Deeper parts of objects get nothing.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Fields of metadata that say which object it is, or that API servers write.
 const OF_SERVERS: [&str; 11] = [
@@ -141,7 +141,7 @@ impl Marker<'_> {
     }
 
     fn value(&self, value: &Value, ty: Option<&Type>, tree: &Tree, depth: usize) -> Value {
-        if depth > DEEPEST || tree.whole {
+        if depth > MAX_DEPTH || tree.whole {
             return value.clone();
         }
         match (value, ty.map(|ty| resolved(self.types, ty))) {

@@ -13,7 +13,7 @@ use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Map, Str, Value, stack};
 
-use crate::effects::writes::{DerivedValue, MOST_PARTS, leaf_of};
+use crate::effects::writes::{DerivedValue, MAX_PARTS, leaf_of};
 use crate::model::environment::Environment;
 use crate::model::field_types::{Resolved, resolved, type_at};
 use crate::predicates::by_field::Tested;
@@ -226,7 +226,7 @@ impl<'t> Fresh<'t> {
     fn whole(&self, ty: &Type, next: &Cell<i64>, depth: usize) -> Option<Value> {
         let text = || Value::from(format!("{}{}", self.text, self.next(next)));
         match resolved(self.types, ty) {
-            _ if depth > MOST_PARTS => None,
+            _ if depth > MAX_PARTS => None,
             Resolved::Leaf => (leaf_of(self.types, ty) == Some(Leaf::String)).then(text),
             Resolved::List(_, item) => Some(Value::list(vec![self.whole(item, next, depth + 1)?])),
             Resolved::Map(below, _) => {

@@ -28,7 +28,7 @@ use crate::sides::environments::environments;
 use crate::sides::side::Side;
 
 /// Deeper documents are taken for ones that move items.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 impl Side {
     /// Whether the items of a list may have another order behind one side than behind the other,
@@ -75,7 +75,7 @@ fn is_moving(change: &Change, kind: &[Str; 3]) -> bool {
 /// Whether a document without anchors has a list of objects.
 fn of_value(value: &Value, depth: usize) -> bool {
     match value {
-        _ if depth > DEEPEST => true,
+        _ if depth > MAX_DEPTH => true,
         Value::List(items) => items.iter().any(|item| matches!(item, Value::Map(_))),
         Value::Map(fields) => fields.values().any(|value| of_value(value, depth + 1)),
         _ => false,
@@ -85,7 +85,7 @@ fn of_value(value: &Value, depth: usize) -> bool {
 /// The same of one with variables, which may be lists.
 fn of_template(document: &Template, depth: usize) -> bool {
     match document {
-        _ if depth > DEEPEST => true,
+        _ if depth > MAX_DEPTH => true,
         Template::Const(value) => of_value(value, depth),
         Template::Whole(_) => true,
         Template::Text(_) | Template::Rounds(_) | Template::Fail(_) => false,
@@ -101,7 +101,7 @@ fn of_template(document: &Template, depth: usize) -> bool {
 /// The same of one with anchors, at a path.
 fn of_node(node: &Node, kind: &[Str; 3], path: &mut Vec<Step>) -> bool {
     match node {
-        _ if path.len() > DEEPEST => true,
+        _ if path.len() > MAX_DEPTH => true,
         Node::Scalar(_) => false,
         Node::Map(members) => members.iter().any(|member| {
             path.push(Step::Key(member.key.clone()));
@@ -145,7 +145,7 @@ fn is_for_each(members: &[Member], kind: &[Str; 3], list: &[Step]) -> bool {
 
 fn has_no_anchor(node: &Node, depth: usize) -> bool {
     match node {
-        _ if depth > DEEPEST => false,
+        _ if depth > MAX_DEPTH => false,
         Node::Scalar(_) => true,
         Node::List(items) => items.iter().all(|item| has_no_anchor(item, depth + 1)),
         Node::Map(members) => members

@@ -35,10 +35,10 @@ use crate::units::split::units;
 use crate::units::unit::{Unit, same};
 
 /// Items of lists of objects whose results are compared.
-const ITEMS: usize = 2;
+const MAX_RESULT_ITEMS: usize = 2;
 
 /// More objects of a kind and operation are not looked at where nothing is proved.
-const SAMPLED: usize = 1_500;
+const MAX_SAMPLED_RESULTS: usize = 1_500;
 
 impl Run<'_> {
     /// Compares what both sides make of the objects of an environment.
@@ -86,11 +86,11 @@ impl Run<'_> {
         let words = Rc::clone(&self.words);
         let fields = Tested::anywhere(&tested);
         let known: (&Types, &_) = (Types::built_in(), &*words);
-        let mut domain = Domain::new(known, (&tested, &fields), environment, ITEMS, self.options.objects);
+        let mut domain = Domain::new(known, (&tested, &fields), environment, MAX_RESULT_ITEMS, self.options.objects);
         domain.deadline = self.options.deadline;
         domain.is_sampled = true;
         let (around, _) =
-            request_contexts(environment, &reads, &tested, &words, Ok(&Count::of(ITEMS)), &mut None);
+            request_contexts(environment, &reads, &tested, &words, Ok(&Count::of(MAX_RESULT_ITEMS)), &mut None);
         let mut all = cases(environment, &reads, &tested, &mut domain, &around);
         let pairs = if merges { side_by_side(&all) } else { Vec::new() };
         // A proof is relative to that, too.
@@ -103,7 +103,7 @@ impl Run<'_> {
             self.reasons.insert(MERGED.into());
         }
         // Some of them, spread over all.
-        let step = all.len().div_ceil(SAMPLED).max(1);
+        let step = all.len().div_ceil(MAX_SAMPLED_RESULTS).max(1);
         for case in pairs.into_iter().filter(is_own).chain(all.into_iter().step_by(step)) {
             if self.left == 0 || self.is_late() {
                 break;

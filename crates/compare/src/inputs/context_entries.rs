@@ -22,7 +22,7 @@ use crate::inputs::dependencies::external;
 use crate::sides::side::Side;
 
 /// Entries that name others that name others.
-const MOST_NAMES: usize = 16;
+const MAX_NAMES: usize = 16;
 
 /// Whether inputs are read: their lists have no names of their own.
 pub(crate) fn has_inputs(tree: &Tree) -> bool {
@@ -76,7 +76,7 @@ fn loaded(binding: &Binding) -> Option<String> {
 fn named(text: &str, earlier: &[Arc<Binding>], depth: usize) -> String {
     let mut found = String::new();
     for (at, binding) in earlier.iter().enumerate() {
-        if depth < MOST_NAMES && text.contains(&*binding.name) {
+        if depth < MAX_NAMES && text.contains(&*binding.name) {
             let own = format!("{:?}", binding.source);
             let further = named(&own, earlier.get(..at).unwrap_or_default(), depth + 1);
             found.push_str(&format!("; {} = {own}{further}", binding.name));

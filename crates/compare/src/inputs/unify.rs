@@ -46,7 +46,7 @@ use crate::sides::side::Side;
 const NAMED: &str = "objects with names of their own, not with `generateName`";
 
 /// More variables in one query are given up.
-const MOST_HOLES: usize = 16;
+const MAX_HOLES: usize = 16;
 
 /// Both sides with the answers that they share, and what is assumed of these; `None`:
 /// there are none.
@@ -532,7 +532,7 @@ fn of_path(path: &Template) -> Option<(Option<QuerySource>, Option<Query>)> {
     let (source, names) = with_holes(path)?;
     let found = find_all_variables(source);
     let (mut shown, mut from) = (String::new(), 0);
-    (!found.is_empty() && found.len() <= MOST_HOLES).then_some(())?;
+    (!found.is_empty() && found.len() <= MAX_HOLES).then_some(())?;
     for (at, variable) in found.into_iter().enumerate() {
         let before = source.get(from..variable.start)?;
         let after = source.get(variable.end..)?;

@@ -37,16 +37,16 @@ use crate::sides::side::judge;
 use crate::units::cached::CachedUnit;
 
 /// More lists are too many.
-const MOST_LISTS: usize = 4_096;
+const MAX_LISTS: usize = 4_096;
 
 /// Longer lists are not tried.
-const LONGEST: usize = 64;
+const MAX_LIST_LENGTH: usize = 64;
 
 /// For more answers of loops it takes too long.
-const MOST_ANSWERS: usize = 60_000;
+const MAX_ANSWERS: usize = 60_000;
 
 /// More of what API servers show is found again.
-const MOST_SHOWN: usize = 50_000;
+const MAX_SHOWN: usize = 50_000;
 
 /// So many names stand for any number of them that are alike.
 pub(crate) const LIKE_NAMES: usize = 3;
@@ -102,7 +102,7 @@ impl ListMemory {
             return Rc::clone(known);
         }
         let new: Rc<RefCell<FieldObservations>> = Rc::default();
-        if self.count.get() < MOST_SHOWN {
+        if self.count.get() < MAX_SHOWN {
             self.count.set(self.count.get() + 1);
             values.borrow_mut().insert(value.clone(), Rc::clone(&new));
         }
@@ -191,7 +191,7 @@ impl ListClasses {
     ) -> Option<Vec<Value>> {
         let loops = self.lists.get(field)?;
         if loops.iter().any(|one| one.by_key)
-            || items.len().saturating_mul(2 * loops.len() + 2) > MOST_ANSWERS
+            || items.len().saturating_mul(2 * loops.len() + 2) > MAX_ANSWERS
         {
             return None;
         }
@@ -223,7 +223,7 @@ impl ListClasses {
         leaves_out: &dyn Fn(&Map) -> bool,
     ) -> Option<Vec<Value>> {
         let loops = self.lists.get(field)?;
-        if entries.len().saturating_mul(2 * loops.len() + 2) > MOST_ANSWERS {
+        if entries.len().saturating_mul(2 * loops.len() + 2) > MAX_ANSWERS {
             return None;
         }
         let about = self.about(field, loops);
@@ -316,15 +316,15 @@ impl ListClasses {
         let case = Case { object, old: None, around: Arc::clone(&self.around) };
         let refused = match seen_in_clusters(&self.environment, &case) {
             AdmittedView::Unknown => return ShownLists::Unknown,
-            AdmittedView::As(seen) => return ShownLists::As(found_at(&seen.object, field, items), None),
+            AdmittedView::Admitted(seen) => return ShownLists::As(found_at(&seen.object, field, items), None),
             // Whatever is in it.
             AdmittedView::Refused(Some(refusal)) if is_forbidden(&refusal, field) => {
                 return ShownLists::As(items.clone(), Some(String::new()));
             }
             AdmittedView::Refused(_) => String::new(),
             // No text of its class is admitted, while one with the same answers may be.
-            AdmittedView::NoText => "*".to_string(),
-            AdmittedView::Without(path) => without_positions(&path),
+            AdmittedView::InvalidText => "*".to_string(),
+            AdmittedView::MissingField(path) => without_positions(&path),
         };
         let shown = as_if_admitted(&self.environment, &case);
         let shown = shown.map_or_else(|| items.clone(), |shown| found_at(&shown.object, field, items));
@@ -393,20 +393,20 @@ fn closed<'s, T: Clone, C>(
     let mut left = std::collections::VecDeque::from([said_of_empty]);
     while let Some(before) = left.pop_front() {
         let (list, length) = known.get(&before)?.clone();
-        if length >= LONGEST {
+        if length >= MAX_LIST_LENGTH {
             return None;
         }
         for (alone, class) in classes.clone() {
             let Some(longer) = longer(&list, class)? else { continue };
             let said = said(&before, alone, &longer)?;
             answers += 2 * said.as_written.len() + 2;
-            if answers > MOST_ANSWERS {
+            if answers > MAX_ANSWERS {
                 return None;
             }
             if known.contains_key(&said) {
                 continue;
             }
-            if found.len() >= MOST_LISTS {
+            if found.len() >= MAX_LISTS {
                 return None;
             }
             found.push(longer.clone());

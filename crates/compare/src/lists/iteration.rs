@@ -68,7 +68,7 @@ pub(crate) struct LoopScope<'a> {
 }
 
 /// Deeper expressions are not looked into.
-const MOST_NODES: usize = 128;
+const MAX_NODES: usize = 128;
 
 /// The lists that an expression walks; `None`: it is something else.
 pub(crate) fn range(expr: &Expr, around: LoopScope<'_>) -> Option<Range> {
@@ -209,7 +209,7 @@ fn given(
     around: LoopScope<'_>,
     depth: usize,
 ) -> AbstractResult {
-    if depth > MOST_NODES {
+    if depth > MAX_NODES {
         return AbstractResult::Other;
     }
     let bound = |value: &Expr, body: &Expr, locals: &mut Vec<AbstractResult>| {

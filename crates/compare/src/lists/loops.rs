@@ -33,10 +33,10 @@ use crate::lists::iteration::{List, LoopScope, Range};
 use crate::sides::lookup_stub;
 
 /// Longer lists are not counted.
-const LONGEST: i64 = 8;
+const MAX_COUNTED_LENGTH: i64 = 8;
 
 /// More parts of a unit are not taken out.
-const MOST_LOOPS: usize = 64;
+const MAX_LOOPS: usize = 64;
 
 /// A part of a rule that looks at items of lists.
 pub(crate) struct Loop {
@@ -111,7 +111,7 @@ impl Level {
             Arc::new(Expressions { conditions, ..(**shared).clone() })
         });
         let conditions = policy.admit.iter().map(|source| cutter.source(source)).collect();
-        if cutter.found.is_empty() || cutter.found.len() > MOST_LOOPS {
+        if cutter.found.is_empty() || cutter.found.len() > MAX_LOOPS {
             return None;
         }
         let body = Body::Validate { check, message: message.clone() };

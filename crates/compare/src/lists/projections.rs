@@ -11,7 +11,7 @@ use ephor_ir::strict::{ComprehensionKind, Make, Step};
 use ephor_value::Value;
 
 /// Deeper expressions are not looked into.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// What is known around an expression.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ pub(crate) fn are_parts(
     around: ProjectionScope<'_>,
     depth: usize,
 ) -> bool {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return false;
     }
     let bound = |value: &Expr, body: &Expr, locals: &mut Vec<bool>| {

@@ -22,7 +22,7 @@ use crate::normal::conditions::with_conditions;
 use crate::normal::print::written;
 
 /// Deeper expressions are not looked into.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// A rule with its conditions in order.
 pub(crate) fn in_order(rule: &Rule) -> Rule {
@@ -67,7 +67,7 @@ fn is_quiet(query: &Query) -> bool {
 
 /// Whether an expression gives no fault.
 fn is_total(expr: &Expr, depth: usize) -> bool {
-    depth < DEEPEST
+    depth < MAX_DEPTH
         && (may(expr).nothing()
             || match expr {
                 Expr::Call { function, args } if function.name == "length" => match &**args {
@@ -103,7 +103,7 @@ impl Kinds {
 
 /// What the value of an expression may be that has no fault.
 fn kinds(expr: &Expr, depth: usize) -> Kinds {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return Kinds::ANY;
     }
     let of = |expr: &Expr| kinds(expr, depth + 1);

@@ -55,7 +55,7 @@ pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Op
 }
 
 /// More is not written down of what API servers show.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// Fields of controllers that lead to the pods that they make: everything else is their own.
 const TO_PODS: [&str; 6] = ["apiVersion", "kind", "metadata", "spec", "template", "jobTemplate"];
@@ -68,7 +68,7 @@ fn written(shown: &Value, tree: &Tree, depth: usize, out: &mut String) {
         let _ = write!(out, " {}", shown.is_empty());
         return;
     }
-    if depth > DEEPEST || tree.whole || tree.names || *tree == Tree::default() {
+    if depth > MAX_DEPTH || tree.whole || tree.names || *tree == Tree::default() {
         let _ = write!(out, " {}", json(shown));
         return;
     }

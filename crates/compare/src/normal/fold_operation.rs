@@ -25,7 +25,7 @@ use crate::sides::lookup_stub;
 use crate::sides::side::judge;
 
 /// Deeper expressions are not looked into.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// What conditions about the operation say in an environment, each evaluated once.
 pub(crate) struct OfOperation<'e> {
@@ -97,7 +97,7 @@ fn is_operation(side: &Template) -> bool {
 
 fn of_operation(expr: &Expr, depth: usize) -> bool {
     let both = |sides: &[Expr; 2]| sides.iter().all(|side| of_operation(side, depth + 1));
-    depth < DEEPEST
+    depth < MAX_DEPTH
         && match expr {
             Expr::Const(_) => true,
             Expr::Path { base, keys, .. } => {

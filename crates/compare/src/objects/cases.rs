@@ -11,7 +11,7 @@ use ephor_value::Value;
 use ephor_value::print::json;
 
 use crate::model::environment::Environment;
-use crate::model::limits::MOST_CASES;
+use crate::model::limits::MAX_CASES;
 use crate::model::request::{Case, IDENTITY, RequestContext, identified};
 use crate::objects::domain::Domain;
 use crate::predicates::summary::Predicates;
@@ -55,7 +55,7 @@ pub(crate) fn cases(
         false => vec![None],
     };
     domain.deciding = deciding;
-    let most = objects.len().max(before.len()).max(MOST_CASES);
+    let most = objects.len().max(before.len()).max(MAX_CASES);
     let total = objects.len().saturating_mul(before.len()).saturating_mul(around.len());
     if total > most {
         domain.open.get_or_insert_with(|| "too many combinations of objects".into());

@@ -19,7 +19,7 @@ use crate::strings::witnesses::WitnessCache;
 use crate::units::deciding::Deciding;
 
 /// More combinations of users and namespaces are not looked at.
-pub(crate) const MOST: usize = 400;
+pub(crate) const MAX_CONTEXTS: usize = 400;
 
 /// The users and namespaces of each class that rules can distinguish, and why they may not be all.
 pub(crate) fn request_contexts(
@@ -55,7 +55,7 @@ pub(crate) fn request_contexts(
     let mut all = Vec::new();
     for namespace in &namespaces {
         for user in &users {
-            if all.len() >= MOST {
+            if all.len() >= MAX_CONTEXTS {
                 open.get_or_insert_with(|| "too many combinations of users and namespaces".into());
                 return (all, open);
             }
@@ -98,7 +98,7 @@ pub(crate) fn namespaces(
     let keys = known.filter(|(key, _)| &**key != "name").cloned().collect();
     wanted.keys = vec![("metadata".into(), Tree { keys, ..Tree::default() })];
     let Some(environment) = Environment::of_namespaces() else { return vec![Default::default()] };
-    let mut domain = Domain::new((Types::built_in(), words), (tested, &fields), &environment, 1, MOST);
+    let mut domain = Domain::new((Types::built_in(), words), (tested, &fields), &environment, 1, MAX_CONTEXTS);
     let found = domain.objects(&environment, &wanted, false);
     *open = open.take().or(domain.open);
     let part = |object: &Value, key: &str| {

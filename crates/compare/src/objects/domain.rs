@@ -28,7 +28,7 @@ use crate::inputs::context_entries::INPUTS;
 use crate::lists::closure::ListClasses;
 use crate::lists::small_model::Count;
 use crate::model::environment::Environment;
-use crate::model::limits::{SOME, TIME_LIMIT};
+use crate::model::limits::{SAMPLING, TIME_LIMIT};
 use crate::objects::choice::{ABSENT, Choice, plain};
 use crate::objects::product::pairs;
 use crate::predicates::by_field::Tested;
@@ -41,7 +41,7 @@ use crate::strings::witnesses::{WitnessCache, truths};
 use crate::units::deciding::Deciding;
 
 /// Deeper parts of objects are not looked at.
-const DEEPEST: usize = 24;
+const MAX_DEPTH: usize = 24;
 
 /// Objects of one kind for one comparison.
 pub struct Domain<'d> {
@@ -142,7 +142,7 @@ impl<'d> Domain<'d> {
             known: BTreeMap::new(),
             items,
             limit,
-            some: SOME,
+            some: SAMPLING.max,
             kind: environment.object.clone(),
             path: Vec::new(),
             at: Vec::new(),
@@ -415,7 +415,7 @@ impl<'d> Domain<'d> {
         smallest: Option<&Value>,
         depth: usize,
     ) -> Vec<Choice> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             self.not_all("it nests too deeply");
             return vec![ABSENT];
         }

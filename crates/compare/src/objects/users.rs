@@ -23,10 +23,10 @@ use crate::strings::languages::Languages;
 use crate::strings::witnesses::{WitnessCache, truths};
 
 /// More lists of groups, or of roles, are not looked at.
-const MOST_LISTS: usize = 200;
+const MAX_GROUP_LISTS: usize = 200;
 
 /// More users are not looked at.
-const MOST: usize = 2_000;
+const MAX_USERS: usize = 2_000;
 
 /// The group of all users that an API server knows.
 const KNOWN: &str = "system:authenticated";
@@ -66,7 +66,7 @@ pub(crate) fn users(wanted: &WantedUsers<'_>) -> (Vec<UserParts>, Option<String>
     for name in std::iter::once("developer").chain(named.map(|name| &**name)) {
         for groups in &groups {
             for (roles, cluster_roles) in pairs(&roles, &cluster_roles) {
-                if all.len() >= MOST {
+                if all.len() >= MAX_USERS {
                     open.get_or_insert_with(|| "too many different users".into());
                     return (all, open);
                 }
@@ -171,9 +171,9 @@ impl WantedUsers<'_> {
                     longer.push(counts);
                 }
             }
-            if all.len() + longer.len() > MOST_LISTS {
+            if all.len() + longer.len() > MAX_GROUP_LISTS {
                 unknown("too many combinations of groups or roles");
-                longer.truncate(MOST_LISTS.saturating_sub(all.len()));
+                longer.truncate(MAX_GROUP_LISTS.saturating_sub(all.len()));
             }
             for counts in &longer {
                 let of = |(class, count): (&Vec<&Str>, &usize)| {

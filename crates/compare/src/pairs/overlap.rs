@@ -14,7 +14,7 @@ use crate::sides::side::Side;
 use crate::units::split::units;
 
 /// Deeper fields count as one.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// The fields at which policies look, by kind.
 type Fields = BTreeMap<String, BTreeSet<String>>;
@@ -72,7 +72,7 @@ fn add(tree: &Tree, path: &mut String, depth: usize, out: &mut BTreeSet<String>)
     let mut is_leaf = true;
     let keys = tree.keys.iter().map(|(key, below)| (format!(".{key}"), below));
     let items = [&tree.items, &tree.nested].into_iter().flatten().map(|below| ("[]".to_string(), &**below));
-    for (step, below) in keys.chain(items).filter(|_| depth < DEEPEST) {
+    for (step, below) in keys.chain(items).filter(|_| depth < MAX_DEPTH) {
         is_leaf = false;
         path.push_str(&step);
         add(below, path, depth + 1, out);

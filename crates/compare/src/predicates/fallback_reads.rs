@@ -11,10 +11,10 @@ use ephor_analysis::tree::Tree;
 use ephor_ir::Policy;
 
 /// More characters of one text are not looked at.
-const LONGEST: usize = 64 << 10;
+const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// More quoted texts of one text are not looked at.
-const MOST_QUOTED: usize = 32;
+const MAX_QUOTED: usize = 32;
 
 /// The fields that the texts of a policy name.
 pub(crate) fn guessed(policy: &Policy) -> Reads {
@@ -44,7 +44,7 @@ fn texts(tree: &Tree, reads: &mut Reads) {
 }
 
 fn fields(text: &str, reads: &mut Reads) {
-    if text.len() > LONGEST {
+    if text.len() > MAX_TEXT_BYTES {
         return;
     }
     for (root, is_old) in [("request.object", false), ("request.oldObject", true)] {
@@ -61,10 +61,10 @@ fn fields(text: &str, reads: &mut Reads) {
 /// The texts in single quotes, which values may be compared with; those that variables are part of
 /// are none.
 pub(crate) fn quoted(text: &str) -> BTreeSet<String> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_TEXT_BYTES {
         return BTreeSet::new();
     }
-    let parts = text.split('\'').skip(1).step_by(2).take(MOST_QUOTED);
+    let parts = text.split('\'').skip(1).step_by(2).take(MAX_QUOTED);
     parts.filter(|part| !part.contains("{{")).map(Into::into).collect()
 }
 

@@ -30,7 +30,7 @@ const COUNTS: [&str; 3] = ["size", "length", "_+_"];
 pub(crate) const MEASURES: &str = "condition";
 
 /// Texts whose length is compared with more than this are not described.
-const LONGEST: i64 = 12;
+const MAX_TEXT_LENGTH: i64 = 12;
 
 /// Why a policy is open that reads other items than the first one.
 const BY_POSITION: &str = "an item of a list is read by its position";
@@ -593,7 +593,7 @@ impl Predicates {
             for n in self.ints.clone() {
                 match n {
                     ..0 => {}
-                    0..=LONGEST => {
+                    0..=MAX_TEXT_LENGTH => {
                         let some = "?".repeat(usize::try_from(n).unwrap_or_default());
                         self.globs.extend([format!("{some}*"), format!("{some}?*")]);
                     }

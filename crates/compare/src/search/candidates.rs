@@ -7,7 +7,7 @@
 //! they read.
 
 use crate::model::environment::Environment;
-use crate::model::limits::{FEWEST, MOST_WITNESSES, TIME_LIMIT};
+use crate::model::limits::{MAX_WITNESSES, SAMPLING, TIME_LIMIT};
 use crate::model::request::Case;
 use crate::search::run::{Run, Uncovered};
 use crate::units::cached::CachedUnit;
@@ -15,26 +15,26 @@ use crate::units::similarity::nearest;
 use crate::units::unit::open;
 
 /// How many of the nearest units are tried alone.
-const ALONE: usize = 3;
+const MAX_UNITS_ALONE: usize = 3;
 
 /// How many units of the other side are taken together.
-const TOGETHER: usize = 32;
+const MAX_UNITS_TOGETHER: usize = 32;
 
 /// To one unit of the other side at most so many others are added.
-const MOST_ADDED: usize = 6;
+const MAX_ADDED: usize = 6;
 
 /// The unit to be added is chosen by so many objects in clusters and in files.
-const SOME_LEFT: usize = 8;
+const LEFT_SAMPLE: usize = 8;
 
 /// The best of so many objects on which sides differ is shown.
-const ENOUGH: usize = 8;
+const MAX_REAL_WITNESSES: usize = 8;
 
 /// So many objects are looked at for a unit of a rule of which a difference is shown already.
-const FEW_OBJECTS: usize = 400;
+const MAX_OBJECTS_OF_SHOWN: usize = 400;
 
 /// Near so many of the attempts of which an API server refuses all objects that are not covered
 /// others are looked for.
-const MOST_REFUSED: usize = 3;
+const MAX_REFUSED: usize = 3;
 
 /// What is known of a unit after others were looked at.
 #[derive(Default)]
@@ -63,7 +63,7 @@ struct Left {
 
 impl Left {
     fn of(found: &Uncovered) -> Left {
-        let all = || found.in_clusters.iter().take(SOME_LEFT).chain(found.in_files.iter().take(SOME_LEFT));
+        let all = || found.in_clusters.iter().take(LEFT_SAMPLE).chain(found.in_files.iter().take(LEFT_SAMPLE));
         Left {
             count: found.in_clusters.len() + found.in_files.len(),
             is_in_clusters: !found.in_clusters.is_empty(),
@@ -89,17 +89,17 @@ impl Run<'_> {
         let is_near = near.iter().any(|(_, overlap)| *overlap > 0);
         // What reads nothing that others read may still be covered by several of them.
         let close = near.iter().filter(|(_, overlap)| !is_near || *overlap > 0);
-        let close: Vec<&CachedUnit> = close.map(|(one, _)| *one).take(TOGETHER).collect();
+        let close: Vec<&CachedUnit> = close.map(|(one, _)| *one).take(MAX_UNITS_TOGETHER).collect();
         let near: Vec<&CachedUnit> = near.iter().map(|(one, _)| *one).collect();
         let is_shown = self.is_shown(environment, (unit, at));
-        let most = if is_shown { FEW_OBJECTS } else { self.options.objects };
+        let most = if is_shown { MAX_OBJECTS_OF_SHOWN } else { self.options.objects };
         // What cannot be proved is looked at once.
         let is_open = open(&unit.reads, &unit.predicates).is_some();
         let is_whole = near.is_empty() || (is_open && close.len() > 1);
         let first = if is_whole {
             vec![close.clone()]
         } else {
-            near.iter().take(if is_shown { 1 } else { ALONE }).map(|one| vec![*one]).collect()
+            near.iter().take(if is_shown { 1 } else { MAX_UNITS_ALONE }).map(|one| vec![*one]).collect()
         };
         let mut so_far = Attempts::default();
         for others in first {
@@ -160,7 +160,7 @@ impl Run<'_> {
         (near, most): (&[&'u CachedUnit], usize),
         so_far: &mut Attempts<'u>,
     ) -> bool {
-        for _ in 0..MOST_ADDED {
+        for _ in 0..MAX_ADDED {
             let Some((mut others, left)) = so_far.best.take() else { return false };
             let Some(next) = self.next(environment, (unit, at), near, &others, &left) else {
                 return !left.is_in_clusters;
@@ -188,7 +188,7 @@ impl Run<'_> {
     ) -> Option<&'u CachedUnit> {
         let is_new = |one: &&CachedUnit| !others.iter().any(|known| std::ptr::eq(*known, *one));
         let mut best: Option<(usize, &'u CachedUnit)> = None;
-        for one in near.iter().copied().filter(is_new).take(TOGETHER) {
+        for one in near.iter().copied().filter(is_new).take(MAX_UNITS_TOGETHER) {
             let mut count = 0;
             for case in &left.cases {
                 count += usize::from(self.judged(environment, from, &[one], case, false).is_covered);
@@ -211,13 +211,13 @@ impl Run<'_> {
     ) {
         let mut refused = std::mem::take(&mut so_far.refused);
         refused.sort_by_key(|(_, found)| found.in_files.len());
-        for (others, mut found) in refused.into_iter().take(MOST_REFUSED) {
+        for (others, mut found) in refused.into_iter().take(MAX_REFUSED) {
             if so_far.is_decided {
                 return;
             }
             if let Some((reads, mut pool)) = found.near_refused.take() {
                 if self.is_known_to_differ(at) {
-                    pool.few = pool.few.min(FEWEST);
+                    pool.few = pool.few.min(SAMPLING.min);
                 }
                 if !is_shown {
                     self.explore((environment, (unit, at), &others), &reads, pool, &mut found);
@@ -254,9 +254,9 @@ impl Run<'_> {
     /// `at` is violated. Several are looked at: the best of them is shown.
     fn witnesses(&mut self, environment: &Environment, at: usize, cases: Vec<Case>) -> bool {
         let mut real = 0;
-        for case in cases.into_iter().take(MOST_WITNESSES / 2) {
+        for case in cases.into_iter().take(MAX_WITNESSES / 2) {
             real += usize::from(self.witness(environment, case).is_real[at]);
-            if real >= ENOUGH {
+            if real >= MAX_REAL_WITNESSES {
                 break;
             }
         }

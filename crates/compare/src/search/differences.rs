@@ -71,7 +71,7 @@ impl Run<'_> {
         let seen = seen_in_clusters(environment, &case);
         let universe = as_written.as_ref().map(|(kind, ..)| self.universe(environment, &seen, *kind));
         let as_seen = match (seen, universe) {
-            (AdmittedView::As(seen), None | Some(Universe::Files)) => {
+            (AdmittedView::Admitted(seen), None | Some(Universe::Files)) => {
                 let differ = self.differ(environment, &seen);
                 found.refuses_both = differ.as_ref().is_some_and(|one| refuses_both(environment, one));
                 self.relative_to.extend(found.refuses_both.then(|| UNMENDED.to_string()));
@@ -199,8 +199,8 @@ impl Run<'_> {
     fn universe(&self, environment: &Environment, seen: &AdmittedView, kind: DifferenceKind) -> Universe {
         match seen {
             AdmittedView::Unknown => Universe::Any,
-            AdmittedView::Without(_) | AdmittedView::NoText | AdmittedView::Refused(_) => Universe::Files,
-            AdmittedView::As(seen) => match self.differ(environment, seen) {
+            AdmittedView::MissingField(_) | AdmittedView::InvalidText | AdmittedView::Refused(_) => Universe::Files,
+            AdmittedView::Admitted(seen) => match self.differ(environment, seen) {
                 Some(one) if one.0 == kind && !refuses_both(environment, &one) => Universe::Cluster,
                 _ => Universe::Files,
             },
@@ -210,7 +210,7 @@ impl Run<'_> {
     /// Whether the sides give an object the verdicts that they give it in the form in which an API
     /// server shows it.
     fn is_judged_alike(&self, environment: &Environment, case: &Case) -> bool {
-        let AdmittedView::As(seen) = seen_in_clusters(environment, case) else { return false };
+        let AdmittedView::Admitted(seen) = seen_in_clusters(environment, case) else { return false };
         let verdicts = |case: &Case| {
             let request = request(environment, case)?;
             let world = &case.around.world;
@@ -233,12 +233,12 @@ impl Run<'_> {
             let around = Arc::clone(&difference.around);
             let first = Case { object: difference.object.clone(), old: old_object, around };
             let of = |object: &Value| first.with_object(object.clone());
-            let is_refused = matches!(seen_in_clusters(&environment, &first), AdmittedView::Without(_));
+            let is_refused = matches!(seen_in_clusters(&environment, &first), AdmittedView::MissingField(_));
             // What sides say of an object in clusters is said of the object as it is written, too.
             let is_in_clusters = universe == Universe::Cluster;
             if is_in_clusters
                 && !self.is_judged_alike(&environment, &first)
-                && let AdmittedView::As(seen) = seen_in_clusters(&environment, &first)
+                && let AdmittedView::Admitted(seen) = seen_in_clusters(&environment, &first)
             {
                 difference.object = seen.object;
             }
@@ -249,7 +249,7 @@ impl Run<'_> {
             let mut shows = |object: &Value| {
                 let case = of(object);
                 // What no API server admits for want of a field says less.
-                if !is_refused && matches!(seen_in_clusters(&environment, &case), AdmittedView::Without(_)) {
+                if !is_refused && matches!(seen_in_clusters(&environment, &case), AdmittedView::MissingField(_)) {
                     return false;
                 }
                 !object.text_at(&["metadata", "name"]).is_empty()

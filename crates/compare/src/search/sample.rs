@@ -15,7 +15,7 @@ use crate::admitted::view::{
     AdmittedView, as_if_admitted, before_ephemeral, is_refused_with_its_classes, seen_in_clusters,
 };
 use crate::model::environment::Environment;
-use crate::model::limits::MOST_WITNESSES;
+use crate::model::limits::MAX_WITNESSES;
 use crate::model::request::{Case, request};
 use crate::model::verdict::Verdict;
 use crate::search::neighbours::{WithPaths, substituted, varied};
@@ -24,10 +24,10 @@ use crate::sides::side::judge;
 use crate::units::cached::CachedUnit;
 
 /// How many objects of one kind of answer are varied.
-const NEAR: usize = 6;
+const VARIED_PER_ANSWER: usize = 6;
 
 /// Of these, each field is given each value.
-const FIRST: usize = 2;
+const SUBSTITUTED_PER_ANSWER: usize = 2;
 
 /// Why agreement is no proof where sides differ on objects that are refused.
 pub const REFUSED: &str = "an API server refuses the objects on which rules differ";
@@ -69,21 +69,21 @@ impl Run<'_> {
         let mut near: BTreeMap<(Verdict, Verdict), Vec<WithPaths<Case>>> = BTreeMap::new();
         let mut known = VerdictCache::default();
         let is_over =
-            |run: &Self, found: &Uncovered| run.left == 0 || found.in_clusters.len() >= MOST_WITNESSES;
+            |run: &Self, found: &Uncovered| run.left == 0 || found.in_clusters.len() >= MAX_WITNESSES;
         for WithPaths { whole: case, .. } in &some {
             if is_over(self, found) {
                 return;
             }
             let seen = known.of(case, || self.look(among, reads, case.clone(), found));
             let known = near.entry(seen).or_default();
-            if known.len() < NEAR {
+            if known.len() < VARIED_PER_ANSWER {
                 let object =
                     mended(&case.object, among.0.is_creation()).unwrap_or_else(|| case.object.clone());
                 known.push(WithPaths::new(case.with_object(object)));
             }
         }
         // One field decides: each is given each value that is tested.
-        let bases = near.values().flat_map(|known| known.iter().take(FIRST));
+        let bases = near.values().flat_map(|known| known.iter().take(SUBSTITUTED_PER_ANSWER));
         let bases: Vec<Case> = bases.map(|base| base.whole.clone()).collect();
         let each = few / bases.len().max(1);
         for base in &bases {
@@ -94,7 +94,7 @@ impl Run<'_> {
                 let case = base.with_object(object);
                 let seen = known.of(&case, || self.look(among, reads, case.clone(), found));
                 let known = near.entry(seen).or_default();
-                if known.len() < NEAR {
+                if known.len() < VARIED_PER_ANSWER {
                     known.push(WithPaths::new(case));
                 }
             }
@@ -115,10 +115,10 @@ impl Run<'_> {
             let case = base.whole.with_object(object);
             let seen = known.of(&case, || self.look(among, reads, case.clone(), found));
             let known = near.entry(seen).or_default();
-            match known.len() < NEAR {
+            match known.len() < VARIED_PER_ANSWER {
                 true => known.push(WithPaths::new(case)),
                 // The search continues from what it has found.
-                false if at % 5 == 0 => known[at / 5 % NEAR] = WithPaths::new(case),
+                false if at % 5 == 0 => known[at / 5 % VARIED_PER_ANSWER] = WithPaths::new(case),
                 false => {}
             }
         }
@@ -142,16 +142,16 @@ impl Run<'_> {
                 found.in_files.push(case);
             }
             AdmittedView::Unknown => found.in_clusters.push(case),
-            AdmittedView::As(as_seen)
+            AdmittedView::Admitted(as_seen)
                 if self.judged(environment, from, others, &as_seen, false).is_covered =>
             {
                 found.in_files.push(case);
             }
-            AdmittedView::As(_) => found.in_clusters.push(case),
-            AdmittedView::NoText | AdmittedView::Without(_) | AdmittedView::Refused(_) => {
+            AdmittedView::Admitted(_) => found.in_clusters.push(case),
+            AdmittedView::InvalidText | AdmittedView::MissingField(_) | AdmittedView::Refused(_) => {
                 if let Some(object) = mended(&case.object, environment.is_creation()) {
                     let case = case.with_object(object);
-                    if let AdmittedView::As(as_seen) = seen_in_clusters(environment, &case)
+                    if let AdmittedView::Admitted(as_seen) = seen_in_clusters(environment, &case)
                         && !self.judged(environment, from, others, &as_seen, false).is_covered
                     {
                         found.in_clusters.push(case);
@@ -162,7 +162,7 @@ impl Run<'_> {
                     && self.judged(environment, from, others, &completed, false).is_covered
                 {
                     found.in_files.push(case);
-                    found.in_files.truncate(MOST_WITNESSES);
+                    found.in_files.truncate(MAX_WITNESSES);
                     return seen;
                 }
                 // Another object of the same classes may be admitted.
@@ -170,7 +170,7 @@ impl Run<'_> {
                 found.in_files.push(case);
             }
         }
-        found.in_files.truncate(MOST_WITNESSES);
+        found.in_files.truncate(MAX_WITNESSES);
         seen
     }
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use crate::model::answer::{Answer, Comparison};
 use crate::model::environment::Environment;
-use crate::model::limits::{FEW_UNITS, TIME_LIMIT};
+use crate::model::limits::{SAMPLING, TIME_LIMIT};
 use crate::model::observer::Observer;
 use crate::model::options::Options;
 use crate::normal::environment_key::signature;
@@ -123,8 +123,8 @@ impl Run<'_> {
         self.looked += 1;
         self.memory.next_environment();
         let is_open = |unit: &&CachedUnit| open(&unit.reads, &unit.predicates).is_some();
-        self.share = (sides.iter().flatten().filter(is_open).count() / FEW_UNITS).max(1);
-        self.units = (sides.iter().flatten().count() / FEW_UNITS).max(1);
+        self.share = SAMPLING.share(sides.iter().flatten().filter(is_open).count());
+        self.units = SAMPLING.share(sides.iter().flatten().count());
         self.effects = Default::default();
         self.units(environment, &sides);
         // Where all violations of both sides have one consequence, what is covered is covered in

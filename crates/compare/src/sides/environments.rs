@@ -15,7 +15,7 @@ use crate::model::environment::{CUSTOM, Environment, of_resource, unknown};
 use crate::sides::side::Side;
 
 /// More kinds are sampled: a rule for all kinds says the same of most of them.
-pub(crate) const MOST_KINDS: usize = 128;
+pub(crate) const MAX_KINDS: usize = 128;
 
 /// Kinds that stand for all others where rules select every kind.
 pub(crate) const TYPICAL: [&str; 4] = ["Pod", "Deployment", "ConfigMap", "ClusterRole"];
@@ -30,7 +30,7 @@ pub(crate) fn environments(sides: [&Side; 2]) -> (Vec<Environment>, Option<Strin
         .map(|resource| of_resource(&resource).into_iter().filter(is_selected).collect::<Vec<_>>());
     let mut selected: Vec<Vec<Environment>> = each.filter(|all| !all.is_empty()).collect();
     let count = selected.len();
-    if count > MOST_KINDS {
+    if count > MAX_KINDS {
         let named = names(sides);
         let is_typical =
             |resource: &Resource| named.contains(&*resource.kind) || TYPICAL.contains(&&*resource.kind);

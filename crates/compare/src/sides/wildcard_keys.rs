@@ -19,7 +19,7 @@ use crate::predicates::summary::list;
 const FIELDS: [&str; 2] = ["labels", "annotations"];
 
 /// Deeper parts of objects are not looked into.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The wildcards of patterns, by the field whose keys they match.
 #[derive(Debug, Default)]
@@ -101,7 +101,7 @@ impl AmbiguousWildcardKeys {
 
     fn is_in(&self, value: &Value, depth: usize) -> bool {
         match value {
-            _ if depth > DEEPEST => false,
+            _ if depth > MAX_DEPTH => false,
             Value::Map(map) => map.iter().any(|(key, below)| {
                 let metadata = Some(below).filter(|_| **key == *"metadata");
                 let of_field = |field: &&str| {

@@ -131,8 +131,8 @@ pub(crate) struct Search {
 impl Search {
     pub(crate) fn new(pattern: &str, alphabet: usize) -> Option<Search> {
         let dfa = DFA::builder()
-            .configure(DFA::config().cache_capacity(MEMORY).match_kind(MatchKind::All))
-            .thompson(thompson::Config::new().nfa_size_limit(Some(MEMORY)))
+            .configure(DFA::config().cache_capacity(MAX_AUTOMATON_BYTES).match_kind(MatchKind::All))
+            .thompson(thompson::Config::new().nfa_size_limit(Some(MAX_AUTOMATON_BYTES)))
             .build(pattern)
             .ok()?;
         let cache = dfa.create_cache();
@@ -194,4 +194,4 @@ impl Automaton for Search {
 }
 
 /// Memory of one automaton of a regular expression, in bytes.
-pub(crate) const MEMORY: usize = 8 << 20;
+pub(crate) const MAX_AUTOMATON_BYTES: usize = 8 << 20;

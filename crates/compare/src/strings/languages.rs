@@ -10,7 +10,7 @@ use ephor_analysis::reads::texts::{TextStep, Way};
 use ephor_functions::{lower, upper};
 
 /// More states of the product are given up.
-pub(crate) const MOST_STATES: usize = 20_000;
+pub(crate) const MAX_STATES: usize = 20_000;
 
 /// Languages of texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -22,10 +22,10 @@ use crate::strings::witnesses::{NumberKey, WitnessCache, truths};
 const ONE: i128 = 1_000_000_000;
 
 /// Larger constants are not described.
-const LARGEST: i128 = 1 << 96;
+const MAX_NUMBER: i128 = 1 << 96;
 
 /// More texts are not tried.
-const MOST: usize = 6_000;
+const MAX_NUMERALS: usize = 6_000;
 
 /// What a text is: an integer, a number, a quantity, a duration; a quantity without digits, which
 /// is zero.
@@ -68,7 +68,7 @@ struct Cuts(Vec<i128>);
 
 impl Cuts {
     fn new(all: impl Iterator<Item = i128>) -> Cuts {
-        let all: BTreeSet<i128> = all.filter(|value| value.abs() < LARGEST).collect();
+        let all: BTreeSet<i128> = all.filter(|value| value.abs() < MAX_NUMBER).collect();
         Cuts(all.into_iter().collect())
     }
 
@@ -94,15 +94,15 @@ impl Cuts {
         let below = |high: i128| (high - 1).div_euclid(unit) * unit;
         let some: Vec<i128> = match (low, high) {
             (None, None) => [1, 2, 10, 0].map(|n| n * unit).into(),
-            (None, Some(high)) => (0..FEW).map(|n| below(high) - n * unit).collect(),
+            (None, Some(high)) => (0..MAX_NUMBERS_OF_UNIT).map(|n| below(high) - n * unit).collect(),
             (Some(low), None) => {
-                let next = (0..FEW).map(|n| above(low) + n * unit);
+                let next = (0..MAX_NUMBERS_OF_UNIT).map(|n| above(low) + n * unit);
                 // And longer ones.
-                let powers = (0..FEW).map(|n| 10_i128.pow(n as u32) * unit);
+                let powers = (0..MAX_NUMBERS_OF_UNIT).map(|n| 10_i128.pow(n as u32) * unit);
                 next.chain(powers).collect()
             }
             (Some(low), Some(high)) => {
-                (0..FEW).flat_map(|n| [above(low) + n * unit, below(high) - n * unit]).collect()
+                (0..MAX_NUMBERS_OF_UNIT).flat_map(|n| [above(low) + n * unit, below(high) - n * unit]).collect()
             }
         };
         let is_inside =
@@ -118,7 +118,7 @@ impl Cuts {
 }
 
 /// Of each unit so many numbers are tried in a slot.
-const FEW: i128 = 12;
+const MAX_NUMBERS_OF_UNIT: i128 = 12;
 
 /// A number of billionths in digits.
 fn written(value: i128) -> String {
@@ -331,8 +331,8 @@ fn found(
             pool.push(text);
         }
     }
-    found.is_all = pool.len() <= MOST;
-    pool.truncate(MOST);
+    found.is_all = pool.len() <= MAX_NUMERALS;
+    pool.truncate(MAX_NUMERALS);
     let mut add = |text: &Str| {
         if !found.texts.contains(text) {
             found.texts.push(text.clone());
@@ -359,7 +359,7 @@ fn found(
         let of_shown = Languages { regexes: [SHOWN.into()].into(), ..Languages::default() };
         let is_shown = some.as_ref().and_then(|some| truths(&of_shown, some));
         let (Some(some), Some(truth), Some(is_shown)) = (some, truth, is_shown) else {
-            return Numbers { is_all: false, is_apart, texts: pool.into_iter().take(FEW as usize).collect() };
+            return Numbers { is_all: false, is_apart, texts: pool.into_iter().take(MAX_NUMBERS_OF_UNIT as usize).collect() };
         };
         pool.extend(some.iter().filter(|text| !known.contains(*text)).cloned());
         for ((text, truth), is_shown) in some.iter().zip(truth).zip(is_shown) {
@@ -372,7 +372,7 @@ fn found(
         }
     }
     let Some(truth) = truths(languages, &pool) else {
-        return Numbers { is_all: false, is_apart, texts: pool.into_iter().take(FEW as usize).collect() };
+        return Numbers { is_all: false, is_apart, texts: pool.into_iter().take(MAX_NUMBERS_OF_UNIT as usize).collect() };
     };
     let mut members: BTreeMap<(Kind, usize, Vec<bool>), &Str> = BTreeMap::new();
     // Those that an API server shows as they are written.

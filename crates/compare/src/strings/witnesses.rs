@@ -15,7 +15,7 @@ use ephor_value::Str;
 use foldhash::fast::RandomState;
 
 use crate::strings::automaton::{Automaton, Glob, Search};
-use crate::strings::languages::{Languages, MOST_STATES, own_characters};
+use crate::strings::languages::{Languages, MAX_STATES, own_characters};
 use crate::strings::numeral::{Form, Numbers};
 use crate::strings::preimage::Preimage;
 
@@ -184,7 +184,7 @@ fn witnesses(languages: &Languages, each: usize) -> Option<Vec<String>> {
             }
             reached.push(ReachedState { states: next.clone(), before: at, read });
         }
-        if visits.len() > MOST_STATES {
+        if visits.len() > MAX_STATES {
             return None;
         }
         at += 1;

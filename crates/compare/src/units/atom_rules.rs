@@ -23,7 +23,7 @@ use crate::lists::loops::{Isolated, isolated};
 use crate::normal::patterns::{has_deciding_anchor, leaves};
 
 /// Deeper expressions are not taken apart.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// The parts of a rule.
 pub(crate) struct AtomRules {
@@ -252,7 +252,7 @@ fn assertion(check: Source) -> Check {
 /// What boolean operators join.
 fn joined(expr: &Expr, variables: &[Variable], depth: usize) -> Vec<Expr> {
     let whole = || vec![expr.clone()];
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return whole();
     }
     let parts =

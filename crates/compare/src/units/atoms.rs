@@ -32,10 +32,10 @@ use crate::sides::side::judge;
 use crate::units::unit::Unit;
 
 /// A unit of more atoms is looked at as a whole.
-const MOST: usize = 96;
+const MAX_ATOMS: usize = 96;
 
 /// More of what an atom says is not known.
-const MOST_KNOWN: usize = 50_000;
+const MAX_KNOWN: usize = 50_000;
 
 /// What an atom says of the values of a field.
 type AtomVerdicts = HashMap<Option<Value>, Verdict>;
@@ -83,7 +83,7 @@ pub(crate) fn atoms(unit: &Unit, environment: &Environment) -> Option<Vec<Rc<Ato
     }
     let crate::units::atom_rules::AtomRules { all: found, probes } =
         crate::units::atom_rules::parts(policy, rule)?;
-    if found.len() > MOST {
+    if found.len() > MAX_ATOMS {
         return None;
     }
     let bare = Case { object: environment.bare_object(), old: None, around: Arc::default() };
@@ -149,7 +149,7 @@ impl Atom {
             return known;
         }
         let said = judge(&self.engine, request).verdict;
-        if self.count.get() < MOST_KNOWN {
+        if self.count.get() < MAX_KNOWN {
             self.count.set(self.count.get() + 1);
             self.known.borrow_mut().entry(field.to_vec()).or_default().insert(value.clone(), said);
         }

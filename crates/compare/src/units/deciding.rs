@@ -22,10 +22,10 @@ use crate::units::atoms::{Atom, AtomReads, has_all};
 use crate::units::cached::CachedUnit;
 
 /// For more verdicts at one field it takes too long.
-pub(crate) const MOST_VERDICTS: usize = 400_000;
+pub(crate) const MAX_VERDICTS: usize = 400_000;
 
 /// Fewer objects that lack fields are left as they are.
-pub(crate) const FEW: usize = 64;
+pub(crate) const MIN_INCOMPLETE_OBJECTS: usize = 64;
 
 /// The atoms of units in an environment, which leave out values that others stand for.
 pub(crate) struct Deciding {
@@ -84,7 +84,7 @@ impl Deciding {
         choices: Vec<Choice>,
         one_key: Option<&AmbiguousWildcardKeys>,
     ) -> Vec<Choice> {
-        if choices.len() < FEW {
+        if choices.len() < MIN_INCOMPLETE_OBJECTS {
             return choices;
         }
         let mut atoms = Vec::new();
@@ -118,7 +118,7 @@ impl Deciding {
         (atoms, keys): (&[Rc<Atom>], &[Str]),
         one_key: Option<&AmbiguousWildcardKeys>,
     ) -> Vec<Choice> {
-        if choices.len() < 2 || choices.len().saturating_mul(atoms.len()) > MOST_VERDICTS {
+        if choices.len() < 2 || choices.len().saturating_mul(atoms.len()) > MAX_VERDICTS {
             return choices;
         }
         #[allow(clippy::mutable_key_type, reason = "values are not changed here")]

@@ -51,10 +51,10 @@ use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 use crate::units::unit::Unit;
 
 /// More parts of one check are left together.
-const MOST_PARTS: usize = 128;
+const MAX_PARTS: usize = 128;
 
 /// Alternatives of more parts together are left as they are.
-const MOST_DISTRIBUTED: usize = 16;
+const MAX_DISTRIBUTED: usize = 16;
 
 /// The units of a side for the objects of an environment.
 pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
@@ -275,7 +275,7 @@ fn split(rule: &Rule) -> Vec<Rule> {
     let checks = parts(check, variables);
     let of = |check: Check| Rule { body: Body::Validate { check, message: message.clone() }, ..rule.clone() };
     match checks.len() {
-        2..=MOST_PARTS => checks.into_iter().map(of).collect(),
+        2..=MAX_PARTS => checks.into_iter().map(of).collect(),
         _ => vec![rule.clone()],
     }
 }
@@ -474,7 +474,7 @@ fn split_at(expr: &Expr, variables: &[Variable], all: bool) -> Vec<Expr> {
         }
         Expr::Decide { all: own, sides } => {
             let [left, right] = [&sides[0], &sides[1]].map(|side| split_at(side, variables, all));
-            if left.len() * right.len() > MOST_DISTRIBUTED {
+            if left.len() * right.len() > MAX_DISTRIBUTED {
                 return whole();
             }
             let both = |left: &Expr, right: &Expr| Expr::Decide {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use ephor_compare::{
-    Answer, Certificate, Certified, Collector, Comparison, DifferenceKind, MOST_WITH_MESSAGES, MessagePair,
+    Answer, Certificate, Certified, Collector, Comparison, DifferenceKind, MAX_WITH_MESSAGES, MessagePair,
     Observer, Options, RemarkKind, compare, compare_observed, equivalent, implies, is_equivalent, messages,
     messages_after, remarks, traces,
 };
@@ -284,7 +284,7 @@ fn messages_are_compared_on_the_objects_of_the_comparison_and_on_those_of_rules_
         (policy(&[rule("r", "a", "needs x")]), policy(&[rule("r", "b", "no")]), false),
     ] {
         let (old, new) = (side(&old), side(&new));
-        let seen = Collector::new(MOST_WITH_MESSAGES);
+        let seen = Collector::new(MAX_WITH_MESSAGES);
         compare_observed(&old, &new, Options::default(), Some(&seen));
         assert_eq!(seen.is_partial(), is_partial);
         let after = messages_after(&old, &new, Options::default(), seen);

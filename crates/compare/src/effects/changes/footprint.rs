@@ -22,7 +22,7 @@ use crate::effects::writes::{DerivedValue, are_alike, leaf_of, makes_alike};
 use crate::lists::small_model::Count;
 use crate::model::environment::Environment;
 use crate::model::field_types::{Resolved, has_names_alone, resolved, type_at};
-use crate::model::limits::MOST_ITEMS;
+use crate::model::limits::MAX_ITEM_STATEMENTS;
 use crate::model::request::RequestContext;
 use crate::model::world::Copied;
 use crate::predicates::by_field::Tested;
@@ -173,10 +173,10 @@ impl MutationFootprint {
             found.reads.old.merge(&former);
         }
         found.fields.are_patterns = found.tested.are_patterns;
-        if found.items.total > MOST_ITEMS {
+        if found.items.total > MAX_ITEM_STATEMENTS {
             found.uncounted.get_or_insert_with(|| "many statements about items of lists".into());
         }
-        found.items.total = found.items.total.clamp(1, MOST_ITEMS);
+        found.items.total = found.items.total.clamp(1, MAX_ITEM_STATEMENTS);
         found
     }
 

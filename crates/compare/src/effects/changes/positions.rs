@@ -36,7 +36,7 @@ type Place = Vec<Step>;
 type Unknown = &'static str;
 
 /// More objects are not looked at.
-const MOST_OBJECTS: usize = 100_000;
+const MAX_OBJECTS: usize = 100_000;
 
 const OTHERS: Unknown =
     "items of a list are changed by the positions of others in a way that is not followed";
@@ -308,7 +308,7 @@ impl Run<'_> {
             let mut known = BTreeSet::new();
             for one in classes.arranged(ends) {
                 count += 1;
-                if count > MOST_OBJECTS || self.is_late() {
+                if count > MAX_OBJECTS || self.is_late() {
                     return Err(of_samples("too many combinations of elements and items"));
                 }
                 let Some(case) = arranged(&one) else { return Err(of_samples(OTHERS)) };

@@ -13,7 +13,7 @@ use ephor_ir::{Expr, Template};
 use ephor_kubernetes::Kinds;
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{COMPUTED, CopyKind, DEEPEST, Done, WriteCollector};
+use crate::effects::writes::model::{COMPUTED, CopyKind, MAX_DEPTH, Done, WriteCollector};
 use crate::effects::writes::places::keys_of;
 use crate::inputs::lookup::{Lookup, Word, of_call};
 use crate::model::world::Copied;
@@ -54,7 +54,7 @@ impl<'r> WriteCollector<'r> {
 
     /// An expression that generates objects that exist, in another namespace or with another name.
     pub(crate) fn applied_copies(&mut self, expr: &'r Expr, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         let expr = self.plain(expr);
@@ -163,7 +163,7 @@ impl<'r> WriteCollector<'r> {
 
     /// An object that is put together of fields of another one.
     fn assembled(&mut self, expr: &'r Expr, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         let expr = self.plain(expr);

@@ -16,13 +16,13 @@ use ephor_value::{Object, Value};
 
 use crate::effects::writes::item_conditions::is_about_item;
 use crate::effects::writes::model::{
-    COMPUTED, CopyKind, DEEPEST, Done, Unknown, WriteCollector, Written, in_items,
+    COMPUTED, CopyKind, MAX_DEPTH, Done, Unknown, WriteCollector, Written, in_items,
 };
 use crate::effects::writes::places::{in_element, in_item, in_object, is_user, lists_in_turn, place_of};
 use crate::model::field_types::{Resolved, leaf_of, resolved, type_at};
 
 /// What nests more deeply is not copied as a whole.
-pub(crate) const MOST_PARTS: usize = 8;
+pub(crate) const MAX_PARTS: usize = 8;
 
 impl<'r> WriteCollector<'r> {
     /// A value that is copied to the place.
@@ -89,7 +89,7 @@ impl<'r> WriteCollector<'r> {
         wanted: CopyKind,
         depth: usize,
     ) -> Result<bool, Unknown> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         let expr = self.plain(expr);
@@ -195,7 +195,7 @@ impl<'r> WriteCollector<'r> {
 }
 
 fn is_plain(types: &Types, ty: &Type, depth: usize) -> bool {
-    if depth > MOST_PARTS {
+    if depth > MAX_PARTS {
         return false;
     }
     match resolved(types, ty) {
@@ -211,7 +211,7 @@ fn is_plain(types: &Types, ty: &Type, depth: usize) -> bool {
 /// Whether something of a type can have a text in it, which differs from all others.
 fn has_texts(types: &Types, ty: &Type, depth: usize) -> bool {
     match resolved(types, ty) {
-        _ if depth > MOST_PARTS => false,
+        _ if depth > MAX_PARTS => false,
         Resolved::Object(def, _) => def.fields.iter().any(|field| has_texts(types, &field.ty, depth + 1)),
         Resolved::Map(below, _) | Resolved::List(_, below) => has_texts(types, below, depth + 1),
         Resolved::Leaf => leaf_of(types, ty) == Some(Leaf::String),

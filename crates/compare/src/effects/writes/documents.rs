@@ -16,7 +16,7 @@ use ephor_value::{Map, Str, Value};
 
 use crate::effects::writes::Positioned;
 use crate::effects::writes::model::{
-    BY_ITEM, COMPUTED, DEEPEST, Done, PlaceType, Unknown, WriteCollector, Writes, Written, schema_of,
+    BY_ITEM, COMPUTED, MAX_DEPTH, Done, PlaceType, Unknown, WriteCollector, Writes, Written, schema_of,
 };
 use crate::model::field_types::Resolved;
 
@@ -54,7 +54,7 @@ impl<'r> WriteCollector<'r> {
 
     /// A document that is merged.
     pub(crate) fn layer(&mut self, value: &Value, schema: Schema, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         match value {
@@ -81,7 +81,7 @@ impl<'r> WriteCollector<'r> {
     /// The same of a document with anchors, of which only those that add what is not there are
     /// followed.
     fn node(&mut self, node: &Node, schema: Schema, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         match node {

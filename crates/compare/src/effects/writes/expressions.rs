@@ -11,14 +11,14 @@ use ephor_ir::strict::Make;
 use ephor_kubernetes::schema::{ListKind, Whole};
 use ephor_value::{Object, Str, Value};
 
-use crate::effects::writes::model::{BY_ITEM, COMPUTED, DEEPEST, Done, PlaceType, WriteCollector, Written};
+use crate::effects::writes::model::{BY_ITEM, COMPUTED, MAX_DEPTH, Done, PlaceType, WriteCollector, Written};
 use crate::model::field_types::Resolved;
 
 impl<'r> WriteCollector<'r> {
     /// What an expression is without what changes nothing.
     pub(crate) fn plain(&self, expr: &'r Expr) -> &'r Expr {
         let mut expr = expr;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             expr = match expr {
                 Expr::Walk(walk) if walk.steps.is_empty() => &walk.base,
                 Expr::Once { expr, .. } | Expr::Cells { body: expr, .. } => expr,
@@ -78,7 +78,7 @@ impl<'r> WriteCollector<'r> {
 
     /// An `Object` literal, which is merged.
     pub(crate) fn applied(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         let expr = self.plain(expr);
@@ -156,7 +156,7 @@ impl<'r> WriteCollector<'r> {
         is_whole: bool,
         depth: usize,
     ) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         let fields = match value {
@@ -188,7 +188,7 @@ impl<'r> WriteCollector<'r> {
 
     /// A field that may be left out.
     pub(crate) fn optional(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         let expr = self.plain(expr);
@@ -214,7 +214,7 @@ impl<'r> WriteCollector<'r> {
     /// Whether a value is the same for all objects, but for conditions and for values that are
     /// copied into it.
     fn is_constant(&mut self, expr: &'r Expr, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         let expr = self.plain(expr);
@@ -244,7 +244,7 @@ impl<'r> WriteCollector<'r> {
 
     /// A list of `JSONPatch` literals.
     pub(crate) fn operations(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         let expr = self.plain(expr);
@@ -274,7 +274,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     pub(crate) fn operation(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         let expr = self.plain(expr);
@@ -365,7 +365,7 @@ impl<'r> WriteCollector<'r> {
 
     /// The lists in an object that is put together.
     fn lists_of(&mut self, expr: &'r Expr, depth: usize) {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return;
         }
         let expr = self.plain(expr);

@@ -8,7 +8,7 @@ use ephor_ir::Template;
 use ephor_ir::generate::{Described, Draft, Generation, Generator, Place, TextPart};
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{COMPUTED, CopyKind, DEEPEST, Done, WriteCollector};
+use crate::effects::writes::model::{COMPUTED, CopyKind, MAX_DEPTH, Done, WriteCollector};
 use crate::inputs::copied_objects::{constant, copied_by};
 
 const LOOPS: &str = "objects are generated in loops";
@@ -74,7 +74,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     pub(crate) fn part(&mut self, template: &'r Template, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         match template {
@@ -91,7 +91,7 @@ impl<'r> WriteCollector<'r> {
 
     /// A document with places to be filled in.
     fn draft(&mut self, draft: &'r Draft, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         match draft {

@@ -16,7 +16,7 @@ use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
 use crate::effects::writes::made::{FOLDER, Function, ImagePart, TextPart};
-use crate::effects::writes::model::{COMPUTED, DEEPEST, Unknown, WriteCollector, in_items};
+use crate::effects::writes::model::{COMPUTED, MAX_DEPTH, Unknown, WriteCollector, in_items};
 use crate::effects::writes::places::{has_plain_names, in_element, keys_of};
 
 /// Whether a text is the name of an image in both languages.
@@ -62,7 +62,7 @@ impl<'r> WriteCollector<'r> {
         if let Expr::Invoke(sum) = expr
             && sum.function.operation() == Some(Operation::Add)
         {
-            let mut addends = sum.args.iter().filter(|_| depth < DEEPEST);
+            let mut addends = sum.args.iter().filter(|_| depth < MAX_DEPTH);
             return addends.try_for_each(|one| self.image_parts(one, parts, of, depth + 1));
         }
         let (part, image) = self.image_part(expr)?;

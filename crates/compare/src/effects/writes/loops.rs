@@ -14,7 +14,7 @@ use ephor_value::Str;
 
 use crate::effects::writes::Positioned;
 use crate::effects::writes::item_conditions::{ConditionScope, about, is_item_key, reads_position};
-use crate::effects::writes::model::{BY_ITEM, DEEPEST, Done, PlaceType, Unknown, WriteCollector, Written};
+use crate::effects::writes::model::{BY_ITEM, MAX_DEPTH, Done, PlaceType, Unknown, WriteCollector, Written};
 use crate::effects::writes::places::{here, list_place, lists_in_turn, unfiltered};
 use crate::effects::writes::positions::{of_item, pointer};
 use crate::model::field_types::Resolved;
@@ -87,7 +87,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     fn item(&mut self, expr: &'r Expr, keys: &[Str], at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         let expr = here(expr);
@@ -185,7 +185,7 @@ impl<'r> WriteCollector<'r> {
 
     /// The parts of a text: constants, put together, and the position of the item.
     fn addends(&self, expr: &'r Expr, out: &mut Vec<Option<String>>, depth: usize) -> Result<(), Unknown> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err(BY_ITEM);
         }
         let expr = self.plain(expr);

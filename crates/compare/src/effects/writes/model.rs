@@ -24,7 +24,7 @@ use crate::model::field_types::{Resolved, resolved};
 use crate::model::world::Copied;
 
 /// Changes that nest more deeply are not followed.
-pub(crate) const DEEPEST: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 
 /// A place in an object.
 pub(crate) type Place = Vec<Step>;

@@ -27,7 +27,7 @@ use ephor_value::{Str, Value};
 use crate::effects::writes::documents::POSITION;
 use crate::effects::writes::item_conditions::ConditionScope;
 use crate::effects::writes::model::{
-    BY_ITEM, COMPUTED, CopyKind, DEEPEST, Done, PlaceType, WriteCollector, Written,
+    BY_ITEM, COMPUTED, CopyKind, MAX_DEPTH, Done, PlaceType, WriteCollector, Written,
 };
 use crate::effects::writes::places::{has_plain_names, in_element, is_user, lists_of};
 use crate::model::field_types::{Resolved, keyed_at, resolved, type_at};
@@ -69,7 +69,7 @@ impl<'r> Node<'r> {
         let is_one = |(raw, value): (Str, Node<'r>)| {
             Anchor::parse(&raw).0 == Anchor::AddIfAbsent || value.adds(depth + 1)
         };
-        depth > DEEPEST || self.members().is_some_and(|members| members.into_iter().any(is_one))
+        depth > MAX_DEPTH || self.members().is_some_and(|members| members.into_iter().any(is_one))
     }
 
     fn items(self) -> Option<Vec<Node<'r>>> {
@@ -261,7 +261,7 @@ impl<'r> WriteCollector<'r> {
 
     /// A document that is merged.
     fn document(&mut self, node: Node<'r>, schema: Schema, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
         if let Node::Template(Template::Object(pairs)) = node

@@ -12,7 +12,7 @@ use ephor_ir::walk::{holds, map_children};
 use ephor_value::Value;
 
 use crate::lists::iteration::{Range, is_closed, is_local, is_of_entry, range};
-use crate::lists::loops::{LONGEST, LoopCutter, Outer};
+use crate::lists::loops::{MAX_COUNTED_LENGTH, LoopCutter, Outer};
 
 impl LoopCutter<'_> {
     pub(crate) fn source(&mut self, source: &Source) -> Source {
@@ -116,7 +116,7 @@ impl LoopCutter<'_> {
                     }
                     (Some(operation), [one, other]) if is_comparison(operation) => {
                         if let Some((list, number)) = counted(one, other).or_else(|| counted(other, one))
-                            && (0..=LONGEST).contains(&number)
+                            && (0..=MAX_COUNTED_LENGTH).contains(&number)
                             && is_closed(list, binders)
                             && let Some(range) = range(list, self.around(variables))
                             && self.is_wanted(&range)

@@ -15,7 +15,7 @@ use ephor_ir::{Condition, Conditions, Expr, Template};
 use ephor_value::Value;
 
 use crate::lists::iteration::{Range, is_closed, range};
-use crate::lists::loops::{LONGEST, LoopCutter};
+use crate::lists::loops::{MAX_COUNTED_LENGTH, LoopCutter};
 
 impl LoopCutter<'_> {
     pub(crate) fn conditions(&mut self, conditions: &Conditions) -> Conditions {
@@ -72,7 +72,7 @@ impl LoopCutter<'_> {
         }
         if let (Template::Whole(hole), Some(value)) = (&condition.key, condition.value.as_const())
             && matches!(operator, Equals | NotEquals | Order(_))
-            && let Some(number) = number(value).filter(|n| (0..=LONGEST).contains(n))
+            && let Some(number) = number(value).filter(|n| (0..=MAX_COUNTED_LENGTH).contains(n))
             && let Some(list) = query(&hole.query, self.is_deletion).and_then(measured)
             && let Some(range) = range(without_empty(list), self.around(&[]))
             && self.is_wanted(&range)

@@ -7,7 +7,7 @@ use ephor_analysis::tree::{Node, Tree};
 use crate::lists::small_model::Items;
 
 /// Longer lists are not tried.
-const LONGEST: usize = 8;
+const MAX_TRIED_LENGTH: usize = 8;
 
 impl Items {
     /// The numbers that lengths are compared with, and the lists that are compared as a whole.
@@ -59,7 +59,7 @@ impl Items {
 
     /// So many items, if lists of them can be tried.
     pub(crate) fn limited(&mut self, items: usize) -> usize {
-        if items <= LONGEST {
+        if items <= MAX_TRIED_LENGTH {
             return items;
         }
         self.open.get_or_insert_with(|| "the length of a long list".into());

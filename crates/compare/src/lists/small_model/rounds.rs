@@ -13,7 +13,7 @@ use ephor_value::variables::{expression, find_variables};
 use crate::predicates::summary::list;
 
 /// Variables nest no deeper.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// What texts start with that stand for the values of inner variables.
 const PLACE: char = '\u{e000}';
@@ -59,7 +59,7 @@ fn rounds(node: &Node, as_query: bool) -> Option<Tree> {
     let mut text = rounds.text("source")?.to_string();
     let mut values: Vec<Tree> = Vec::new();
     let mut parts: Vec<Tree> = Vec::new();
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         let found = find_variables(&text);
         if found.is_empty() {
             break;

@@ -12,11 +12,11 @@ use ephor_value::{Map, Str, Value};
 
 use crate::inputs::context_entries::INPUTS;
 use crate::objects::choice::{ABSENT, Choice, plain};
-use crate::objects::domain::{DEEPEST, Domain};
+use crate::objects::domain::{MAX_DEPTH, Domain};
 use crate::objects::product::pairs;
 
 /// More fields of which an API server takes one are not tried all together.
-const FEW_SOURCES: usize = 4;
+const MAX_SOURCES_TOGETHER: usize = 4;
 
 impl Domain<'_> {
     /// Objects with the fields that are read; those of the smallest object that an API server
@@ -34,7 +34,7 @@ impl Domain<'_> {
         let sources = def.map(|def| one_of(&def.name)).unwrap_or_default().iter();
         let mut group: Vec<(&str, Option<Value>)> =
             sources.filter(|name| tree.get(name).is_some()).map(|name| (*name, None)).collect();
-        if group.len() <= FEW_SOURCES {
+        if group.len() <= MAX_SOURCES_TOGETHER {
             group.clear();
         }
         let instead = def.map(|def| self.in_place(tree, def, smallest)).unwrap_or_default();
@@ -248,7 +248,7 @@ impl Domain<'_> {
             Leaf::String => Value::from(if key == "operator" { "Exists" } else { "a" }),
         };
         match ty {
-            _ if depth > DEEPEST => Value::Null,
+            _ if depth > MAX_DEPTH => Value::Null,
             Type::Leaf(of) => leaf(*of),
             Type::List(_, item) => Value::list(vec![self.minimal(key, item, depth + 1)]),
             Type::Map(..) => Value::Map(Map::new()),

@@ -14,7 +14,7 @@ use crate::objects::domain::{Domain, FieldValues};
 use crate::objects::product::{as_key, filled, named, pairs};
 
 /// Of more loops lists of one item are looked at instead, where that is enough.
-const FEW_LOOPS: usize = 8;
+const MAX_LOOPS_TOGETHER: usize = 8;
 
 impl Domain<'_> {
     /// Lists of the items of each class.
@@ -78,7 +78,7 @@ impl Domain<'_> {
         let next = |item: &Value, at: usize| named(key, item, &below, at);
         // Where one item decides, lists of one item are enough.
         let is_one = self.items == 1 && self.uncounted.is_none();
-        let is_better = |own: &&ListClasses| !is_one || own.count(&self.at) <= FEW_LOOPS;
+        let is_better = |own: &&ListClasses| !is_one || own.count(&self.at) <= MAX_LOOPS_TOGETHER;
         let classes = self.classes.as_ref().filter(|_| self.open.is_none()).filter(is_better);
         if let Some(lists) = classes.and_then(|own| own.lists(&self.at, &values(), &next)) {
             all.extend(lists.into_iter().map(plain));

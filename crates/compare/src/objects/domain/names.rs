@@ -13,7 +13,7 @@ use ephor_value::wildcard::Wildcard;
 use crate::objects::domain::Domain;
 
 /// More names of fields are not tried together.
-const MOST_NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 
 impl Domain<'_> {
     /// Whether of an object at most its keys are read, and how many there are.
@@ -74,10 +74,10 @@ impl Domain<'_> {
     pub(crate) fn with_tested_names(&mut self, tree: &Tree) -> Tree {
         let mut found = Tree { names: false, ..tree.clone() };
         let values = self.values();
-        if values.texts.len() > MOST_NAMES {
+        if values.texts.len() > MAX_NAMES {
             self.not_all("many names of fields");
         }
-        for name in values.texts.iter().filter(|text| !text.is_empty()).take(MOST_NAMES) {
+        for name in values.texts.iter().filter(|text| !text.is_empty()).take(MAX_NAMES) {
             found.add(&[Step::Key(name.clone())], false);
         }
         found

@@ -14,7 +14,7 @@ use crate::objects::choice::{Choice, plain};
 use crate::objects::domain::Domain;
 
 /// Types that nest deeper are not looked into.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// So many different objects are enough for two places in items of a list, and one more.
 const DIFFERENT: usize = 3;
@@ -70,7 +70,7 @@ impl Domain<'_> {
     /// Whether all languages find objects of a type equal when they are the same: numbers with and
     /// without a fraction are not.
     fn is_plain(&self, def: &TypeDef, depth: usize) -> bool {
-        depth <= DEEPEST
+        depth <= MAX_DEPTH
             && match def.leaf {
                 Some(leaf) => !matches!(leaf, Leaf::Any | Leaf::Double),
                 None => def.fields.iter().all(|field| self.is_plain_type(&field.ty, depth + 1)),
