@@ -44,7 +44,7 @@ impl Action {
 
 /// The namespaces in which violations have one consequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct NamespacePart {
     /// The consequence.
     pub action: Action,
     /// Which namespaces.
@@ -60,21 +60,21 @@ pub struct Part {
 /// # Errors
 /// An override of the policy selects namespaces by labels, or one of the rule by labels with
 /// wildcards or by names and labels.
-pub fn parts(policy: &Policy, rule: &Rule, found: &Matching) -> Result<Vec<Part>, Refusal> {
+pub fn parts(policy: &Policy, rule: &Rule, found: &Matching) -> Result<Vec<NamespacePart>, Refusal> {
     let (overrides, place) = match rule.action.overrides.is_empty() {
         false => (&rule.action.overrides, rule.origin.key("validate.failureActionOverrides")),
         true if rule.action.rule.is_some() => (&rule.action.overrides, Origin::default()),
         true => (&policy.overrides, Origin::new("spec.validationFailureActionOverrides")),
     };
     let usual = Action::of(rule.action.rule.as_ref().unwrap_or(&policy.action), policy);
-    let all = Part { action: usual, namespaces: Vec::new(), conditions: Vec::new(), suffix: None };
+    let all = NamespacePart { action: usual, namespaces: Vec::new(), conditions: Vec::new(), suffix: None };
     let known = |o: &&ActionOverride| matches!(&*o.action, "Enforce" | "enforce" | "Audit" | "audit");
     if overrides.iter().filter(known).all(|o| Action::of(&o.action, policy) == usual) {
         return Ok(vec![all]);
     }
     let is_of_policy = rule.action.overrides.is_empty();
     let mut before: Vec<Namespaces<'_>> = Vec::new();
-    let mut out: Vec<Part> = Vec::new();
+    let mut out: Vec<NamespacePart> = Vec::new();
     // The last ones that say what holds without them say nothing.
     let all: Vec<&ActionOverride> = overrides.iter().filter(known).collect();
     let used = all.iter().rposition(|o| Action::of(&o.action, policy) != usual).map_or(0, |at| at + 1);
@@ -119,8 +119,8 @@ enum Namespaces<'a> {
 }
 
 /// A part for some namespaces, or for all, without those of the parts before it.
-fn within(action: Action, own: Option<Namespaces<'_>>, before: &[Namespaces<'_>], found: &Matching) -> Part {
-    let mut part = Part {
+fn within(action: Action, own: Option<Namespaces<'_>>, before: &[Namespaces<'_>], found: &Matching) -> NamespacePart {
+    let mut part = NamespacePart {
         action,
         namespaces: Vec::new(),
         conditions: Vec::new(),
@@ -142,7 +142,7 @@ fn within(action: Action, own: Option<Namespaces<'_>>, before: &[Namespaces<'_>]
     part
 }
 
-impl Part {
+impl NamespacePart {
     fn add_names(&mut self, operator: SetOperator, list: &[Wildcard], found: &Matching) {
         if list.is_empty() {
             return;

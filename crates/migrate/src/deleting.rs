@@ -7,9 +7,9 @@ use ephor_api::autogen::Computed;
 
 use crate::constraints::{Condition, add_condition, conditions, constraints, of_stored};
 use crate::expressions::{Context, Converted, Refusal, Target, convert_conditions};
-use crate::original::{Named, Original};
-use crate::parts::{Pair, Says, denial_where, denying_alone, of_object};
-use crate::policy::{Document, Migrated, Note, Options, To};
+use crate::original::{NewMetadata, Original};
+use crate::parts::{Pair, PairKind, denial_where, denying_alone, of_object};
+use crate::policy::{Document, Migrated, Note, Options, TargetApi};
 use crate::text::{Map, Node, write};
 use crate::validating::VERSION;
 use ephor_ir::Origin;
@@ -29,7 +29,7 @@ pub fn migrate(original: &Original, options: &Options) -> Result<Migrated, Vec<R
 
 fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
     let document = &original.value;
-    if options.to == To::Kubernetes {
+    if options.to == TargetApi::Kubernetes {
         return Err(Refusal::new(
             "a policy that deletes objects",
             Origin::new("spec"),
@@ -75,13 +75,13 @@ fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
     let kind = if namespace.is_some() { "NamespacedDeletingPolicy" } else { "DeletingPolicy" };
     let mut out: String = original.head().iter().map(|line| format!("{line}\n")).collect();
     out.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));
-    out.push_str(&original.metadata(&Named { name, namespace, origin: None }));
+    out.push_str(&original.metadata(&NewMetadata { name, namespace, origin: None }));
     out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
     let notes =
         found.notes.iter().map(|text| Note { place: original.place("spec.match"), text: text.clone() });
     let written = ephor_document::yaml_value(&out).unwrap_or_default();
     let denials = denial_of_deletion(document).zip(denial_of_deletion(&written));
-    let pair = denials.map(|(old, new)| Pair { old, new, says: Says::Acts });
+    let pair = denials.map(|(old, new)| Pair { old, new, says: PairKind::Acts });
     Ok(Migrated {
         pairs: pair.into_iter().collect(),
         documents: vec![Document { kind, name: name.into(), text: out }],

@@ -5,17 +5,17 @@
 
 use crate::actions::Action;
 use crate::constraints::{Condition, Matching};
-use crate::generating::Generated;
-use crate::images::Images;
-use crate::mutating::Mutation;
-use crate::mutating::targets::Targets;
+use crate::generating::GeneratedDraft;
+use crate::images::ImagesDraft;
+use crate::mutating::MutationDraft;
+use crate::mutating::targets::TargetsDraft;
 use crate::names::renamed;
 use crate::text::{Item, Node};
 use ephor_value::Value;
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Variable {
+pub struct DraftVariable {
     /// The name.
     pub name: String,
     /// The expression.
@@ -24,7 +24,7 @@ pub struct Variable {
     pub is_verbatim: bool,
 }
 
-impl Variable {
+impl DraftVariable {
     /// As a part of a document.
     pub fn node(&self) -> Node {
         Node::map([
@@ -82,19 +82,19 @@ pub struct Draft {
     /// All conditions.
     pub conditions: Vec<Condition>,
     /// Variables, in order.
-    pub variables: Vec<Variable>,
+    pub variables: Vec<DraftVariable>,
     /// Validations, in order.
     pub checks: Vec<Check>,
     /// Audit annotations: key and expression.
     pub annotations: Vec<(String, String)>,
     /// Mutations, in order; a policy has these or validations.
-    pub mutations: Vec<Mutation>,
+    pub mutations: Vec<MutationDraft>,
     /// What verifies images; a policy has this or none of the others.
-    pub images: Option<Images>,
+    pub images: Option<ImagesDraft>,
     /// The objects that exist already and that the mutations are for; else that of the request.
-    pub targets: Option<Targets>,
+    pub targets: Option<TargetsDraft>,
     /// Objects that are generated; a policy has these, mutations or validations.
-    pub generated: Vec<Generated>,
+    pub generated: Vec<GeneratedDraft>,
     /// Parameters as written: `paramKind` and `paramRef`; only policies of Kubernetes have some.
     pub params: Option<(Value, Value)>,
     /// What follows from a violation.
@@ -133,7 +133,7 @@ impl Draft {
             && self.mutations.is_empty() == other.mutations.is_empty()
             && self.generated.first().map(|one| one.flags) == other.generated.first().map(|one| one.flags)
             // What fails ends a GeneratingPolicy; of a ClusterPolicy it ends the rule.
-            && self.generated.iter().chain(&other.generated).all(Generated::is_sure)
+            && self.generated.iter().chain(&other.generated).all(GeneratedDraft::is_sure)
             && self.conditions == other.conditions
             && self.targets == other.targets
             && self.images.is_none()
@@ -163,7 +163,7 @@ impl Draft {
                     let name =
                         (2..).map(|n| format!("{}{n}", variable.name)).find(is_free).unwrap_or_default();
                     other.rename(&variable.name, &name);
-                    self.variables.push(Variable { name, expression: variable.expression, ..variable });
+                    self.variables.push(DraftVariable { name, expression: variable.expression, ..variable });
                 }
             }
         }
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     fn draft(variable: &str) -> Draft {
-        let variable = Variable { name: "x".into(), expression: variable.into(), is_verbatim: false };
+        let variable = DraftVariable { name: "x".into(), expression: variable.into(), is_verbatim: false };
         let check = Check {
             comments: Vec::new(),
             expression: "variables.x".into(),

@@ -8,8 +8,8 @@ use ephor_api::autogen::Computed;
 
 use crate::constraints::{Condition, add_condition, as_conditions, conditions};
 use crate::expressions::{Context, Refusal, Target, convert_conditions};
-use crate::original::{Named, Original};
-use crate::policy::{Document, Migrated, Options, To};
+use crate::original::{NewMetadata, Original};
+use crate::policy::{Document, Migrated, Options, TargetApi};
 use crate::text::{Map, Node, write};
 use ephor_ir::{Exception, Origin};
 use ephor_value::{Map as Fields, Value};
@@ -47,7 +47,7 @@ fn exception(original: &Original, moved: &[Moved<'_>], options: &Options) -> Res
     let document = &original.value;
     let refuse =
         |what: String, path: &str, nearest: &str| Err(Refusal::new(what, Origin::new(path), nearest));
-    if options.to == To::Kubernetes {
+    if options.to == TargetApi::Kubernetes {
         return refuse("an exception".into(), "spec", "add its conditions to the policy of Kubernetes");
     }
     let lowered = ephor_lower::policy::exception(document);
@@ -92,7 +92,7 @@ fn exception(original: &Original, moved: &[Moved<'_>], options: &Options) -> Res
     let namespace = Some(document.text_at(&["metadata", "namespace"])).filter(|text| !text.is_empty());
     let mut out: String = original.head().iter().map(|line| format!("{line}\n")).collect();
     out.push_str(&format!("apiVersion: {VERSION}\nkind: PolicyException\n"));
-    out.push_str(&original.metadata(&Named { name, namespace, origin: None }));
+    out.push_str(&original.metadata(&NewMetadata { name, namespace, origin: None }));
     out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
     Ok(Migrated {
         documents: vec![Document { kind: "PolicyException", name: name.into(), text: out }],
@@ -160,7 +160,7 @@ fn preconditions(document: &Value, options: &Options) -> Result<Vec<Condition>, 
             "write them as one expression",
         ));
     }
-    let of = |one: crate::expressions::Named| Condition {
+    let of = |one: crate::expressions::NamedExpression| Condition {
         name: one.name.to_string(),
         expression: one.expression,
         is_verbatim: false,

@@ -21,11 +21,11 @@ use crate::constraints::roles::as_groups;
 use crate::constraints::without_roles;
 use crate::exceptions::{Moved, SOME_RULES};
 use crate::expressions::Refusal;
-use crate::lists::{Item, items, list_of};
+use crate::lists::{ListedObject, items, list_of};
 use crate::original::Original;
 use crate::paired::{joined, prove_apart, prove_pairs, together};
 use crate::parts::Pair;
-use crate::policy::{Migrated, Note, Options, Way, migrate, migrate_in};
+use crate::policy::{Migrated, Note, Options, AutogenStrategy, migrate, migrate_in};
 use crate::proof::{Limits, Proof, prove, usable};
 use ephor_value::Value;
 
@@ -40,12 +40,12 @@ pub struct File {
     /// Its text.
     pub text: String,
     /// Its documents.
-    pub parts: Vec<Part>,
+    pub parts: Vec<FileDocument>,
 }
 
 /// A document of a file.
 #[derive(Debug)]
-pub struct Part {
+pub struct FileDocument {
     /// The line on which it begins.
     pub line: usize,
     /// Its text.
@@ -55,7 +55,7 @@ pub struct Part {
     /// The name by which exceptions name it, with its namespace.
     pub key: String,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: DocumentOutcome,
     /// Whether it is an object of a list.
     pub in_list: bool,
     /// How long that took.
@@ -64,7 +64,7 @@ pub struct Part {
 
 /// What came of a document.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum DocumentOutcome {
     /// It is of no kind that is migrated.
     Unchanged,
     /// It moved; and whether what takes its place means the same.
@@ -103,7 +103,7 @@ impl File {
     /// stood.
     fn written(&self, missing: &[Comment<'_>]) -> String {
         let texts_of = |at: usize| -> Vec<String> {
-            let mut texts = self.parts.get(at).map(Part::texts).unwrap_or_default();
+            let mut texts = self.parts.get(at).map(FileDocument::texts).unwrap_or_default();
             let own = missing.iter().filter(|one| (self.begin(at)..self.begin(at + 1)).contains(&one.line));
             if let Some(first) = texts.first_mut() {
                 first.insert_str(0, &own.map(|one| moved_comment(&self.name, *one)).collect::<String>());
@@ -138,32 +138,32 @@ impl File {
 
     /// Whether a document moved.
     pub fn has_moved(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part.outcome, Outcome::Moved(..)))
+        self.parts.iter().any(|part| matches!(part.outcome, DocumentOutcome::Moved(..)))
     }
 
     /// Whether it has policies, migrated or not.
     pub fn has_policies(&self) -> bool {
-        self.parts.iter().any(|part| !matches!(part.outcome, Outcome::Unchanged) || is_policy(&part.id.0))
+        self.parts.iter().any(|part| !matches!(part.outcome, DocumentOutcome::Unchanged) || is_policy(&part.id.0))
     }
 }
 
-impl Part {
+impl FileDocument {
     /// Whether it is of a kind that is migrated, and has a part of a policy without rules.
     pub fn is_patch(&self) -> bool {
         let value = yaml::parse(&self.text, Duplicates::LastWins).unwrap_or_default();
         let is_policy = value.text_at(&["apiVersion"]).starts_with("kyverno.io/")
             && matches!(value.text_at(&["kind"]), "ClusterPolicy" | "Policy");
-        is_policy && matches!(self.outcome, Outcome::Unchanged) && value.get("spec").is_some()
+        is_policy && matches!(self.outcome, DocumentOutcome::Unchanged) && value.get("spec").is_some()
     }
 
     /// Whether it is an object of a list that is no policy.
     fn stays_in_list(&self) -> bool {
-        self.in_list && matches!(self.outcome, Outcome::Unchanged) && !is_policy(&self.id.0)
+        self.in_list && matches!(self.outcome, DocumentOutcome::Unchanged) && !is_policy(&self.id.0)
     }
 
     fn texts(&self) -> Vec<String> {
         match &self.outcome {
-            Outcome::Moved(migrated, _) => migrated.documents.iter().map(|d| d.text.clone()).collect(),
+            DocumentOutcome::Moved(migrated, _) => migrated.documents.iter().map(|d| d.text.clone()).collect(),
             _ => vec![format!("{}\n", self.text.trim_start_matches(SEPARATOR).trim_end())],
         }
     }
@@ -189,8 +189,8 @@ pub fn file(
         // Policies in a list move one by one.
         match items(part.text, part.line).filter(|all| all.iter().any(|item| has_policy(&item.text))) {
             Some(all) => {
-                let one = |item: &Item| document(name, &item.text, item.line, options, limits);
-                parts.extend(all.iter().map(|item| Part { in_list: true, ..one(item) }));
+                let one = |item: &ListedObject| document(name, &item.text, item.line, options, limits);
+                parts.extend(all.iter().map(|item| FileDocument { in_list: true, ..one(item) }));
             }
             None => parts.push(document(name, part.text, part.line, options, limits)),
         }
@@ -204,7 +204,7 @@ fn has_policy(text: &str) -> bool {
 }
 
 /// Migrates a document.
-pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> Part {
+pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> FileDocument {
     let start = Instant::now();
     let value = yaml::parse(text, Duplicates::LastWins);
     let read = |path: &[&str]| value.as_ref().map_or(String::new(), |v| v.text_at(path).to_string());
@@ -212,15 +212,15 @@ pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: 
     let outcome = match value.as_ref() {
         Ok(value) if is_migrated(value) => outcome(name, text, line, options, limits),
         Ok(value) if is_cleanup(value) => deleting(name, text, line, options, limits),
-        Ok(value) if is_known(value) => Outcome::Unchanged,
-        _ => unread(text).map_or(Outcome::Unchanged, Outcome::Unreadable),
+        Ok(value) if is_known(value) => DocumentOutcome::Unchanged,
+        _ => unread(text).map_or(DocumentOutcome::Unchanged, DocumentOutcome::Unreadable),
     };
     let namespace = read(&["metadata", "namespace"]);
     let key = match id.0.starts_with("Cluster") || namespace.is_empty() {
         true => id.1.clone(),
         false => format!("{namespace}/{}", id.1),
     };
-    Part { line, text: text.into(), id, key, outcome, in_list: false, time: start.elapsed() }
+    FileDocument { line, text: text.into(), id, key, outcome, in_list: false, time: start.elapsed() }
 }
 
 /// Whether a document is of a kind of policies, in the letters and the group of its API.
@@ -260,26 +260,26 @@ fn original(name: &str, text: &str, line: usize, value: Value) -> Original {
 }
 
 /// What came of a policy that deletes objects.
-fn deleting(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> Outcome {
+fn deleting(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> DocumentOutcome {
     let source = SourceText { name: name.into(), text: text.into() };
     let loaded = argument_for(&[source], Reader::Scan);
     if let Some(problem) = loaded.problems.iter().find(|problem| !problem.foreign) {
-        return Outcome::Unreadable(problem.to_string());
+        return DocumentOutcome::Unreadable(problem.to_string());
     }
     let original = original(name, text, line, ephor_document::yaml_value(text).unwrap_or_default());
     match crate::deleting::migrate(&original, options) {
         Ok(migrated) => {
             let proof = prove_pairs(name, &migrated.pairs, limits);
-            Outcome::Moved(Box::new(migrated), Box::new(proof))
+            DocumentOutcome::Moved(Box::new(migrated), Box::new(proof))
         }
-        Err(all) => Outcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
+        Err(all) => DocumentOutcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
     }
 }
 
 /// Migrates policies again of which exceptions name some rules, each rule as a policy of its own.
 fn take_apart(files: &mut [File], options: &Options, limits: Limits) {
     let moved = moved_of(files);
-    let is_some_rules = |part: &Part| {
+    let is_some_rules = |part: &FileDocument| {
         let value = yaml::parse(&part.text, Duplicates::LastWins).unwrap_or_default();
         let original = original("", &part.text, part.line, value.clone());
         let found = crate::exceptions::migrate(&original, &moved, options);
@@ -296,7 +296,7 @@ fn take_apart(files: &mut [File], options: &Options, limits: Limits) {
     for file in files {
         for part in &mut file.parts {
             let is_named = exceptions.iter().any(|exception| names(exception, &part.key));
-            if is_named && !is_exception(part) && matches!(part.outcome, Outcome::Moved(..)) {
+            if is_named && !is_exception(part) && matches!(part.outcome, DocumentOutcome::Moved(..)) {
                 let start = Instant::now();
                 let found = outcome(&file.name, &part.text, part.line, &own, limits);
                 part.outcome = found;
@@ -306,7 +306,7 @@ fn take_apart(files: &mut [File], options: &Options, limits: Limits) {
     }
 }
 
-fn is_exception(part: &Part) -> bool {
+fn is_exception(part: &FileDocument) -> bool {
     part.id.0 == "PolicyException"
 }
 
@@ -321,7 +321,7 @@ fn moved_of(files: &[File]) -> Vec<Moved<'_>> {
     let parts = files.iter().flat_map(|file| &file.parts);
     parts
         .filter_map(|one| match &one.outcome {
-            Outcome::Moved(migrated, _) => {
+            DocumentOutcome::Moved(migrated, _) => {
                 Some(Moved { key: &one.key, migrated, has_generated: migrated.has_generated })
             }
             _ => None,
@@ -358,10 +358,10 @@ pub fn shadows(files: &mut [File]) {
             if is_exception(part) {
                 continue;
             }
-            let Outcome::Moved(migrated, _) = &mut part.outcome else { continue };
+            let DocumentOutcome::Moved(migrated, _) = &mut part.outcome else { continue };
             match std::mem::take(&mut migrated.shadows) {
                 found if found.is_empty() => {
-                    part.outcome = Outcome::Refused(vec![Refused {
+                    part.outcome = DocumentOutcome::Refused(vec![Refused {
                         place: format!("{}:{}", file.name, part.line),
                         construct: "a policy without audit mode".into(),
                         nearest: "migrate it without `--shadow`".into(),
@@ -375,17 +375,17 @@ pub fn shadows(files: &mut [File]) {
 
 fn exception(
     name: &str,
-    part: &Part,
+    part: &FileDocument,
     value: Value,
     files: &[File],
     options: &Options,
     limits: Limits,
-) -> Outcome {
+) -> DocumentOutcome {
     let moved = moved_of(files);
     let named = |key: &str| names(&value, key);
     let (mut old, mut new) = (Vec::new(), Vec::new());
     for one in files.iter().flat_map(|file| &file.parts).filter(|one| named(&one.key)) {
-        if let Outcome::Moved(migrated, _) = &one.outcome {
+        if let DocumentOutcome::Moved(migrated, _) = &one.outcome {
             old.push(one.text.trim_start_matches(SEPARATOR));
             new.extend(migrated.documents.iter().map(|d| d.text.as_str()));
         }
@@ -397,33 +397,33 @@ fn exception(
             new.extend(migrated.documents.iter().map(|d| d.text.as_str()));
             let separator = format!("\n{SEPARATOR}");
             let proof = prove(name, &old.join(&separator), &new.join(&separator), limits);
-            Outcome::Moved(Box::new(migrated), Box::new(proof))
+            DocumentOutcome::Moved(Box::new(migrated), Box::new(proof))
         }
-        Err(all) => Outcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
+        Err(all) => DocumentOutcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
     }
 }
 
-fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> Outcome {
+fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> DocumentOutcome {
     let source = |text: &str| SourceText { name: name.into(), text: text.into() };
     let mut loaded = argument_for(&[source(text)], Reader::Scan);
     let problem = loaded.problems.iter().find(|problem| !problem.foreign).map(ToString::to_string);
     let Some(policy) = loaded.policies.first_mut() else {
-        return Outcome::Unreadable(problem.or_else(|| unread(text)).unwrap_or_else(|| "no policy".into()));
+        return DocumentOutcome::Unreadable(problem.or_else(|| unread(text)).unwrap_or_else(|| "no policy".into()));
     };
     policy.line += line - 1;
     if let Some(why) = policy.refused.as_ref().or(policy.uncompiled.as_ref()) {
-        return Outcome::Unreadable(why.clone());
+        return DocumentOutcome::Unreadable(why.clone());
     }
     match migrate(policy, options) {
         Ok(migrated) => {
             let mut rules = policy.policy.iter().flat_map(|policy| policy.rules.iter());
             let is_about_roles = rules.any(|rule| without_roles(rule).is_err());
             let compared = Compared { name, text, is_about_roles, options, limits };
-            let proof = compared.proof(&migrated, Way::Autogen);
+            let proof = compared.proof(&migrated, AutogenStrategy::Autogen);
             let place = format!("{name}:{line}");
             let own = || Side::new(argument_for(&[source(text)], Reader::Scan), name);
             if let (Err(SideError::Unusable(why)), Ok(_)) = (&proof, own()) {
-                return Outcome::Refused(vec![Refused {
+                return DocumentOutcome::Refused(vec![Refused {
                     place,
                     construct: format!(
                         "a rule for which no policy in CEL was found that can be used ({why})"
@@ -436,8 +436,8 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
             }
             // The generation of rules for pod controllers replaces texts, which is not always what
             // the old one does.
-            let expanded = migrate_in(policy, options, Way::Expanded).ok().filter(|other| *other != migrated);
-            let other = expanded.map(|other| (compared.proof(&other, Way::Expanded), other));
+            let expanded = migrate_in(policy, options, AutogenStrategy::Expanded).ok().filter(|other| *other != migrated);
+            let other = expanded.map(|other| (compared.proof(&other, AutogenStrategy::Expanded), other));
             match other {
                 Some((Ok(better), other)) if better.claim.answer != Answer::Differs => {
                     moved(other, Ok(better), &place)
@@ -452,17 +452,17 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
                 text: policy.text.clone(),
                 value: policy.document.clone(),
             };
-            Outcome::Refused(refusals.iter().map(|refusal| refused(&original, refusal)).collect())
+            DocumentOutcome::Refused(refusals.iter().map(|refusal| refused(&original, refusal)).collect())
         }
     }
 }
 
 /// A policy that moved, with notes for what its proof counts apart.
-fn moved(mut migrated: Migrated, proof: Result<Proof, SideError>, place: &str) -> Outcome {
+fn moved(mut migrated: Migrated, proof: Result<Proof, SideError>, place: &str) -> DocumentOutcome {
     let apart = proof.iter().flat_map(|proof| &proof.claim.apart);
     let apart = apart.filter(|one| !matches!(one, Apart::Deletions | Apart::Existing | Apart::Controllers));
     migrated.notes.extend(apart.map(|one| Note { place: place.into(), text: one.text().into() }));
-    Outcome::Moved(Box::new(migrated), Box::new(proof))
+    DocumentOutcome::Moved(Box::new(migrated), Box::new(proof))
 }
 
 /// A policy that is compared with what takes its place.
@@ -477,7 +477,7 @@ struct Compared<'c> {
 impl Compared<'_> {
     /// The proof; where the policy is about roles, of the same policy about groups, as no object
     /// says who has a role.
-    fn proof(&self, migrated: &Migrated, way: Way) -> Result<Proof, SideError> {
+    fn proof(&self, migrated: &Migrated, way: AutogenStrategy) -> Result<Proof, SideError> {
         let own = || self::proof(self.name, self.text, migrated, self.limits);
         if !self.is_about_roles {
             return own();

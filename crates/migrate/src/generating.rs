@@ -11,9 +11,9 @@ use std::sync::Arc;
 use ephor_api::autogen::Computed;
 
 use crate::constraints::{Condition, conditions, constraints};
-use crate::draft::{Draft, Variable};
+use crate::draft::{Draft, DraftVariable};
 use crate::expressions::{Context, Refusal, convert_conditions, outer_variables, value};
-use crate::original::Named;
+use crate::original::NewMetadata;
 use crate::policy::{Document, Source};
 use crate::text::{Item, Map, Node, write};
 use crate::validating::VERSION;
@@ -23,18 +23,18 @@ use ephor_value::{Map as Fields, Str, Value};
 
 /// What is generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Generated {
+pub struct GeneratedDraft {
     /// The comments above it.
     pub comments: Vec<String>,
     /// A template as YAML, or an expression.
-    pub body: Body,
+    pub body: GeneratedBody,
     /// Flags of the evaluation, which hold for all of a policy.
-    pub flags: Flags,
+    pub flags: GenerateFlags,
 }
 
 /// How an object is described.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
+pub enum GeneratedBody {
     /// YAML with placeholders, or without.
     Template(String),
     /// An expression that hands objects over.
@@ -43,7 +43,7 @@ pub enum Body {
 
 /// How objects stay in step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags {
+pub struct GenerateFlags {
     /// They follow their trigger, and are restored.
     pub synchronize: bool,
     /// They are generated for triggers that exist already, too.
@@ -52,10 +52,10 @@ pub struct Flags {
     pub orphan: bool,
 }
 
-impl Generated {
+impl GeneratedDraft {
     /// Whether it cannot fail: every object has a name, and nothing is looked up.
     pub fn is_sure(&self) -> bool {
-        let Body::Template(text) = &self.body else { return false };
+        let GeneratedBody::Template(text) = &self.body else { return false };
         let is_name = |inside: &str| {
             inside.split_once("))").is_some_and(|(expression, _)| {
                 matches!(expression.trim(), "object.metadata.name" | "object.metadata.namespace")
@@ -66,8 +66,8 @@ impl Generated {
 
     fn item(&self) -> Item {
         let node = match &self.body {
-            Body::Expression(text) => Node::map([("expression", Node::Code(text.clone()))]),
-            Body::Template(text) => {
+            GeneratedBody::Expression(text) => Node::map([("expression", Node::Code(text.clone()))]),
+            GeneratedBody::Template(text) => {
                 let mut map = Map::default();
                 map.push("value", Node::text(text));
                 if text.contains("((") {
@@ -90,12 +90,12 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> 
     let refuse =
         |what: &str, key: &str| Refusal::new(what, origin.key(key), "write the GeneratingPolicy by hand");
     let part = |key: &str| written.at(&["generate", key]).filter(|v| !v.is_null());
-    let filled = Filled { rule, context };
+    let filled = FilledObject { rule, context };
     let bodies = match (part("data"), part("clone"), part("cloneList")) {
         _ if part("foreach").is_some() => copies::loops(&written, rule, context)?,
         (Some(data), ..) => vec![filled.data(data, &part)?],
         (None, None, None) => return Err(refuse("a generate rule without data", "")),
-        _ => vec![Body::Expression(copies::copy(
+        _ => vec![GeneratedBody::Expression(copies::copy(
             written.get("generate").unwrap_or(&Value::Null),
             &origin,
             context,
@@ -104,14 +104,14 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> 
     };
     let flag = |key: &str| part(key).and_then(Value::as_bool);
     let of_policy = |key: &str| source.document.at(&["spec", key]).and_then(Value::as_bool);
-    let flags = Flags {
+    let flags = GenerateFlags {
         synchronize: flag("synchronize").unwrap_or_default(),
         existing: flag("generateExisting").or_else(|| of_policy("generateExisting")).unwrap_or_default(),
         orphan: flag("orphanDownstreamOnPolicyDelete").unwrap_or_default(),
     };
     let mut comments = source.original.comments(&format!("spec.rules[{at}]"));
     comments.push(format!("# from {}", source.original.short_place(&origin.path)));
-    let one = |body| Generated { comments: std::mem::take(&mut comments), body, flags };
+    let one = |body| GeneratedDraft { comments: std::mem::take(&mut comments), body, flags };
     let mut draft = Draft {
         rules: vec![(at, rule.name.to_string())],
         generated: bodies.into_iter().map(one).collect(),
@@ -134,7 +134,7 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> 
         draft.variables = converted
             .variables
             .into_iter()
-            .map(|v| Variable { name: v.name.to_string(), expression: v.expression, is_verbatim: false })
+            .map(|v| DraftVariable { name: v.name.to_string(), expression: v.expression, is_verbatim: false })
             .collect();
     }
     if let Some(expression) = copies::is_another(&written, context, &|text| filled.text(text))? {
@@ -143,16 +143,16 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> 
     Ok(draft)
 }
 
-struct Filled<'f> {
+struct FilledObject<'f> {
     rule: &'f Rule,
     context: &'f Context,
 }
 
-impl Filled<'_> {
+impl FilledObject<'_> {
     /// An object of its own: the data below what names it.
-    fn data<'v>(&self, data: &Value, part: &dyn Fn(&str) -> Option<&'v Value>) -> Result<Body, Refusal> {
+    fn data<'v>(&self, data: &Value, part: &dyn Fn(&str) -> Option<&'v Value>) -> Result<GeneratedBody, Refusal> {
         let filled = self.value(&object(data, part))?;
-        Ok(Body::Template(write(&Node::of(&filled), 0)))
+        Ok(GeneratedBody::Template(write(&Node::of(&filled), 0)))
     }
 
     /// A text as an expression.
@@ -203,7 +203,7 @@ impl Filled<'_> {
 }
 
 /// The document of a draft.
-pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Document {
+pub fn document(source: &Source<'_>, draft: &Draft, named: &NewMetadata<'_>) -> Document {
     let kind = match named.namespace {
         Some(_) => "NamespacedGeneratingPolicy",
         None => "GeneratingPolicy",
@@ -228,9 +228,9 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Docume
     spec.push("matchConstraints", constraints(&draft.matching));
     spec.push_some("matchConditions", conditions(&draft.conditions));
     if !draft.variables.is_empty() {
-        spec.push("variables", Node::list(draft.variables.iter().map(Variable::node)));
+        spec.push("variables", Node::list(draft.variables.iter().map(DraftVariable::node)));
     }
-    spec.push("generate", Node::List(draft.generated.iter().map(Generated::item).collect()));
+    spec.push("generate", Node::List(draft.generated.iter().map(GeneratedDraft::item).collect()));
     out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
     Document { kind, name: named.name.into(), text: out }
 }

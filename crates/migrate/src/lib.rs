@@ -38,8 +38,8 @@ mod wildcards;
 
 pub use deleting::denial_of_deletion;
 pub use expressions::Refusal;
-pub use files::{File, Outcome, Part, Refused, document, exceptions, file, shadows};
+pub use files::{File, DocumentOutcome, FileDocument, Refused, document, exceptions, file, shadows};
 pub use original::{LAST_APPLIED, OF_SERVERS, Original};
 pub use paired::compare_acting;
-pub use policy::{Document, Migrated, Note, Options, To, Way, migrate, migrate_in};
+pub use policy::{Document, Migrated, Note, Options, TargetApi, AutogenStrategy, migrate, migrate_in};
 pub use proof::{Limits, Proof, prove};

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 8;
 
 /// An object of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct ListedObject {
     /// The line on which it begins.
     pub line: usize,
     /// Its text.
@@ -23,11 +23,11 @@ pub struct Item {
 }
 
 /// The objects of a document that is a list; none where it is no list.
-pub fn items(text: &str, line: usize) -> Option<Vec<Item>> {
+pub fn items(text: &str, line: usize) -> Option<Vec<ListedObject>> {
     items_below(text, line, 0)
 }
 
-fn items_below(text: &str, line: usize, depth: usize) -> Option<Vec<Item>> {
+fn items_below(text: &str, line: usize, depth: usize) -> Option<Vec<ListedObject>> {
     let document = yaml::parse(text, Duplicates::LastWins).ok()?;
     let is_list = document.text_at(&["kind"]).ends_with("List") && depth < MAX_DEPTH;
     let all = document.get("items").filter(|_| is_list)?.as_list()?;
@@ -36,8 +36,8 @@ fn items_below(text: &str, line: usize, depth: usize) -> Option<Vec<Item>> {
     for (at, object) in all.iter().enumerate() {
         let own = written.as_ref().and_then(|own| own.get(at)).filter(|(_, text)| says(text, object));
         let item = match own {
-            Some((before, text)) => Item { line: line + before, text: text.clone() },
-            None => Item { line, text: to_string(object, Style::Object) },
+            Some((before, text)) => ListedObject { line: line + before, text: text.clone() },
+            None => ListedObject { line, text: to_string(object, Style::Object) },
         };
         match items_below(&item.text, item.line, depth + 1) {
             Some(inner) => out.extend(inner),
@@ -112,8 +112,8 @@ mod tests {
         assert!(all[1].text.contains("kind: B") && all[1].text.contains("b: 1"), "{}", all[1].text);
         let indented = "kind: List\nitems:\n  - kind: A\n    b: 1\n  - kind: B\nmetadata: {}\n";
         let all = items(indented, 1).unwrap();
-        assert_eq!(all[0], Item { line: 3, text: "kind: A\nb: 1\n".into() });
-        assert_eq!(all[1], Item { line: 5, text: "kind: B\n".into() });
+        assert_eq!(all[0], ListedObject { line: 3, text: "kind: A\nb: 1\n".into() });
+        assert_eq!(all[1], ListedObject { line: 5, text: "kind: B\n".into() });
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
         let text = "kind: List\nitems:\n- # why\n  kind: A\n  b: |\n    x\n\n    y\n- kind: B\n";
         let all = items(text, 1).unwrap();
         let again = list_of(all.iter().map(|item| item.text.clone()));
-        let texts = |all: Vec<Item>| all.into_iter().map(|item| item.text).collect::<Vec<_>>();
+        let texts = |all: Vec<ListedObject>| all.into_iter().map(|item| item.text).collect::<Vec<_>>();
         assert_eq!(texts(items(&again, 1).unwrap()), texts(all), "{again}");
     }
 

@@ -4,8 +4,8 @@
 //! as background scans, is a note.
 
 use crate::constraints::{conditions, constraints};
-use crate::draft::{Check, Draft, Variable};
-use crate::original::Named;
+use crate::draft::{Check, Draft, DraftVariable};
+use crate::original::NewMetadata;
 use crate::policy::{Document, Source};
 use crate::text::{Map, Node, write};
 use ephor_ir::matcher::{Requirement, SetOperator};
@@ -17,7 +17,7 @@ const VERSION: &str = "admissionregistration.k8s.io/v1";
 const KIND: &str = "ValidatingAdmissionPolicy";
 
 /// The documents of a draft.
-pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Document {
+pub fn document(source: &Source<'_>, draft: &Draft, named: &NewMetadata<'_>) -> Document {
     let mut matching = draft.matching.clone();
     matching.namespaces.extend(named.namespace.map(|namespace| Requirement {
         key: "kubernetes.io/metadata.name".into(),
@@ -32,7 +32,7 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Docume
     spec.push("matchConstraints", constraints(&matching));
     spec.push_some("matchConditions", conditions(&draft.conditions));
     let list = |nodes: Vec<Node>| (!nodes.is_empty()).then(|| Node::list(nodes));
-    spec.push_some("variables", list(draft.variables.iter().map(Variable::node).collect()));
+    spec.push_some("variables", list(draft.variables.iter().map(DraftVariable::node).collect()));
     spec.push("validations", Node::List(draft.checks.iter().map(Check::item).collect()));
     let annotation = |(key, text): &(String, String)| {
         Node::map([("key", Node::text(key)), ("valueExpression", Node::text(text))])
@@ -40,14 +40,14 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Docume
     spec.push_some("auditAnnotations", list(draft.annotations.iter().map(annotation).collect()));
     let mut text: String = source.original.head().iter().map(|line| format!("{line}\n")).collect();
     text.push_str(&format!("apiVersion: {VERSION}\nkind: {KIND}\n"));
-    text.push_str(&source.original.metadata(&Named { namespace: None, ..named.clone() }));
+    text.push_str(&source.original.metadata(&NewMetadata { namespace: None, ..named.clone() }));
     text.push_str(&write(&Node::map([("spec", spec.into())]), 0));
     text.push_str("---\n");
     text.push_str(&write(&binding(draft, named), 0));
     Document { kind: KIND, name: named.name.into(), text }
 }
 
-fn binding(draft: &Draft, named: &Named<'_>) -> Node {
+fn binding(draft: &Draft, named: &NewMetadata<'_>) -> Node {
     let mut spec = Map::default();
     spec.push("policyName", Node::text(named.name));
     spec.push_some("paramRef", draft.params.as_ref().map(|(_, reference)| Node::of(reference)));

@@ -47,7 +47,7 @@ pub struct Original {
 
 /// What policies that take the place of another one have for metadata.
 #[derive(Clone, Debug)]
-pub struct Named<'n> {
+pub struct NewMetadata<'n> {
     /// The name.
     pub name: &'n str,
     /// The namespace; none for kinds of the cluster.
@@ -125,7 +125,7 @@ impl Original {
     }
 
     /// The lines of `metadata`, as they were written where that is possible.
-    pub fn metadata(&self, named: &Named<'_>) -> String {
+    pub fn metadata(&self, named: &NewMetadata<'_>) -> String {
         let as_text = self.written_metadata(named).filter(|text| {
             let read = ephor_document::yaml_value_strict(text).ok();
             let found = read.as_ref().and_then(|v| v.get("metadata"));
@@ -139,7 +139,7 @@ impl Original {
     }
 
     /// The metadata as a value.
-    fn expected(&self, named: &Named<'_>) -> Value {
+    fn expected(&self, named: &NewMetadata<'_>) -> Value {
         let mut out = ephor_value::Map::new();
         out.insert("name", Value::from(named.name));
         if let Some(namespace) = named.namespace.filter(|own| !own.is_empty()) {
@@ -169,7 +169,7 @@ impl Original {
     }
 
     /// The lines of `metadata` with other names; `None` when they are not written line by line.
-    fn written_metadata(&self, named: &Named<'_>) -> Option<String> {
+    fn written_metadata(&self, named: &NewMetadata<'_>) -> Option<String> {
         let at = locate::locate_key(&self.text, &parse("metadata"))?;
         let lines: Vec<&str> = self.text.lines().collect();
         let from = at.line.saturating_sub(1);
@@ -341,7 +341,7 @@ spec:
 
     #[test]
     fn metadata_stays_line_by_line_under_another_name() {
-        let named = Named { name: "new", namespace: None, origin: Some((ephor_compare::REPLACES, "old")) };
+        let named = NewMetadata { name: "new", namespace: None, origin: Some((ephor_compare::REPLACES, "old")) };
         assert_eq!(
             original(POLICY).metadata(&named),
             "metadata:
@@ -360,7 +360,7 @@ spec:
     #[test]
     fn metadata_on_one_line_and_fields_of_servers_are_written_anew() {
         let text = "metadata: {name: old, uid: x, annotations: {pod-policies.kyverno.io/autogen-controllers: none}}\n";
-        let named = Named { name: "old", namespace: Some("ns"), origin: None };
+        let named = NewMetadata { name: "old", namespace: Some("ns"), origin: None };
         assert_eq!(original(text).metadata(&named), "metadata:\n  name: old\n  namespace: ns\n");
     }
 

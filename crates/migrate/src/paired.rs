@@ -8,7 +8,7 @@ use ephor_compare::{
     Verdict, compare,
 };
 
-use crate::parts::{Pair, Says};
+use crate::parts::{Pair, PairKind};
 use crate::proof::{Limits, Proof, policies, prove};
 
 /// Compares the policies of all pairs.
@@ -21,8 +21,8 @@ pub fn prove_pairs(file: &str, pairs: &[Pair], limits: Limits) -> Result<Proof, 
     let mut whole = Proof::without(Answer::Proved);
     for pair in pairs {
         let own = match pair.says {
-            Says::Acts => acting(file, pair, limits)?,
-            Says::Changes => prove(file, &pair.old, &pair.new, limits)?,
+            PairKind::Acts => acting(file, pair, limits)?,
+            PairKind::Changes => prove(file, &pair.old, &pair.new, limits)?,
         };
         whole = together(whole, own);
     }
@@ -133,7 +133,7 @@ mod tests {
             "{{apiVersion: policies.kyverno.io/v1, kind: ValidatingPolicy, metadata: {{name: p}}, spec: {{validationActions: [Audit], matchConstraints: {{resourceRules: \
              [{{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}}]}}, matchConditions: [{{name: c, expression: \"{expression}\"}}], validations: [{{expression: 'false'}}]}}}}"
         );
-        Pair { old, new, says: Says::Acts }
+        Pair { old, new, says: PairKind::Acts }
     }
 
     fn proved(pair: Pair) -> Proof {

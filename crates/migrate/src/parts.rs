@@ -10,7 +10,7 @@ use ephor_compare::REPLACES;
 use crate::constraints::{Condition, Deletions, Matching};
 use crate::draft::{Check, Draft};
 use crate::files::SEPARATOR;
-use crate::mutating::Mutation;
+use crate::mutating::MutationDraft;
 use crate::policy::{Source, documents};
 use ephor_value::print::json;
 use ephor_value::{Map as Fields, Str, Value};
@@ -23,12 +23,12 @@ pub struct Pair {
     /// What takes its place.
     pub new: String,
     /// What they say of an object.
-    pub says: Says,
+    pub says: PairKind,
 }
 
 /// What the policies of a pair say of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Says {
+pub enum PairKind {
     /// Whether a rule acts because of it.
     Acts,
     /// How a rule changes it.
@@ -135,7 +135,7 @@ fn acts(source: &Source<'_>, rule: &Value, drafts: &[&Draft]) -> Pair {
         true => Some("none"),
         false => None,
     };
-    Pair { old: denying(source, rule, autogen), new: written(source, &new), says: Says::Acts }
+    Pair { old: denying(source, rule, autogen), new: written(source, &new), says: PairKind::Acts }
 }
 
 /// What is false where all conditions hold.
@@ -275,7 +275,7 @@ fn changes(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> 
     Pair {
         old: policy(source.document, Value::Map(own), Some("none")),
         new: written(source, &[new]),
-        says: Says::Changes,
+        says: PairKind::Changes,
     }
 }
 
@@ -309,7 +309,7 @@ fn names(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> Op
         matching,
         conditions,
         variables,
-        mutations: vec![Mutation {
+        mutations: vec![MutationDraft {
             comments: Vec::new(),
             is_json: false,
             expression: format!("Object{{metadata: Object.metadata{{annotations: {{{}}}}}}}", all.join(", ")),
@@ -336,7 +336,7 @@ fn names(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> Op
         true => old.replace("request.oldObject", "request.object").replace("\"DELETE\"", "\"CREATE\""),
         false => old,
     };
-    Some(Pair { old, new: written(source, &[new]), says: Says::Changes })
+    Some(Pair { old, new: written(source, &[new]), says: PairKind::Changes })
 }
 
 /// The documents of drafts.

@@ -11,12 +11,12 @@ use ephor_api::autogen::{Selection, computed_rules, written_rules};
 use ephor_compare::{LEFT_KIND, REPLACES};
 use ephor_policies::load::LoadedPolicy;
 
-use crate::actions::{self, Action, Part};
+use crate::actions::{self, Action, NamespacePart};
 use crate::constraints::{Condition, Deletions, Matching, add_condition, matching, without_roles};
 use crate::draft::{Draft, merge};
 use crate::expressions::{Context, Refusal, Target, convert};
 use crate::names::{Names, dns};
-use crate::original::{Named, Original};
+use crate::original::{NewMetadata, Original};
 use crate::parts::{self, Pair};
 use crate::{calls, generating, images, mutating, native, operations, validating, verbatim, wildcards};
 use ephor_ir::policy::SHADOW_OF;
@@ -28,7 +28,7 @@ use ephor_value::{Str, Value};
 
 /// Which kinds of policies are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum To {
+pub enum TargetApi {
     /// Those of `policies.kyverno.io`.
     #[default]
     Kyverno,
@@ -40,7 +40,7 @@ pub enum To {
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Which kinds of policies are written.
-    pub to: To,
+    pub to: TargetApi,
     /// The kinds that clusters have.
     pub kinds: Arc<Kinds>,
     /// Their schemas.
@@ -57,7 +57,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            to: To::default(),
+            to: TargetApi::default(),
             kinds: Kinds::built_in().clone(),
             types: Types::built_in().clone(),
             replication_controllers: false,
@@ -122,7 +122,7 @@ pub(crate) struct Source<'s> {
     /// The document with defaults.
     pub document: &'s Value,
     pub options: &'s Options,
-    pub way: Way,
+    pub way: AutogenStrategy,
 }
 
 impl Source<'_> {
@@ -141,7 +141,7 @@ impl Source<'_> {
 
 /// How pod controllers are covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum AutogenStrategy {
     /// By the generation of rules that policies in CEL have, which replaces texts.
     Autogen,
     /// By policies of their own, where that generation would not mean the same.
@@ -153,14 +153,14 @@ pub enum Way {
 /// # Errors
 /// What cannot be said in CEL, a refusal for each rule that has some.
 pub fn migrate(loaded: &LoadedPolicy, options: &Options) -> Result<Migrated, Vec<Refusal>> {
-    migrate_in(loaded, options, Way::Autogen)
+    migrate_in(loaded, options, AutogenStrategy::Autogen)
 }
 
 /// What takes the place of a ClusterPolicy or Policy, with pod controllers in one of the ways.
 ///
 /// # Errors
 /// As [`migrate`].
-pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<Migrated, Vec<Refusal>> {
+pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: AutogenStrategy) -> Result<Migrated, Vec<Refusal>> {
     let original = Original {
         file: loaded.source.clone(),
         line: loaded.line,
@@ -235,12 +235,12 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
         out.shadows = shadows(&source, drafts);
     }
     out.has_generated = !policy.by_kind.is_empty();
-    if policy.namespace.is_some() && options.to == To::Kyverno {
+    if policy.namespace.is_some() && options.to == TargetApi::Kyverno {
         source.note("metadata.namespace", NAMESPACED, &mut out.notes);
     }
     let reads_metadata =
         |d: &Document| d.text.contains("object.metadata.") && !d.text.contains("controllers: []");
-    if way == Way::Autogen && out.has_generated && out.documents.iter().any(reads_metadata) {
+    if way == AutogenStrategy::Autogen && out.has_generated && out.documents.iter().any(reads_metadata) {
         source.note("spec.rules", TEMPLATES, &mut out.notes);
     }
     Ok(out)
@@ -249,7 +249,7 @@ pub fn migrate_in(loaded: &LoadedPolicy, options: &Options, way: Way) -> Result<
 /// What concerns all rules and has no counterpart.
 fn refused_as_whole(source: &Source<'_>) -> Vec<Refusal> {
     let mut out = Vec::new();
-    if source.options.to == To::Kubernetes && !source.policy.admission {
+    if source.options.to == TargetApi::Kubernetes && !source.policy.admission {
         out.push(Refusal::new(
             "`admission: false`",
             Origin::new("spec.admission"),
@@ -308,7 +308,7 @@ fn of_rule(
     let kinds: BTreeSet<&str> = generated.iter().flat_map(|(kinds, _)| kinds.iter().map(|k| &**k)).collect();
     let default = operations(source, at);
     // Policies of one namespace look up objects of it alone.
-    if source.options.to == To::Kubernetes || source.policy.namespace.is_some() {
+    if source.options.to == TargetApi::Kubernetes || source.policy.namespace.is_some() {
         without_roles(rule)?;
     } else if without_roles(rule).is_err() {
         source.note(&format!("spec.rules[{at}].match"), ROLES, notes);
@@ -317,14 +317,14 @@ fn of_rule(
         source.note(&format!("spec.rules[{at}].match"), VERSIONS, notes);
     }
     let mut found = matching(rule, &default, &source.options.kinds)?;
-    let is_pods = found.is_pods && source.options.to == To::Kyverno;
+    let is_pods = found.is_pods && source.options.to == TargetApi::Kyverno;
     // `none` is no kind.
     let are_kinds = |kinds: &[Str]| kinds.iter().any(|kind| &**kind != "none");
     // Other objects have no controllers.
     let is_whole = |draft: &Draft| {
-        draft.targets.is_some() || draft.mutations.iter().any(mutating::Mutation::is_of_pods_alone)
+        draft.targets.is_some() || draft.mutations.iter().any(mutating::MutationDraft::is_of_pods_alone)
     };
-    if is_pods && source.way == Way::Autogen && !kinds.is_empty() {
+    if is_pods && source.way == AutogenStrategy::Autogen && !kinds.is_empty() {
         let mut out = with_autogen(source, at, rule, found.clone(), actions::controllers(&kinds), notes)?;
         if kinds.contains(LEFT_KIND) && source.options.replication_controllers {
             let own = generated.iter().find(|(kinds, _)| kinds.iter().any(|kind| &**kind == LEFT_KIND));
@@ -421,24 +421,24 @@ fn one(
                 controllers.as_ref().is_none_or(|all| all.iter().any(|one| one == "cronjobs"));
             vec![of_validate(source, at, rule, (&found, has_cron_jobs), notes)?]
         }
-        Body::Mutate(body) if source.options.to == To::Kyverno => {
+        Body::Mutate(body) if source.options.to == TargetApi::Kyverno => {
             let context = context(source, &found);
             match body.targets.is_some() {
                 true => mutating::targets::drafts(source, at, rule, body, &context, notes)?,
                 false => vec![mutating::draft(source, at, rule, body, &found, &context)?],
             }
         }
-        Body::Generate(_) if source.options.to == To::Kyverno => {
+        Body::Generate(_) if source.options.to == TargetApi::Kyverno => {
             vec![generating::draft(source, at, rule, &context(source, &found))?]
         }
-        Body::VerifyImages(body) if source.options.to == To::Kyverno => {
+        Body::VerifyImages(body) if source.options.to == TargetApi::Kyverno => {
             images::drafts(source, at, rule, body, &context(source, &found), notes)?
         }
         other => return Err(not_yet(rule, other)),
     };
     let mut out = Vec::new();
     let each = drafts.iter().flat_map(|draft| parts.iter().map(move |part| (draft, part.clone())));
-    for (draft, Part { action, namespaces, conditions, suffix }) in each {
+    for (draft, NamespacePart { action, namespaces, conditions, suffix }) in each {
         let mut own = Draft { action, suffix, controllers: controllers.clone(), ..draft.clone() };
         if let Some(action) = own.images.as_ref().and_then(|images| images.action) {
             own.action = action;
@@ -488,7 +488,7 @@ fn of_validate(
     (found, has_cron_jobs): (&Matching, bool),
     notes: &mut Vec<Note>,
 ) -> Result<Draft, Refusal> {
-    let is_generating = found.is_pods && source.way == Way::Autogen && source.options.to == To::Kyverno;
+    let is_generating = found.is_pods && source.way == AutogenStrategy::Autogen && source.options.to == TargetApi::Kyverno;
     let own = Context { generates_cron_jobs: is_generating && has_cron_jobs, ..context(source, found) };
     let converted = convert(rule, &own)?;
     Ok(validating::draft(source, at, rule, converted, notes))
@@ -508,8 +508,8 @@ impl Source<'_> {
 fn context(source: &Source<'_>, found: &Matching) -> Context {
     Context {
         target: match source.options.to {
-            To::Kyverno => Target::Kyverno,
-            To::Kubernetes => Target::Kubernetes,
+            TargetApi::Kyverno => Target::Kyverno,
+            TargetApi::Kubernetes => Target::Kubernetes,
         },
         kinds: found.kinds.clone(),
         operations: found.operations(),
@@ -523,7 +523,7 @@ fn context(source: &Source<'_>, found: &Matching) -> Context {
 /// The documents of drafts in audit mode; none, if one of them has no such mode.
 fn shadows(source: &Source<'_>, mut drafts: Vec<Draft>) -> Vec<Document> {
     let validates = |draft: &Draft| draft.mutations.is_empty() && draft.generated.is_empty();
-    if source.options.to != To::Kyverno || !drafts.iter().all(validates) {
+    if source.options.to != TargetApi::Kyverno || !drafts.iter().all(validates) {
         return Vec::new();
     }
     drafts.iter_mut().for_each(|draft| draft.action = Action::default());
@@ -556,7 +556,7 @@ pub(crate) fn documents(
             SHADOW_OF => Some((annotation, key.as_str())),
             _ => (drafts.len() > 1 || own != name).then_some((annotation, name)),
         };
-        let named = Named { name: &own, namespace, origin };
+        let named = NewMetadata { name: &own, namespace, origin };
         for (_, rule) in &draft.rules {
             match rules.iter_mut().find(|(known, _)| known == rule) {
                 Some((_, policies)) => policies.push(own.clone()),
@@ -568,10 +568,10 @@ pub(crate) fn documents(
             continue;
         }
         out.push(match (source.options.to, draft.mutations.is_empty()) {
-            (To::Kubernetes, _) => native::document(source, draft, &named),
-            (To::Kyverno, _) if !draft.generated.is_empty() => generating::document(source, draft, &named),
-            (To::Kyverno, true) => validating::document(source, draft, &named),
-            (To::Kyverno, false) => mutating::document(source, draft, &named),
+            (TargetApi::Kubernetes, _) => native::document(source, draft, &named),
+            (TargetApi::Kyverno, _) if !draft.generated.is_empty() => generating::document(source, draft, &named),
+            (TargetApi::Kyverno, true) => validating::document(source, draft, &named),
+            (TargetApi::Kyverno, false) => mutating::document(source, draft, &named),
         });
     }
     out

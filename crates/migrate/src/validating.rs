@@ -1,9 +1,9 @@
 //! Validate rules → ValidatingPolicies.
 
 use crate::constraints::{Condition, conditions, constraints};
-use crate::draft::{Check, Draft, Variable};
+use crate::draft::{Check, Draft, DraftVariable};
 use crate::expressions::Converted;
-use crate::original::Named;
+use crate::original::NewMetadata;
 use crate::policy::{Document, Note, Source};
 use crate::text::{Map, Node, write};
 use ephor_ir::Rule;
@@ -34,7 +34,7 @@ pub fn draft(
         expression: one.expression,
         is_verbatim: false,
     });
-    let variables = converted.variables.into_iter().map(|one| Variable {
+    let variables = converted.variables.into_iter().map(|one| DraftVariable {
         name: one.name.to_string(),
         expression: one.expression,
         is_verbatim: false,
@@ -73,7 +73,7 @@ pub fn properties(rule: &Rule) -> Vec<(String, String)> {
 }
 
 /// The document of a draft.
-pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Document {
+pub fn document(source: &Source<'_>, draft: &Draft, named: &NewMetadata<'_>) -> Document {
     let kind = match named.namespace {
         Some(_) => "NamespacedValidatingPolicy",
         None => "ValidatingPolicy",
@@ -102,7 +102,7 @@ fn spec(source: &Source<'_>, draft: &Draft) -> Node {
     out.push("matchConstraints", constraints(&draft.matching));
     out.push_some("matchConditions", conditions(&draft.conditions));
     let list = |nodes: Vec<Node>| (!nodes.is_empty()).then(|| Node::list(nodes));
-    out.push_some("variables", list(draft.variables.iter().map(Variable::node).collect()));
+    out.push_some("variables", list(draft.variables.iter().map(DraftVariable::node).collect()));
     out.push("validations", Node::List(draft.checks.iter().map(Check::item).collect()));
     let annotation = |(key, text): &(String, String)| {
         Node::map([("key", Node::text(key)), ("valueExpression", Node::text(text))])

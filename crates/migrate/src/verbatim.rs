@@ -4,9 +4,9 @@
 //! Parameters and the authorizer do not exist in ValidatingPolicies.
 
 use crate::constraints::Condition;
-use crate::draft::{Check, Draft, Variable};
+use crate::draft::{Check, Draft, DraftVariable};
 use crate::expressions::Refusal;
-use crate::policy::{Source, To};
+use crate::policy::{Source, TargetApi};
 use crate::validating::properties;
 use ephor_ir::Rule;
 use ephor_value::Value;
@@ -19,7 +19,7 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule) -> Result<Draft, Refus
     let written = &source.written(at, rule);
     let list = |path: &[&str]| written.at(path).and_then(Value::as_list).unwrap_or_default();
     let text = |v: &Value, key: &str| v.text_at(&[key]).to_string();
-    if source.options.to == To::Kyverno {
+    if source.options.to == TargetApi::Kyverno {
         refuse(written, rule)?;
     }
     let mut comments = source.original.comments(&format!("spec.rules[{at}]"));
@@ -43,7 +43,7 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule) -> Result<Draft, Refus
         expression: text(one, "expression"),
         is_verbatim: true,
     });
-    let variables = list(&["validate", "cel", "variables"]).iter().map(|one| Variable {
+    let variables = list(&["validate", "cel", "variables"]).iter().map(|one| DraftVariable {
         name: text(one, "name"),
         expression: text(one, "expression"),
         is_verbatim: true,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_analysis::reads::{Reads, Step, ReadTree};
 use ephor_ir::Rule;
 use ephor_ir::check::Check;
 use ephor_ir::mutate::{Change, Json, Layer, Merge, Node, Patch};
@@ -127,7 +127,7 @@ fn as_check(rule: &Arc<Rule>) -> Arc<Rule> {
 /// What rules write.
 #[derive(Default)]
 struct WrittenPlaces {
-    tree: Tree,
+    tree: ReadTree,
     texts: BTreeSet<String>,
     merges: bool,
 }

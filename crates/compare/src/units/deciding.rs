@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Step, Tree};
+use ephor_analysis::reads::{Step, ReadTree};
 use ephor_value::{Map, Str, Value};
 
 use crate::model::environment::Environment;
@@ -171,7 +171,7 @@ impl Deciding {
         let atoms: Vec<&Rc<Atom>> = self.atoms.iter().filter(looks).collect();
         let looks_elsewhere = |atom: &&Rc<Atom>| {
             let other = if are_users { atom.namespace } else { atom.user };
-            other || atom.elsewhere || atom.tree != Tree::default()
+            other || atom.elsewhere || atom.tree != ReadTree::default()
         };
         if all.len() < 2 || atoms.iter().any(looks_elsewhere) {
             return all;

@@ -102,14 +102,14 @@ pub(super) enum Skip {
 }
 
 /// Writes tests for what a policy selects.
-pub(super) struct Writer<'w> {
+pub(super) struct FilterWriter<'w> {
     pub(super) subject: &'w Subject,
     pub(super) kinds: &'w Kinds,
     pub(super) matched: &'w Selected,
     pub(super) default: &'w [&'w str],
 }
 
-impl Writer<'_> {
+impl FilterWriter<'_> {
     /// Attributes that hold for all that is selected: selectors of namespaces where these can say
     /// them, else conditions.
     pub(super) fn hoisted(&self, filter: &Filter, skip: Skip, out: &mut Matching) -> Result<(), Refusal> {

@@ -20,7 +20,7 @@ use ephor_ir::{Matcher, Rule};
 use ephor_kubernetes::Kinds;
 use ephor_value::Str;
 pub use filters::Deletions;
-use filters::{Skip, Subject, Writer, can_match, is_same_but_kinds};
+use filters::{Skip, Subject, FilterWriter, can_match, is_same_but_kinds};
 use kinds::{Selected, selected};
 
 pub use kinds::Resources;
@@ -150,7 +150,7 @@ pub fn as_conditions(when: &Matcher, kinds: &Kinds) -> Result<Vec<Condition>, Re
     let has_namespaces = filters.iter().any(may_be_namespace);
     let all = Selected { has_cluster: true, has_namespaces, is_open: true, ..Selected::default() };
     let subject = Subject::of(&all, Deletions::None);
-    let writer = Writer { subject: &subject, kinds, matched: &all, default: &[] };
+    let writer = FilterWriter { subject: &subject, kinds, matched: &all, default: &[] };
     let mut out = Matching::default();
     match (when, filters.as_slice()) {
         (Matcher::All(all), some) if some.len() < all.len() => out.condition("match", "false".into()),
@@ -226,7 +226,7 @@ fn found(
         true => Subject::of_stored(&all),
         false => Subject::of(&all, out.deletions()),
     };
-    let writer = Writer { subject: &subject, kinds, matched: &all, default };
+    let writer = FilterWriter { subject: &subject, kinds, matched: &all, default };
     match bases.as_slice() {
         _ if is_all => {
             for filter in &filters {

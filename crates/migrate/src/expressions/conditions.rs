@@ -255,10 +255,10 @@ pub fn not_null(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     }
 }
 
-type Said<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test, Refusal>;
+type Comparand<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test, Refusal>;
 
 /// What is said of `left || right`.
-fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Said<'_, 'c>) -> Result<Test, Refusal> {
+fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Comparand<'_, 'c>) -> Result<Test, Refusal> {
     let [left, right] = sides;
     let of_right = said(right, scope)?;
     // What is false of a missing value needs no default.

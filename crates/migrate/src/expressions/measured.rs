@@ -36,7 +36,7 @@ pub fn is_marked(text: &str) -> bool {
 }
 
 /// A variable of a pattern.
-pub struct Variable {
+pub struct PatternVariable {
     /// Its text.
     pub text: Node,
     /// Its value.
@@ -76,7 +76,7 @@ pub fn ordered(op: TermOp, operand: &Operand, value: &Node, ty: &Ty) -> Option<N
 }
 
 /// The comparison that is meant; `None`: the variable cannot be compared so.
-pub fn placed([written, op, ty]: [&str; 3], value: &Node, variables: &[Variable]) -> Option<Node> {
+pub fn placed([written, op, ty]: [&str; 3], value: &Node, variables: &[PatternVariable]) -> Option<Node> {
     let op = OPERATORS.into_iter().find(|known| sign(*known) == op)?;
     let (_, ty) = TYPES.iter().find(|(name, _)| *name == ty)?;
     let is_equality = matches!(op, TermOp::Equal | TermOp::NotEqual);

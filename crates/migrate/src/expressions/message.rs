@@ -16,14 +16,14 @@ use ephor_value::{Str, Value};
 use super::Refusal;
 use super::forms::ty_of;
 use super::functions::arithmetic::unfailing;
-use super::rule::Inside;
+use super::rule::CheckLoop;
 use super::scope::Scope;
 use super::template::{json, nested, query};
 use super::term::{ABSORBED, Faults, Val, extreme, has_of};
 use super::types::Ty;
 
 /// A constant message, or what computes it.
-type Said = (Option<Str>, Option<Node>);
+type MessageText = (Option<Str>, Option<Node>);
 
 /// The message of a validation.
 ///
@@ -32,9 +32,9 @@ type Said = (Option<Str>, Option<Node>);
 pub fn message(
     own: &Message,
     rule: &str,
-    inside: Option<&Inside>,
+    inside: Option<&CheckLoop>,
     scope: &mut Scope<'_>,
-) -> Result<Said, Refusal> {
+) -> Result<MessageText, Refusal> {
     if own.text.is_empty() {
         return Ok((Some(format!("validation error: rule {rule} failed").into()), None));
     }
@@ -302,7 +302,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
 }
 
 /// What is read of the elements that are in violation, one after the other.
-fn of_elements(hole: &ephor_ir::Query, inside: &Inside, scope: &mut Scope<'_>) -> Option<Node> {
+fn of_elements(hole: &ephor_ir::Query, inside: &CheckLoop, scope: &mut Scope<'_>) -> Option<Node> {
     let names = scope.names.clone();
     scope.names.insert("element".into(), inside.item.clone());
     scope.names.insert("element0".into(), inside.item.clone());

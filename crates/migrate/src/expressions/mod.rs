@@ -108,7 +108,7 @@ impl Context {
 
 /// An expression under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedExpression {
     /// The name.
     pub name: Str,
     /// The expression, laid out.
@@ -132,10 +132,10 @@ pub struct Validation {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
     /// What must be true of a request for the rule to apply: its preconditions.
-    pub conditions: Vec<Named>,
+    pub conditions: Vec<NamedExpression>,
     /// What validations read as `variables.NAME`, in the order in which they must be declared;
     /// conditions read none.
-    pub variables: Vec<Named>,
+    pub variables: Vec<NamedExpression>,
     /// The validations, in the order of the rule.
     pub validations: Vec<Validation>,
     /// Variables of messages that no expression reads without failing: the messages are without

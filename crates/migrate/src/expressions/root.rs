@@ -222,7 +222,7 @@ fn is_namespaced(scope: &Scope<'_>) -> bool {
 
 fn text_path(field: &str) -> Path {
     let mut path = Path::of(name("request"), Ty::Any);
-    path.steps.push(super::term::Step { key: field.into(), required: false, nullable: false, wild: false });
+    path.steps.push(super::term::PathStep { key: field.into(), required: false, nullable: false, wild: false });
     path.ty = Ty::Text;
     path
 }

@@ -22,7 +22,7 @@ use super::pattern::outcome;
 use super::scope::Scope;
 use super::shared::{LONG, children, mapped, occurrences, reads, replaced, share_repeated};
 use super::term::{ABSORBED, Path, Test, Val, has_of};
-use super::{Context, Converted, Named, Refusal, Validation, pod_security, root, template};
+use super::{Context, Converted, NamedExpression, Refusal, Validation, pod_security, root, template};
 
 /// A check as an expression, and what it was written for.
 pub struct Checked {
@@ -31,7 +31,7 @@ pub struct Checked {
     /// Its place.
     pub origin: Origin,
     /// The loop that it is about, for messages.
-    pub inside: Option<Inside>,
+    pub inside: Option<CheckLoop>,
     /// A message of its own.
     pub message: Option<String>,
     /// The message with those of its conditions.
@@ -40,7 +40,7 @@ pub struct Checked {
 
 /// The loop around a check.
 #[derive(Clone)]
-pub struct Inside {
+pub struct CheckLoop {
     /// The list.
     pub list: Node,
     /// The name of an item.
@@ -162,10 +162,10 @@ fn finished(
     let admit = scope.with_open_nulls(&admit);
     let conditions = match constant_bool(&admit) {
         Some(true) => Vec::new(),
-        _ => vec![Named { name: "preconditions".into(), expression: boolean_text(&admit) }],
+        _ => vec![NamedExpression { name: "preconditions".into(), expression: boolean_text(&admit) }],
     };
     let variables =
-        retained.iter().map(|one| Named { name: one.name.clone(), expression: written(&one.node) }).collect();
+        retained.iter().map(|one| NamedExpression { name: one.name.clone(), expression: written(&one.node) }).collect();
     let mut out: Vec<Validation> = Vec::new();
     for (((one, text, _), node), computed) in validations.into_iter().zip(all_of).zip(messages) {
         if constant_bool(&node) == Some(true) {
@@ -283,7 +283,7 @@ fn joined(loops: Vec<Checked>, scope: &mut Scope<'_>) -> Vec<Checked> {
     let faults = loops.iter().flat_map(|one| one.test.faults.iter().cloned()).collect();
     let Some(first) = loops.into_iter().next() else { return Vec::new() };
     let node = crate::cel::build::method(list.clone(), "all", args);
-    let inside = first.inside.map(|inside| Inside { list, ..inside });
+    let inside = first.inside.map(|inside| CheckLoop { list, ..inside });
     vec![Checked { test: Test { node, faults }, inside, ..first }]
 }
 
@@ -365,7 +365,7 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
         }
         other => Val::Chain(vec![other]),
     };
-    let mut inside: Option<Inside> = None;
+    let mut inside: Option<CheckLoop> = None;
     let source = list.clone();
     let test = quantified(Quantifier::Every, &source, scope, &mut |item, scope| {
         let test = of_element(own, depth, item, object, scope)?;
@@ -374,7 +374,7 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
             && let Some(var) = path.base.as_ident()
         {
             let test = test.clone();
-            inside = Some(Inside { list: boolean(true), var: var.clone(), test, item: item.clone() });
+            inside = Some(CheckLoop { list: boolean(true), var: var.clone(), test, item: item.clone() });
         }
         Ok(test)
     });
@@ -390,7 +390,7 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
     // The list as the test reads it.
     let inside = inside.and_then(|inside| match &test.node.kind {
         Kind::Call { target: Some(target), function, .. } if **function == *"all" => {
-            Some(Inside { list: (**target).clone(), ..inside })
+            Some(CheckLoop { list: (**target).clone(), ..inside })
         }
         _ => None,
     });

@@ -20,23 +20,23 @@ use ephor_lower::template::text;
 use ephor_value::wildcard;
 use ephor_value::{Str, Value, print};
 
-use super::Body;
+use super::GeneratedBody;
 
-type Fill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
+type CopyFill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
 
 struct Copy<'c> {
     /// `generate`, or an item of its `foreach`.
     own: &'c Value,
     origin: &'c Origin,
     context: &'c Context,
-    fill: Fill<'c>,
+    fill: CopyFill<'c>,
 }
 
 /// The expression that hands over a copy, or copies, of objects.
 ///
 /// # Errors
 /// A construct that has no counterpart.
-pub fn copy(own: &Value, origin: &Origin, context: &Context, fill: Fill<'_>) -> Result<String, Refusal> {
+pub fn copy(own: &Value, origin: &Origin, context: &Context, fill: CopyFill<'_>) -> Result<String, Refusal> {
     Copy { own, origin, context, fill }.expression().map(|text| laid_out(&text))
 }
 
@@ -45,7 +45,7 @@ pub fn copy(own: &Value, origin: &Origin, context: &Context, fill: Fill<'_>) -> 
 ///
 /// # Errors
 /// A construct that has no counterpart.
-pub fn is_another(written: &Value, context: &Context, fill: Fill<'_>) -> Result<Option<String>, Refusal> {
+pub fn is_another(written: &Value, context: &Context, fill: CopyFill<'_>) -> Result<Option<String>, Refusal> {
     let part = |path: &[&str]| written.at(&["generate"]).map_or("", |own| own.text_at(path));
     let mut tests = Vec::new();
     let pairs =
@@ -239,7 +239,7 @@ impl Copy<'_> {
 ///
 /// # Errors
 /// A construct that has no counterpart.
-pub fn loops(written: &Value, rule: &Rule, context: &Context) -> Result<Vec<Body>, Refusal> {
+pub fn loops(written: &Value, rule: &Rule, context: &Context) -> Result<Vec<GeneratedBody>, Refusal> {
     let list = written.at(&["generate", "foreach"]).and_then(Value::as_list).unwrap_or_default();
     let RuleBody::Generate(body) = &rule.body else { return Ok(Vec::new()) };
     let Generation::ForEach(all) = &**body else { return Ok(Vec::new()) };
@@ -265,7 +265,7 @@ pub fn loops(written: &Value, rule: &Rule, context: &Context) -> Result<Vec<Body
             };
             Ok(format!("{over}.all({var}, {handed})"))
         })?;
-        out.push(Body::Expression(laid_out(&text)));
+        out.push(GeneratedBody::Expression(laid_out(&text)));
     }
     Ok(out)
 }

@@ -12,7 +12,7 @@ use ephor_value::Value;
 use ephor_value::wildcard::Wildcard;
 
 /// What fills texts with variables in.
-pub type Fill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
+pub type AttestorFill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
 
 /// What is verified: signatures, or the statements of an attestation.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub struct Attestors<'a> {
     /// Where it is written.
     pub origin: &'a Origin,
     /// Fills in variables.
-    pub fill: Fill<'a>,
+    pub fill: AttestorFill<'a>,
     /// Names and what they are.
     pub found: Vec<(String, Node)>,
 }

@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use crate::actions::Action;
 use crate::cel::laid_out;
-use crate::draft::{Check, Draft, Variable};
+use crate::draft::{Check, Draft, DraftVariable};
 use crate::expressions::{Context, Payload, Refusal, fails_not, value};
 use crate::mutating::{own_conditions, own_variables, preconditions};
-use crate::original::Named;
+use crate::original::NewMetadata;
 use crate::policy::{Document, Note, Source};
 use crate::text::{Map, Node, write};
 use crate::validating::{VERSION, common};
@@ -28,7 +28,7 @@ use references::References;
 
 /// What a policy about images has besides its validations.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Images {
+pub struct ImagesDraft {
     references: References,
     /// Names and expressions.
     extractors: Vec<(String, String)>,
@@ -62,7 +62,7 @@ pub fn drafts(
     for (i, (own, entry)) in body.entries.iter().zip(list).enumerate() {
         let origin = rule.origin.key("verifyImages").index(i);
         let extractors = extractors::extractors(written.get("imageExtractors"), &rule.origin)?;
-        let writer = Writer { source, rule, context, entry, origin: &origin, extractors: &extractors };
+        let writer = ImagesWriter { source, rule, context, entry, origin: &origin, extractors: &extractors };
         let mut draft = writer.draft(own, extractors.clone(), notes)?;
         draft.rules = vec![(at, rule.name.to_string())];
         draft.conditions = own_conditions(&converted);
@@ -75,7 +75,7 @@ pub fn drafts(
     Ok(out)
 }
 
-struct Writer<'w> {
+struct ImagesWriter<'w> {
     source: &'w Source<'w>,
     rule: &'w Rule,
     context: &'w Context,
@@ -84,7 +84,7 @@ struct Writer<'w> {
     extractors: &'w [(String, String)],
 }
 
-impl Writer<'_> {
+impl ImagesWriter<'_> {
     fn refuse(&self, construct: &str) -> Refusal {
         Refusal::new(construct, self.origin.clone(), "write the ImageValidatingPolicy by hand")
     }
@@ -187,7 +187,7 @@ impl Writer<'_> {
         let mut variables = Vec::new();
         if checks.len() > 1 && checks.iter().all(|check| check.expression != "true") {
             let expression = laid_out(&self.all_images());
-            variables.push(Variable { name: "allImages".into(), expression, is_verbatim: false });
+            variables.push(DraftVariable { name: "allImages".into(), expression, is_verbatim: false });
             for check in &mut checks {
                 check.expression = check.expression.replacen(IMAGES, "variables.allImages", 1);
             }
@@ -197,7 +197,7 @@ impl Writer<'_> {
         }
         checks.iter_mut().for_each(|check| check.expression = laid_out(&check.expression));
         let written = entry.text_at(&["failureAction"]);
-        let images = Images {
+        let images = ImagesDraft {
             references,
             extractors,
             attestors: attestors.found,
@@ -291,7 +291,7 @@ fn credentials(entry: &Value) -> Option<Node> {
 }
 
 /// The document of a draft.
-pub fn document(source: &Source<'_>, draft: &Draft, images: &Images, named: &Named<'_>) -> Document {
+pub fn document(source: &Source<'_>, draft: &Draft, images: &ImagesDraft, named: &NewMetadata<'_>) -> Document {
     let kind = match named.namespace {
         Some(_) => "NamespacedImageValidatingPolicy",
         None => "ImageValidatingPolicy",
@@ -320,7 +320,7 @@ pub fn document(source: &Source<'_>, draft: &Draft, images: &Images, named: &Nam
         Node::map([("name", Node::text(name)), ("expression", Node::Code(laid_out(text)))])
     };
     spec.push_some("images", list(images.extractors.iter().map(extractor).collect()));
-    spec.push_some("variables", list(draft.variables.iter().map(Variable::node).collect()));
+    spec.push_some("variables", list(draft.variables.iter().map(DraftVariable::node).collect()));
     let attestor = |(name, node): &(String, Node)| {
         let Node::Map(entries) = node else { return node.clone() };
         let mut map = Map::default();

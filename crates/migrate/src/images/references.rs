@@ -20,13 +20,13 @@ pub const TAGLESS: &str =
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct References {
     /// Globs or expressions.
-    entries: Vec<Entry>,
+    entries: Vec<ReferenceEntry>,
     /// What a reader should know.
     pub notes: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Entry {
+enum ReferenceEntry {
     Glob(String),
     Expression(String),
 }
@@ -34,9 +34,9 @@ enum Entry {
 impl References {
     /// `matchImageReferences`; none = all images.
     pub fn node(&self) -> Option<Node> {
-        let one = |entry: &Entry| match entry {
-            Entry::Glob(text) => Node::map([("glob", Node::text(text))]),
-            Entry::Expression(text) => Node::map([("expression", Node::Code(text.clone()))]),
+        let one = |entry: &ReferenceEntry| match entry {
+            ReferenceEntry::Glob(text) => Node::map([("glob", Node::text(text))]),
+            ReferenceEntry::Expression(text) => Node::map([("expression", Node::Code(text.clone()))]),
         };
         (!self.entries.is_empty()).then(|| Node::list(self.entries.iter().map(one)))
     }
@@ -129,7 +129,7 @@ pub fn references(patterns: &[Wildcard], skipped: &[Wildcard]) -> References {
     let is_every = |w: &Wildcard| matches!(&**w.pattern(), "*" | "*/*");
     if patterns.iter().any(is_every) {
         if !not_skipped.is_empty() {
-            out.entries.push(Entry::Expression(all(&not_skipped)));
+            out.entries.push(ReferenceEntry::Expression(all(&not_skipped)));
         }
         return out;
     }
@@ -141,11 +141,11 @@ pub fn references(patterns: &[Wildcard], skipped: &[Wildcard]) -> References {
             _ => {}
         }
         match own.globs().filter(|_| not_skipped.is_empty()) {
-            Some(globs) => out.entries.extend(globs.into_iter().map(Entry::Glob)),
+            Some(globs) => out.entries.extend(globs.into_iter().map(ReferenceEntry::Glob)),
             None => {
                 let tests: Vec<String> =
                     std::iter::once(own.test()).chain(not_skipped.iter().cloned()).collect();
-                out.entries.push(Entry::Expression(all(&tests)));
+                out.entries.push(ReferenceEntry::Expression(all(&tests)));
             }
         }
     }
@@ -159,8 +159,8 @@ mod tests {
     fn written(patterns: &[&str], skipped: &[&str]) -> Vec<String> {
         let wild = |all: &[&str]| all.iter().map(|text| Wildcard::new(*text)).collect::<Vec<_>>();
         let found = references(&wild(patterns), &wild(skipped));
-        let text = |entry: &Entry| match entry {
-            Entry::Glob(text) | Entry::Expression(text) => text.clone(),
+        let text = |entry: &ReferenceEntry| match entry {
+            ReferenceEntry::Glob(text) | ReferenceEntry::Expression(text) => text.clone(),
         };
         found.entries.iter().map(text).collect()
     }

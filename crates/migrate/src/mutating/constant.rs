@@ -8,14 +8,14 @@ use ephor_kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use ephor_value::{Str, Value, print};
 
 /// What fills texts with variables in.
-pub type Fill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
+pub type ConstantFill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
 
 /// A value as a literal; members of different types are dynamic, which lists and maps of mixed
 /// types need.
 ///
 /// # Errors
 /// A variable that cannot be said.
-pub fn constant(value: &Value, fill: Fill<'_>) -> Result<String, Refusal> {
+pub fn constant(value: &Value, fill: ConstantFill<'_>) -> Result<String, Refusal> {
     Ok(match value {
         Value::Str(text) if text.contains("{{") => fill(text)?,
         Value::Str(text) => literal(text),
@@ -32,7 +32,7 @@ pub fn constant(value: &Value, fill: Fill<'_>) -> Result<String, Refusal> {
 
 fn mixed<'v>(
     values: impl Iterator<Item = &'v Value> + Clone,
-    fill: Fill<'_>,
+    fill: ConstantFill<'_>,
 ) -> Result<Vec<String>, Refusal> {
     let mut types = values.clone().map(Value::json_type);
     let first = types.next();

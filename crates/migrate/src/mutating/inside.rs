@@ -15,7 +15,7 @@ const INNER: &str = "inner";
 
 /// Items of a list that are changed.
 #[derive(Clone)]
-pub struct Inside {
+pub struct ChangedItems {
     /// The list.
     list: Place,
     /// The name of an item in expressions.
@@ -25,20 +25,20 @@ pub struct Inside {
     /// Whether they are elements of a loop, or belong to one.
     pub is_element: bool,
     /// The items that have the list.
-    pub around: Option<Box<Inside>>,
+    pub around: Option<Box<ChangedItems>>,
 }
 
-impl Inside {
+impl ChangedItems {
     /// Items of a list of the object for which a test holds.
-    pub fn chosen(list: &Place, var: &str, test: String, is_element: bool) -> Inside {
-        Inside { list: list.clone(), var: var.into(), test, is_element, around: None }
+    pub fn chosen(list: &Place, var: &str, test: String, is_element: bool) -> ChangedItems {
+        ChangedItems { list: list.clone(), var: var.into(), test, is_element, around: None }
     }
 
     /// The item with a name, an expression, in a list of the object or of the items around.
-    pub fn named(list: &Place, named: &str, around: Option<&Inside>) -> Inside {
-        let var = Inside::var_in(around);
-        let prefix = around.map_or_else(|| list.prefix.clone(), Inside::prefix);
-        Inside {
+    pub fn named(list: &Place, named: &str, around: Option<&ChangedItems>) -> ChangedItems {
+        let var = ChangedItems::var_in(around);
+        let prefix = around.map_or_else(|| list.prefix.clone(), ChangedItems::prefix);
+        ChangedItems {
             list: Place { prefix, ..list.clone() },
             var: var.into(),
             test: format!("{var}.name == {named}"),
@@ -48,7 +48,7 @@ impl Inside {
     }
 
     /// The name of an item in a list of the object, or of the items around.
-    pub fn var_in(around: Option<&Inside>) -> &'static str {
+    pub fn var_in(around: Option<&ChangedItems>) -> &'static str {
         match around {
             None => ITEM,
             Some(_) => INNER,

@@ -16,8 +16,8 @@ use ephor_kubernetes::Types;
 use ephor_value::variables::find_all_variables;
 use ephor_value::{Map, Str, Value};
 
-use super::constant::{Fill, Place, constant, is_name, joined};
-use super::order::{self, Step};
+use super::constant::{ConstantFill, Place, constant, is_name, joined};
+use super::order::{self, OrderedOperation};
 use super::unquoted;
 
 /// The item of a list that a key of a path is the position of, if it is one.
@@ -51,7 +51,7 @@ pub fn numbers(place: &Place, key: &str, refuse: &dyn Fn(&str) -> Refusal) -> Re
 }
 
 /// Adds a member whose key is a variable.
-fn keyed(place: &Place, key: &str, value: &Value, fill: Fill<'_>) -> Result<String, Refusal> {
+fn keyed(place: &Place, key: &str, value: &Value, fill: ConstantFill<'_>) -> Result<String, Refusal> {
     let grouped = |text: String| if text.contains(" ? ") { format!("({text})") } else { text };
     let token = grouped(fill(key)?);
     let value = constant(value, fill)?;
@@ -89,7 +89,7 @@ fn set_text(place: &Place, text: &str) -> Result<String, Refusal> {
 
 /// What a patch becomes.
 #[derive(Debug, Default)]
-pub struct Converted {
+pub struct ConvertedPatch {
     /// An expression for each operation that changes something.
     pub operations: Vec<String>,
     /// Their paths as they are written, where they are in the order of the patch.
@@ -109,9 +109,9 @@ pub fn expressions(
     (object, is_loop): (&Place, bool),
     types: &Types,
     origin: &Origin,
-    fill: Fill<'_>,
+    fill: ConstantFill<'_>,
     positions: Positions<'_>,
-) -> Result<Converted, Refusal> {
+) -> Result<ConvertedPatch, Refusal> {
     let refuse = |what: String| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
     let written = unquoted::operations(patch).map_err(|what| refuse(what.into()))?;
     let operations = written.as_list().ok_or_else(|| refuse(unquoted::NO_LIST.into()))?;
@@ -123,7 +123,7 @@ pub fn expressions(
     };
     let patch = Patch { object, is_loop, types, fill: &fill, positions, refuse: &refuse };
     let only_adds = operations.iter().all(|one| one.text_at(&["op"]) == "add");
-    let (mut out, mut steps) = (Converted { only_adds, ..Converted::default() }, Vec::new());
+    let (mut out, mut steps) = (ConvertedPatch { only_adds, ..ConvertedPatch::default() }, Vec::new());
     for (at, one) in operations.iter().enumerate() {
         if one.text_at(&["op"]) == "test" {
             out.tests.push(patch.test(one, operations.get(..at).unwrap_or_default())?);
@@ -133,7 +133,7 @@ pub fn expressions(
             let reads = filled.take().iter().flat_map(|text| order::read_by(text)).collect();
             let moved = (one.text_at(&["op"]) == "move").then(|| one.text_at(&["from"]));
             let writes = moved.into_iter().chain([one.text_at(&["path"])]).map(order::keys).collect();
-            steps.push(Step { text, reads, writes });
+            steps.push(OrderedOperation { text, reads, writes });
         }
     }
     out.operations = match is_loop {
@@ -152,7 +152,7 @@ struct Patch<'p> {
     /// Whether operations see the object as it was before all of them.
     is_loop: bool,
     types: &'p Types,
-    fill: Fill<'p>,
+    fill: ConstantFill<'p>,
     positions: Positions<'p>,
     refuse: &'p dyn Fn(String) -> Refusal,
 }
@@ -193,7 +193,7 @@ impl Patch<'_> {
         Ok((keys, appends))
     }
 
-    fn led(&self, keys: &[String], op: &str, appends: bool) -> Result<Led, Refusal> {
+    fn with_parents_created(&self, keys: &[String], op: &str, appends: bool) -> Result<Led, Refusal> {
         let mut place = self.object.clone();
         let last = keys.len().saturating_sub(1);
         for (at, key) in keys.iter().enumerate() {
@@ -269,7 +269,7 @@ impl Patch<'_> {
     /// A path that leads to a place without variables.
     fn plain(&self, path: &str, op: &str) -> Result<(Place, bool), Refusal> {
         let (keys, appends) = self.keys(path)?;
-        match self.led(&keys, op, appends)? {
+        match self.with_parents_created(&keys, op, appends)? {
             Led::To(place) => Ok((place, appends)),
             Led::Keyed(..) => self.no("a variable in the path of a JSON patch"),
         }
@@ -304,7 +304,7 @@ impl Patch<'_> {
                 return Ok(found);
             }
         }
-        let mut place = match self.led(&keys, op, appends)? {
+        let mut place = match self.with_parents_created(&keys, op, appends)? {
             Led::To(place) => place,
             Led::Keyed(place, key) => return keyed(&place, &key, &value, fill),
         };
@@ -410,7 +410,7 @@ pub fn remove(place: &Place) -> String {
 ///
 /// # Errors
 /// A variable that cannot be said.
-pub fn add_item(place: &Place, item: &Value, keys: &[Str], fill: Fill<'_>) -> Result<String, Refusal> {
+pub fn add_item(place: &Place, item: &Value, keys: &[Str], fill: ConstantFill<'_>) -> Result<String, Refusal> {
     let mut tests = Vec::new();
     for key in keys {
         let value = item.get(key).cloned().unwrap_or_default();
@@ -431,12 +431,12 @@ pub fn add_item(place: &Place, item: &Value, keys: &[Str], fill: Fill<'_>) -> Re
 ///
 /// # Errors
 /// A variable that cannot be said.
-pub fn set(place: &Place, value: &Value, fill: Fill<'_>) -> Result<String, Refusal> {
+pub fn set(place: &Place, value: &Value, fill: ConstantFill<'_>) -> Result<String, Refusal> {
     set_where(place, value, fill, None)
 }
 
 /// The same where a test does not hold.
-fn set_where(place: &Place, value: &Value, fill: Fill<'_>, fails: Option<&str>) -> Result<String, Refusal> {
+fn set_where(place: &Place, value: &Value, fill: ConstantFill<'_>, fails: Option<&str>) -> Result<String, Refusal> {
     let own = format!("[{}]", patch("add", &place.path(), Some(value), fill)?);
     let above = place.above();
     match above.as_ref().and_then(|above| Some((above, above.is_there()?))) {
@@ -450,7 +450,7 @@ fn set_where(place: &Place, value: &Value, fill: Fill<'_>, fails: Option<&str>) 
     }
 }
 
-fn patch(op: &str, path: &str, value: Option<&Value>, fill: Fill<'_>) -> Result<String, Refusal> {
+fn patch(op: &str, path: &str, value: Option<&Value>, fill: ConstantFill<'_>) -> Result<String, Refusal> {
     let value = match value {
         Some(value) => format!(", value: {}", constant(value, fill)?),
         None => String::new(),

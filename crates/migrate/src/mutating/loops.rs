@@ -35,7 +35,7 @@ pub struct Patches {
     pub is_behind: bool,
 }
 
-struct Writer<'w> {
+struct LoopWriter<'w> {
     context: &'w Context,
     object: &'w Place,
     /// The lists around, from the outermost: place, name of an element, name of its position.
@@ -56,7 +56,7 @@ pub fn patches(
     names: &[Str],
     context: &Context,
 ) -> Result<Patches, Refusal> {
-    let mut writer = Writer { context, object, around: Vec::new(), is_behind: false };
+    let mut writer = LoopWriter { context, object, around: Vec::new(), is_behind: false };
     let mut each = InLoop::new(rule, context, Reading::Named);
     let (expression, list) = writer.one(own, written, names, &mut each)?;
     Ok(Patches { expression, list, is_behind: writer.is_behind })
@@ -64,7 +64,7 @@ pub fn patches(
 
 type Around = Vec<(Option<Place>, Str, Str)>;
 
-impl Writer<'_> {
+impl LoopWriter<'_> {
     fn one<'c>(
         &mut self,
         own: &PatchLoop,

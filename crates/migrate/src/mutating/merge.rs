@@ -19,9 +19,9 @@ use super::anchors::{
     Key, conditions, is_condition, is_pattern_of_text, is_whole, key, merged_items, merges_into_itself,
     of_element, plain,
 };
-use super::constant::{Fill, Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items};
+use super::constant::{ConstantFill, Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items};
 use super::decided::without_test;
-use super::inside::{ITEM, Inside};
+use super::inside::{ITEM, ChangedItems};
 use super::json::{add_item, remove, set};
 
 /// What a patch becomes.
@@ -37,14 +37,14 @@ pub struct Merged {
     pub is_of_elements: bool,
 }
 
-struct Writer<'w> {
+struct MergeWriter<'w> {
     types: &'w Types,
     origin: &'w Origin,
-    fill: Fill<'w>,
+    fill: ConstantFill<'w>,
     element: Option<&'w Chosen<'w>>,
     patches: Vec<String>,
     /// The items around.
-    inside: Option<Inside>,
+    inside: Option<ChangedItems>,
     /// What keeps out the values of items that are replaced as a whole: that something above them
     /// is there already.
     above: Option<String>,
@@ -79,10 +79,10 @@ pub fn merged(
     object: &Place,
     types: &Types,
     origin: &Origin,
-    fill: Fill<'_>,
+    fill: ConstantFill<'_>,
     element: Option<&Chosen<'_>>,
 ) -> Result<Merged, Refusal> {
-    let mut writer = Writer {
+    let mut writer = MergeWriter {
         types,
         origin,
         fill,
@@ -107,7 +107,7 @@ pub fn merged(
     Ok(Merged { apply, patches: writer.patches, condition, is_of_elements })
 }
 
-impl Writer<'_> {
+impl MergeWriter<'_> {
     fn refuse(&self, construct: &str) -> Refusal {
         Refusal::new(construct, self.origin.clone(), "write the mutation in CEL by hand")
     }
@@ -352,8 +352,8 @@ impl Writer<'_> {
                 let has_names = keyed_items(place.ty.as_ref()).is_some_and(|(_, is_name, _)| is_name);
                 let named = fields.get("name").filter(|_| has_names);
                 let named = named.map(|name| constant(name, self.fill)).transpose()?;
-                let inside = named.map(|named| Inside::named(place, &named, self.inside.as_ref()));
-                let var = Inside::var_in(self.inside.as_ref());
+                let inside = named.map(|named| ChangedItems::named(place, &named, self.inside.as_ref()));
+                let var = ChangedItems::var_in(self.inside.as_ref());
                 let outside = std::mem::replace(&mut self.inside, inside);
                 let members = self.object(fields, &Place::item(var, ty), name);
                 self.inside = outside;
@@ -418,7 +418,7 @@ impl Writer<'_> {
             false => format!("{list}.filter({var}, {test})[0]"),
         };
         let deciding = self.deciding.replace([format!("{list}[0]"), first]);
-        let inside = Inside::chosen(place, var, test, false);
+        let inside = ChangedItems::chosen(place, var, test, false);
         let outside = self.inside.replace(inside);
         let members = self.object(&rest, &item, name);
         self.inside = outside;
@@ -477,7 +477,7 @@ impl Writer<'_> {
         name: &str,
     ) -> Result<Option<String>, Refusal> {
         let test = element.test.clone().filter(|test| test != "true").unwrap_or_default();
-        let inside = Inside::chosen(place, element.var, test, true);
+        let inside = ChangedItems::chosen(place, element.var, test, true);
         let outside = self.inside.replace(inside);
         let members = self.object(fields, &Place::item(element.var, ty), name);
         self.inside = outside;

@@ -24,9 +24,9 @@ use ephor_api::autogen::Computed;
 
 use crate::cel::laid_out;
 use crate::constraints::{Condition, Matching, add_condition, conditions, constraints};
-use crate::draft::{Draft, Variable};
+use crate::draft::{Draft, DraftVariable};
 use crate::expressions::{Context, Converted, Refusal, convert_conditions, in_yaml, value};
-use crate::original::Named;
+use crate::original::NewMetadata;
 use crate::policy::{Document, Source};
 use crate::text::{Item, Map, Node, write};
 use crate::validating::{VERSION, common};
@@ -39,7 +39,7 @@ use unquoted::unquoted;
 
 /// A mutation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mutation {
+pub struct MutationDraft {
     /// The comments above it.
     pub comments: Vec<String>,
     /// Whether it is a JSON patch; else an apply configuration.
@@ -48,7 +48,7 @@ pub struct Mutation {
     pub expression: String,
 }
 
-impl Mutation {
+impl MutationDraft {
     /// Whether the policy's own generation of rules for controllers makes nothing that works of it:
     /// it replaces paths of the spec in apply configurations, not those of JSON patches, and not
     /// the type of the metadata, which is an error then.
@@ -113,8 +113,8 @@ pub fn own_conditions(converted: &Converted) -> Vec<Condition> {
 }
 
 /// The variables of a converted rule.
-pub fn own_variables(converted: &Converted) -> Vec<Variable> {
-    let one = |v: &crate::expressions::Named| Variable {
+pub fn own_variables(converted: &Converted) -> Vec<DraftVariable> {
+    let one = |v: &crate::expressions::NamedExpression| DraftVariable {
         name: v.name.to_string(),
         expression: v.expression.clone(),
         is_verbatim: false,
@@ -131,7 +131,7 @@ const BEHIND: [&str; 2] = [
 /// The changes of a rule.
 struct Changes {
     /// The mutations.
-    mutations: Vec<Mutation>,
+    mutations: Vec<MutationDraft>,
     /// The pattern that an object must match for them.
     pattern: Option<Value>,
     /// What else must hold of it.
@@ -159,7 +159,7 @@ fn changes(
     let comments = RefCell::new(source.original.comments(&format!("spec.rules[{at}]")));
     let mut add = |is_json: bool, expression: &str, place: &str| {
         comments.borrow_mut().push(format!("# from {}", source.original.short_place(place)));
-        mutations.push(Mutation { comments: comments.take(), is_json, expression: laid_out(expression) });
+        mutations.push(MutationDraft { comments: comments.take(), is_json, expression: laid_out(expression) });
     };
     let of_target = context.trigger.iter().flat_map(|trigger| &trigger.bindings);
     let names: Arc<[Str]> = rule.bindings.iter().chain(of_target).map(|b| b.name.clone()).collect();
@@ -263,7 +263,7 @@ pub fn preconditions(
 }
 
 /// The document of a draft.
-pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Document {
+pub fn document(source: &Source<'_>, draft: &Draft, named: &NewMetadata<'_>) -> Document {
     let kind = match named.namespace {
         Some(_) => "NamespacedMutatingPolicy",
         None => "MutatingPolicy",
@@ -281,12 +281,12 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &Named<'_>) -> Docume
     spec.push("matchConstraints", constraints(&draft.matching));
     spec.push_some("matchConditions", conditions(&draft.conditions));
     if !draft.variables.is_empty() {
-        spec.push("variables", Node::list(draft.variables.iter().map(Variable::node)));
+        spec.push("variables", Node::list(draft.variables.iter().map(DraftVariable::node)));
     }
     if let Some(targets) = &draft.targets {
         targets.write(&mut spec);
     }
-    spec.push("mutations", Node::List(draft.mutations.iter().map(Mutation::item).collect()));
+    spec.push("mutations", Node::List(draft.mutations.iter().map(MutationDraft::item).collect()));
     text.push_str(&write(&Node::map([("spec", spec.into())]), 0));
     Document { kind, name: named.name.into(), text }
 }

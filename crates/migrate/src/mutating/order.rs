@@ -11,7 +11,7 @@ use ephor_value::Value;
 
 /// An operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct OrderedOperation {
     /// Its expression.
     pub text: String,
     /// The paths of the object that its variables read, as keys.
@@ -21,7 +21,7 @@ pub struct Step {
 }
 
 /// The operations, each before those that write what it reads; none where there is no such order.
-pub fn ordered(mut steps: Vec<Step>) -> Option<Vec<String>> {
+pub fn ordered(mut steps: Vec<OrderedOperation>) -> Option<Vec<String>> {
     let mut at = 1;
     while at < steps.len() {
         let (before, rest) = steps.split_at(at);
@@ -92,8 +92,8 @@ fn path_of(node: &Node) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn step(text: &str, read: &str, path: &str) -> Step {
-        Step { text: text.into(), reads: read_by(read), writes: vec![keys(path)] }
+    fn step(text: &str, read: &str, path: &str) -> OrderedOperation {
+        OrderedOperation { text: text.into(), reads: read_by(read), writes: vec![keys(path)] }
     }
 
     #[test]

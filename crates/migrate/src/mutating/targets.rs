@@ -25,11 +25,11 @@ use super::{Changes, changes, own_conditions, own_variables, preconditions};
 
 /// The objects that are changed because of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Targets {
+pub struct TargetsDraft {
     /// The position among the targets of the rule.
     pub at: usize,
     /// An expression that returns them; else they are selected.
-    pub expression: Option<Found>,
+    pub expression: Option<ReturnedObjects>,
     /// What selects them.
     pub matching: Matching,
     /// What else must hold of them.
@@ -38,7 +38,7 @@ pub struct Targets {
 
 /// Objects that an expression returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ReturnedObjects {
     /// The expression.
     pub call: String,
     /// What it calls them by, for each key of the target that says one object or namespace.
@@ -57,7 +57,7 @@ const NAMES: [&str; 6] = [
     "request.name",
 ];
 
-impl Targets {
+impl TargetsDraft {
     /// Adds the parts of a policy that say which objects they are.
     pub fn write(&self, spec: &mut Map) {
         let node = match &self.expression {
@@ -86,7 +86,7 @@ pub fn drafts(
     let list = written.at(&["mutate", "targets"]).and_then(Value::as_list).unwrap_or_default();
     let mut out = Vec::new();
     for (position, (own, one)) in body.targets.iter().flat_map(|all| all.iter()).zip(list).enumerate() {
-        let writer = Writer { source, rule, own, written: one, request: context };
+        let writer = TargetsWriter { source, rule, own, written: one, request: context };
         let matching = writer.matching()?;
         let trigger = Trigger { kinds: context.kinds.clone(), bindings: own.bindings.to_vec() };
         let kinds = matching.kinds.clone();
@@ -125,7 +125,7 @@ pub fn drafts(
             conditions: own_conditions(&converted),
             variables: own_variables(&converted),
             mutations,
-            targets: Some(Targets { at: position, expression, matching, conditions }),
+            targets: Some(TargetsDraft { at: position, expression, matching, conditions }),
             ..Draft::default()
         });
     }
@@ -172,7 +172,7 @@ fn without_preconditions(rule: &Value) -> Value {
     )
 }
 
-struct Writer<'w> {
+struct TargetsWriter<'w> {
     source: &'w Source<'w>,
     rule: &'w Rule,
     own: &'w MutationTarget,
@@ -181,7 +181,7 @@ struct Writer<'w> {
     request: &'w Context,
 }
 
-impl Writer<'_> {
+impl TargetsWriter<'_> {
     fn note(&self, text: &str, notes: &mut Vec<Note>) {
         note(self.source, &self.own.origin, text, notes);
     }
@@ -240,7 +240,7 @@ impl Writer<'_> {
 
     /// An expression that returns the objects; none for subresources, which only constraints can
     /// name.
-    fn expression(&self, matching: &Matching) -> Result<Option<Found>, Refusal> {
+    fn expression(&self, matching: &Matching) -> Result<Option<ReturnedObjects>, Refusal> {
         let refuse = |construct: &str| {
             Refusal::new(construct, self.own.origin.clone(), "write the MutatingPolicy by hand")
         };
@@ -282,7 +282,7 @@ impl Writer<'_> {
         }
         let call = laid_out(&format!("resource.{function}({})", args.join(", ")));
         let is_open = by.iter().any(|(key, _)| has_other_texts(self.part(key)));
-        Ok(Some(Found { call, by, is_open }))
+        Ok(Some(ReturnedObjects { call, by, is_open }))
     }
 
     /// A part of the target as an expression.

@@ -1,24 +1,16 @@
-//! Which types rules look for in values.
-//!
-//! In: uses of abstract values. Out: [`LookedFor`] at each place: whether a rule takes what is
-//! there for a list, an object or a scalar. Where no schema says what a field is, it is what rules
-//! look for. A use that takes another type, too, without looking for it, says nothing: a loop of
-//! `foreach` takes what is no list for a list of one, and lists are taken apart whose items are
-//! lists or not. A use of which it is not known what it looks for is one that may look for any
-//! type.
+//! The types that rules look for in a field: what the field has to be for a rule to go on.
 
 use std::borrow::Cow;
 
 use ephor_value::quantity::Quantity;
 use ephor_value::{Value, duration};
 
-use super::Step;
-use super::seen::{AbstractValue, Reader, ValueSet};
-use super::tests::By;
+use crate::reads::comparisons::By;
+use crate::reads::footprint::Step;
 
 /// The types that are looked for at a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LookedFor {
+pub struct ExpectedType {
     /// A list.
     pub list: bool,
     /// An object.
@@ -43,7 +35,7 @@ pub struct LookedFor {
     pub constants: [bool; 3],
 }
 
-const NONE: LookedFor = LookedFor {
+pub(crate) const NONE: ExpectedType = ExpectedType {
     list: false,
     map: false,
     scalar: false,
@@ -57,32 +49,32 @@ const NONE: LookedFor = LookedFor {
     constants: [false; 3],
 };
 
-impl LookedFor {
+impl ExpectedType {
     /// Nothing.
-    pub const NONE: LookedFor = NONE;
+    pub const NONE: ExpectedType = NONE;
     /// A list.
-    pub const LIST: LookedFor = LookedFor { list: true, ..NONE };
+    pub const LIST: ExpectedType = ExpectedType { list: true, ..NONE };
     /// An object.
-    pub const MAP: LookedFor = LookedFor { map: true, ..NONE };
+    pub const MAP: ExpectedType = ExpectedType { map: true, ..NONE };
     /// A scalar.
-    pub const SCALAR: LookedFor = LookedFor { scalar: true, ..NONE };
+    pub const SCALAR: ExpectedType = ExpectedType { scalar: true, ..NONE };
     /// A text.
-    pub const TEXT: LookedFor = LookedFor { text: true, ..NONE };
+    pub const TEXT: ExpectedType = ExpectedType { text: true, ..NONE };
     /// A text, or a list of these.
-    pub const TEXTS: LookedFor = LookedFor { texts: true, ..NONE };
+    pub const TEXTS: ExpectedType = ExpectedType { texts: true, ..NONE };
     /// Something that has a text.
-    pub const PRINTED: LookedFor = LookedFor { printed: true, ..NONE };
+    pub const PRINTED: ExpectedType = ExpectedType { printed: true, ..NONE };
     /// A scalar, or a list of these.
-    pub const SCALARS: LookedFor = LookedFor { scalars: true, ..NONE };
+    pub const SCALARS: ExpectedType = ExpectedType { scalars: true, ..NONE };
     /// A list or an object.
-    pub const MEMBERS: LookedFor = LookedFor { members: true, ..NONE };
+    pub const MEMBERS: ExpectedType = ExpectedType { members: true, ..NONE };
     /// Whether something has members.
-    pub const EMPTY: LookedFor = LookedFor { empty: true, ..NONE };
+    pub const EMPTY: ExpectedType = ExpectedType { empty: true, ..NONE };
     /// Any type.
-    pub const ANY: LookedFor = LookedFor { any: true, ..NONE };
+    pub const ANY: ExpectedType = ExpectedType { any: true, ..NONE };
 
     /// Adds what another use looks for.
-    pub fn merge(&mut self, other: LookedFor) {
+    pub fn merge(&mut self, other: ExpectedType) {
         self.list |= other.list;
         self.map |= other.map;
         self.scalar |= other.scalar;
@@ -97,7 +89,7 @@ impl LookedFor {
     }
 
     /// What is compared with a constant, whatever type it has: a scalar like this one.
-    pub fn of_constant(by: By, with: &Value) -> LookedFor {
+    pub fn of_constant(by: By, with: &Value) -> ExpectedType {
         const ALL: [bool; 3] = [true; 3];
         let is_of_texts = matches!(
             by,
@@ -129,26 +121,27 @@ impl LookedFor {
             Value::Str(text) => of_text(text),
             Value::Int(_) | Value::UInt(_) | Value::Float(_) => [false, true, false],
             Value::Bool(_) => [false, false, true],
-            Value::List(items) => {
-                items.iter().map(|item| LookedFor::of_constant(by, item).constants).fold([false; 3], either)
-            }
+            Value::List(items) => items
+                .iter()
+                .map(|item| ExpectedType::of_constant(by, item).constants)
+                .fold([false; 3], either),
             Value::Null | Value::Map(_) => [false; 3],
             // It was read out of a text.
             Value::Duration(_) | Value::Timestamp(_) => TEXTS,
             _ => ALL,
         };
-        LookedFor { constants, ..NONE }
+        ExpectedType { constants, ..NONE }
     }
 
     /// The same without what is known of constants alone.
-    pub fn without_constants(self) -> LookedFor {
-        LookedFor { constants: [false; 3], ..self }
+    pub fn without_constants(self) -> ExpectedType {
+        ExpectedType { constants: [false; 3], ..self }
     }
 
     /// What is looked for in the items of a list that is put together, where this is looked for in
     /// the list.
-    pub fn of_items(self) -> LookedFor {
-        LookedFor {
+    pub fn of_items(self) -> ExpectedType {
+        ExpectedType {
             scalar: self.scalar || self.scalars,
             text: self.text || self.texts,
             any: self.any || self.members,
@@ -157,14 +150,14 @@ impl LookedFor {
     }
 }
 
-const TEXTS: [bool; 3] = [true, false, false];
+pub(crate) const TEXTS: [bool; 3] = [true, false, false];
 
-fn either(one: [bool; 3], other: [bool; 3]) -> [bool; 3] {
+pub(crate) fn either(one: [bool; 3], other: [bool; 3]) -> [bool; 3] {
     [0, 1, 2].map(|at| one[at] || other[at])
 }
 
 /// What is compared with a text is one, or a number or boolean that has this text.
-fn of_text(text: &str) -> [bool; 3] {
+pub(crate) fn of_text(text: &str) -> [bool; 3] {
     // `5m` is a duration.
     let is_number = |text: &str| {
         text.parse::<f64>().is_ok() || (Quantity::parse(text).is_some() && duration::parse_ok(text).is_none())
@@ -175,13 +168,13 @@ fn of_text(text: &str) -> [bool; 3] {
 
 /// The last step to a value that is taken for an item of a list of one, or for one of a list of
 /// lists, because it is none.
-const ITSELF: &str = "\u{e001}";
+pub(crate) const ITSELF: &str = "\u{e001}";
 
-fn is_itself(step: &Step) -> bool {
+pub(crate) fn is_itself(step: &Step) -> bool {
     matches!(step, Step::Key(key) if **key == *ITSELF)
 }
 
-fn has_itself(steps: &[Step]) -> bool {
+pub(crate) fn has_itself(steps: &[Step]) -> bool {
     steps.iter().any(is_itself)
 }
 
@@ -197,38 +190,5 @@ pub fn plain(steps: &[Step]) -> Cow<'_, [Step]> {
     match has_itself(steps) {
         true => Cow::Owned(steps.iter().filter(|step| !is_itself(step)).cloned().collect()),
         false => Cow::Borrowed(steps),
-    }
-}
-
-impl Reader {
-    /// Notes what is looked for in values.
-    pub fn look_for(&mut self, values: &ValueSet, what: LookedFor) {
-        let Some(tests) = &mut self.tests else { return };
-        for one in values {
-            match one {
-                AbstractValue::At(_, steps) if !has_itself(steps) => {
-                    tests.looked_for.entry(steps.clone()).or_default().merge(what);
-                }
-                AbstractValue::Sum(lists) => {
-                    for one in lists {
-                        if let AbstractValue::At(_, steps) = one
-                            && !has_itself(steps)
-                        {
-                            tests.looked_for.entry(steps.clone()).or_default().merge(what);
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Notes what is looked for in the items of lists that are put together.
-    pub fn look_for_in_items(&mut self, values: &ValueSet, what: LookedFor) {
-        for one in values {
-            if let AbstractValue::List(items) = one {
-                self.look_for(items, what);
-            }
-        }
     }
 }

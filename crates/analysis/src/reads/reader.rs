@@ -1,123 +1,21 @@
-//! Abstract values: the places that a value comes from.
+//! The interpreter of rules on abstract values: what is read, compared and expected where.
 //!
-//! What is computed of parts that already count as read is nothing new: its value follows from
-//! them.
-
-use foldhash::{HashMap, HashMapExt};
+//! In: expressions, and the abstract values of their variables. Out: the abstract value of each, with
+//! notes on what its evaluation depends on. `expr` and `template` walk; this collects.
 
 use ephor_ir::late::Late;
 use ephor_ir::rule::hole_of;
 use ephor_value::{Str, Value};
+use foldhash::{HashMap, HashMapExt};
 
-use super::looked::{LookedFor, itself, plain};
-use super::tests::{By, Tests};
-use super::texts::{TextStep, Way};
-use super::{Reads, Step, Tree, Untracked, UserReads};
-
-/// A part of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The new object.
-    Object,
-    /// The former object.
-    Old,
-    /// The one of them that rules match.
-    Shown,
-    /// The namespace as an object.
-    Namespace,
-}
-
-/// Where a text comes from that another one is built of; only where tests are looked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// It is the value at a place.
-    At(Part, Vec<Step>),
-    /// It is a name of a field of the object at a place.
-    Name(Vec<Step>),
-}
-
-/// One of the things that a value may be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AbstractValue {
-    /// The data of the request.
-    Root,
-    /// `request` in it.
-    Request,
-    /// What is at a place.
-    At(Part, Vec<Step>),
-    /// A list of such items.
-    List(ValueSet),
-    /// An object with these entries.
-    Map(Vec<(Str, ValueSet)>),
-    /// Something that depends on more than the request.
-    Untracked,
-    /// A constant; only where tests are looked for.
-    Constant(Value),
-    /// Something computed of what is read already; only where tests are looked for.
-    Computed,
-    /// A name of a field of the object at a place; only where tests are looked for.
-    Name(Vec<Step>),
-    /// A part of the request that is none of its objects; only where tests are looked for.
-    Elsewhere,
-    /// The user who makes the request.
-    User,
-    /// A text that is built of another one.
-    Made(Origin, Way),
-    /// The parts of a text that is built of another one, between the occurrences of a text.
-    Split(Origin, Way, Str),
-    /// How many parts these are.
-    Count(Origin, Way, Str),
-    /// How long a text, list or object is.
-    Length(ValueSet),
-    /// The items of some lists, or what is put together or computed of values that are no lists.
-    Sum(ValueSet),
-}
-
-/// All the things that a value may be; none = it follows from what is read already.
-pub type ValueSet = Vec<AbstractValue>;
-
-/// More alternatives, or longer ways, are given up.
-const MOST: usize = 48;
-
-/// Texts that are built in more steps are not described.
-const MOST_STEPS: usize = 6;
-
-/// Parts of texts behind so many others are not described.
-pub const MOST_PARTS_OF_TEXT: usize = 16;
-
-/// Values of more parts are given up.
-const MOST_PARTS: usize = 1024;
-
-/// Names at the root of data that are the same in all requests.
-const CONSTANT: [&str; 13] = [
-    "resource",
-    "http",
-    "globalContext",
-    "generator",
-    "image",
-    "json",
-    "yaml",
-    "mcp",
-    "mylib_version",
-    "exceptions",
-    "params",
-    "authorizer",
-    "authorizer.requestResource",
-];
-
-/// The label that an API server gives each namespace: its name.
-pub const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
-
-/// Names that the data has before any binding.
-pub const GIVEN: [&str; 7] = [
-    "request",
-    "images",
-    "serviceAccountName",
-    "serviceAccountNamespace",
-    "element",
-    "elementIndex",
-    "target",
-];
+use crate::reads::abstract_value::{
+    AbstractValue, CONSTANT, MOST_PARTS_OF_TEXT, Origin, Part, ValueSet, composed, either, empty, further,
+    is_built, of_object, origin_of,
+};
+use crate::reads::comparisons::{By, Comparisons};
+use crate::reads::expected_type::{ExpectedType, itself, plain};
+use crate::reads::footprint::{NAME_OF_NAMESPACE, ReadTree, Reads, Step, Untracked, UserReads};
+use crate::reads::texts::{TextStep, Way};
 
 /// What was read so far, and under which names more can be found.
 pub struct Reader {
@@ -138,78 +36,11 @@ pub struct Reader {
     /// Nodes of expressions that were looked at.
     pub nodes: u32,
     /// What values are compared with, where that is looked for.
-    pub tests: Option<Tests>,
+    pub tests: Option<Comparisons>,
     /// Whether the object is deleted, where that is known.
     pub is_deletion: Option<bool>,
     /// What the texts of `ir::rule::hole` stand for.
     pub holes: Vec<ValueSet>,
-}
-
-/// Whether a value is built of another one in a way that tests can describe.
-fn is_built(one: &AbstractValue) -> bool {
-    match one {
-        AbstractValue::Made(..)
-        | AbstractValue::Split(..)
-        | AbstractValue::Count(..)
-        | AbstractValue::Sum(_) => true,
-        AbstractValue::List(items) => items.iter().any(is_built),
-        AbstractValue::Map(entries) => entries.iter().any(|(_, values)| values.iter().any(is_built)),
-        _ => false,
-    }
-}
-
-/// How many parts a value has, as far as they are counted.
-fn parts(values: &ValueSet, left: usize) -> Option<usize> {
-    values.iter().try_fold(left, |left, one| {
-        let left = left.checked_sub(1)?;
-        match one {
-            AbstractValue::List(items) | AbstractValue::Sum(items) | AbstractValue::Length(items) => {
-                parts(items, left)
-            }
-            AbstractValue::Map(entries) => entries.iter().try_fold(left, |left, (_, v)| parts(v, left)),
-            _ => Some(left),
-        }
-    })
-}
-
-/// A value composed of others, unless it has too many parts.
-pub fn composed(one: AbstractValue) -> Result<ValueSet, Untracked> {
-    let values = vec![one];
-    parts(&values, MOST_PARTS).map(|_| values).ok_or(Untracked)
-}
-
-/// Either of two.
-pub fn either(mut a: ValueSet, b: ValueSet) -> Result<ValueSet, Untracked> {
-    for one in b {
-        if !a.contains(&one) {
-            a.push(one);
-        }
-    }
-    if a.len() > MOST { Err(Untracked) } else { Ok(a) }
-}
-
-fn further(part: Part, steps: &[Step], step: Step) -> Result<AbstractValue, Untracked> {
-    if steps.len() >= MOST {
-        return Err(Untracked);
-    }
-    let mut steps = steps.to_vec();
-    steps.push(step);
-    Ok(AbstractValue::At(part, steps))
-}
-
-/// The text that a value is built of, and how, where further steps may follow.
-fn origin_of(value: &AbstractValue) -> Option<(Origin, Way)> {
-    match value {
-        AbstractValue::At(part, steps) => Some((Origin::At(*part, steps.clone()), Way::new())),
-        AbstractValue::Name(steps) => Some((Origin::Name(steps.clone()), Way::new())),
-        AbstractValue::Made(of, way) if way.len() < MOST_STEPS => Some((of.clone(), way.clone())),
-        _ => None,
-    }
-}
-
-/// A field of the metadata of the object.
-fn of_object(field: &str) -> AbstractValue {
-    AbstractValue::At(Part::Object, vec![Step::Key("metadata".into()), Step::Key(field.into())])
 }
 
 impl Reader {
@@ -230,7 +61,7 @@ impl Reader {
         }
     }
 
-    fn tree(&mut self, part: Part) -> &mut Tree {
+    fn tree(&mut self, part: Part) -> &mut ReadTree {
         match part {
             Part::Object => &mut self.reads.object,
             Part::Old => &mut self.reads.old,
@@ -245,11 +76,11 @@ impl Reader {
 
     /// Something depends on all of a value, in a way that is not looked into.
     pub fn consume(&mut self, values: &ValueSet) -> Result<(), Untracked> {
-        self.consume_as(values, LookedFor::ANY)
+        self.consume_as(values, ExpectedType::ANY)
     }
 
     /// The same, of values of which the types are known that are looked for.
-    pub fn consume_as(&mut self, values: &ValueSet, what: LookedFor) -> Result<(), Untracked> {
+    pub fn consume_as(&mut self, values: &ValueSet, what: ExpectedType) -> Result<(), Untracked> {
         if let Some(tests) = &mut self.tests {
             tests.anywhere(values);
             tests.is_lost |= values.iter().any(is_built);
@@ -259,11 +90,11 @@ impl Reader {
 
     /// Something depends on all of a value, by tests that are noted.
     pub fn read_all(&mut self, values: &ValueSet) -> Result<(), Untracked> {
-        self.read_as(values, LookedFor::ANY)
+        self.read_as(values, ExpectedType::ANY)
     }
 
     /// The same, of values of which the types are known that are looked for.
-    pub fn read_as(&mut self, values: &ValueSet, what: LookedFor) -> Result<(), Untracked> {
+    pub fn read_as(&mut self, values: &ValueSet, what: ExpectedType) -> Result<(), Untracked> {
         self.look_for(values, what);
         for one in values {
             match one {
@@ -294,8 +125,8 @@ impl Reader {
             (&one[..], &other[..])
             && self.tests.is_some()
         {
-            self.look_for(one, LookedFor::ANY);
-            self.look_for(other, LookedFor::ANY);
+            self.look_for(one, ExpectedType::ANY);
+            self.look_for(other, ExpectedType::ANY);
             self.tree(*part).add_compared(&plain(steps));
             self.tree(*other_part).add_compared(&plain(other_steps));
             return Ok(());
@@ -362,7 +193,7 @@ impl Reader {
 
     /// The parts of texts between the occurrences of a text.
     pub fn split(&mut self, values: &ValueSet, by: &Str) -> Result<ValueSet, Untracked> {
-        self.read_as(values, LookedFor::TEXT)?;
+        self.read_as(values, ExpectedType::TEXT)?;
         let mut out = ValueSet::new();
         for one in values {
             let (of, way) = match one {
@@ -399,7 +230,7 @@ impl Reader {
             if at != 0 && !others.iter().all(is_fixed) {
                 self.lose();
             }
-            self.look_for(&others, LookedFor::LIST);
+            self.look_for(&others, ExpectedType::LIST);
             out = self.items(&others)?;
         }
         for one in parts {
@@ -433,7 +264,7 @@ impl Reader {
 
     /// The names of the fields of an object, on which something depends.
     pub fn names(&mut self, values: &ValueSet) -> Result<ValueSet, Untracked> {
-        self.look_for(values, LookedFor::MAP);
+        self.look_for(values, ExpectedType::MAP);
         let mut names = ValueSet::new();
         for one in values {
             let found = match one {
@@ -484,7 +315,7 @@ impl Reader {
 
     /// The value under a key.
     pub fn key(&mut self, values: &ValueSet, key: &Str) -> Result<ValueSet, Untracked> {
-        self.look_for(values, LookedFor::MAP);
+        self.look_for(values, ExpectedType::MAP);
         let mut out = ValueSet::new();
         for one in values {
             let found = match one {
@@ -581,8 +412,8 @@ impl Reader {
     /// Any of the items of a list, lists among them taken apart. `are_lists`: each is what is found
     /// in an item of another list.
     pub fn flat(&mut self, values: &ValueSet, are_lists: bool) -> Result<ValueSet, Untracked> {
-        self.look_for(values, LookedFor::LIST);
-        self.look_for_in_items(values, LookedFor::LIST);
+        self.look_for(values, ExpectedType::LIST);
+        self.look_for_in_items(values, ExpectedType::LIST);
         let items = self.items(values)?;
         // What is a list is always taken apart.
         let mut out: ValueSet =
@@ -729,15 +560,5 @@ impl Reader {
         if let Some(tests) = &mut self.tests {
             tests.compared(one, other, by);
         }
-    }
-}
-
-/// Whether values are nothing but a list or an object without members; which of these.
-pub(super) fn empty(values: &ValueSet) -> Option<LookedFor> {
-    match &values[..] {
-        [AbstractValue::Constant(Value::List(items))] if items.is_empty() => Some(LookedFor::LIST),
-        [AbstractValue::Constant(Value::Map(map))] if map.is_empty() => Some(LookedFor::MAP),
-        [AbstractValue::List(items)] if items.is_empty() => Some(LookedFor::LIST),
-        _ => None,
     }
 }

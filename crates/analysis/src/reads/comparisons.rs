@@ -1,24 +1,23 @@
 //! What values of a request are compared with.
 //!
-//! In: comparisons that the analysis meets, with the abstract values of both sides. Out: [`Tests`]:
+//! In: comparisons that the analysis meets, with the abstract values of both sides. Out: [`Comparisons`]:
 //! for each place the constants that its values are compared with, and by which operator or
 //! function; which places are compared with each other; the constants whose way is not followed,
 //! which may be compared with any value. Texts, numbers and lists that no test distinguishes get
 //! the same results.
 
-use ephor_value::print::json;
-use ephor_value::{Str, Value};
-
 use std::collections::BTreeMap;
 
-use super::Step;
-use super::looked::{LookedFor, plain};
-use super::seen::{AbstractValue, MOST_PARTS_OF_TEXT, Origin, ValueSet};
-use super::texts::{TextStep, Way};
 use ephor_ir::Expr;
 use ephor_ir::shape::Anchor;
-use ephor_value::duration;
+use ephor_value::print::json;
 use ephor_value::quantity::Quantity;
+use ephor_value::{Str, Value, duration};
+
+use crate::reads::abstract_value::{AbstractValue, MOST_PARTS_OF_TEXT, Origin, ValueSet};
+use crate::reads::expected_type::{ExpectedType, plain};
+use crate::reads::footprint::Step;
+use crate::reads::texts::{TextStep, Way};
 
 /// Longer lists of places are given up.
 const MOST: usize = 512;
@@ -52,7 +51,7 @@ pub struct Test {
 /// What the values of a request are compared with. Places of the new and of the former object are
 /// not distinguished.
 #[derive(Clone, Debug, Default)]
-pub struct Tests {
+pub struct Comparisons {
     /// The comparisons with constants.
     pub tests: Vec<Test>,
     /// Places whose values are compared with each other.
@@ -73,7 +72,7 @@ pub struct Tests {
     /// The places whose texts become a key in an expression, without quotes.
     pub keys: Vec<Vec<Step>>,
     /// The types that are looked for at places.
-    pub looked_for: BTreeMap<Vec<Step>, LookedFor>,
+    pub looked_for: BTreeMap<Vec<Step>, ExpectedType>,
     /// Whether places are not those of the object.
     pub is_moved: bool,
 }
@@ -156,7 +155,7 @@ impl<'v> Parts<'v> {
     }
 }
 
-impl Tests {
+impl Comparisons {
     /// Two values are compared with each other.
     pub fn compared(&mut self, one: &ValueSet, other: &ValueSet, by: By) {
         let (one, other) = (Parts::of(one), Parts::of(other));
@@ -268,8 +267,8 @@ impl Tests {
                 place.pop();
             }
             constant => {
-                let found = LookedFor::of_constant(by, constant);
-                if found != LookedFor::NONE {
+                let found = ExpectedType::of_constant(by, constant);
+                if found != ExpectedType::NONE {
                     self.looked_for.entry(place.clone()).or_default().merge(found);
                 }
             }
@@ -297,7 +296,7 @@ impl Tests {
     }
 
     /// Adds those of another part of a policy.
-    pub fn merge(&mut self, other: &Tests) {
+    pub fn merge(&mut self, other: &Comparisons) {
         other.tests.iter().for_each(|test| self.at_way(&test.place, &test.way, test.by, &test.with));
         self.related.extend(other.related.iter().cloned());
         self.measured.extend(other.measured.iter().cloned());
