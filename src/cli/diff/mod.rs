@@ -14,9 +14,8 @@ mod text;
 use clap::ValueHint;
 
 use ephor_compare::{
-    Answer, Apart, Certified, Claim, Collector, Ignored, MAX_WITH_MESSAGES, Mapping, Observer, Options,
-    Pair, PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs,
-    policy_name,
+    Answer, Apart, Certified, Claim, Collector, Ignored, MAX_WITH_MESSAGES, Mapping, Observer, Options, Pair,
+    PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs, policy_name,
 };
 use ephor_document::yaml_value_strict;
 use ephor_migrate::compare_acting;

@@ -4,7 +4,6 @@
 //! them.
 
 use ephor_value::{Str, Value};
-use foldhash::HashMapExt;
 
 use crate::reads::expected_type::ExpectedType;
 use crate::reads::footprint::{Step, Untracked};

@@ -9,6 +9,20 @@
 //! The analysis evaluates a rule on abstract values (`seen`): the places that a value comes from. A
 //! part counts as read when something depends on it: on all of it, or on its shape, which is its
 //! kind, how many items a list has, whether an object is empty, and the scalar itself.
+//!
+//! - `abstract_value`: the places that a value comes from
+//! - `comparisons`: what values are compared with
+//! - `expectations`: which types uses of a value expect
+//! - `expected_type`: a type that rules look for
+//! - `expr`: expressions
+//! - `filter`: matchers
+//! - `footprint`: `Reads`, `ReadTree` and steps
+//! - `pod_security`: fields of Pod Security controls
+//! - `reader`: the interpreter
+//! - `rule`: policies and rules
+//! - `shape`: patterns
+//! - `template`: templates
+//! - `texts`: texts that steps make of others
 
 pub(crate) mod abstract_value;
 pub mod comparisons;

@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Reads, Step, ReadTree};
+use ephor_analysis::reads::{ReadTree, Reads, Step};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::admitted::{Reason, Refusal, admitted};
 use ephor_kubernetes::schema::TypeDef;

@@ -17,7 +17,7 @@ pub(crate) mod patterns;
 
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Reads, Step, ReadTree, tested_by_policy};
+use ephor_analysis::reads::{ReadTree, Reads, Step, tested_by_policy};
 use ephor_ir::admission::Bound;
 use ephor_ir::check::{Check, ForEach, Overlay, Overlays};
 use ephor_ir::expressions::{Expressions, Validation, Variable, View};

@@ -1,10 +1,10 @@
 //! What the schema of Kubernetes says of a field that rules read or write.
 //!
-//! In: a kind and a path. Out: the type there, and what follows from it: whether texts can be there,
-//! which keys its items have, whether an API server writes it itself. Source: the OpenAPI documents that
-//! `ephor_kubernetes::schema` is built from.
+//! In: a kind and a path. Out: the type there, and what follows from it: whether texts can be
+//! there, which keys its items have, whether an API server writes it itself. Source: the OpenAPI
+//! documents that `ephor_kubernetes::schema` is built from.
 
-use ephor_analysis::reads::{Reads, Step, ReadTree};
+use ephor_analysis::reads::{ReadTree, Reads, Step};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::admitted::{CHOSEN, refuses_wildcards as refuses};
 use ephor_kubernetes::schema::{Field, Leaf, ListKind, Type, TypeDef, Whole};

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use ephor_analysis::reads::{Reads, ReadTree};
+use ephor_analysis::reads::{ReadTree, Reads};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::admitted::{admitted, smallest};
 use ephor_kubernetes::schema::{Type, TypeDef};

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use ephor_analysis::reads::{NAME_OF_NAMESPACE, Reads, Step, ReadTree};
+use ephor_analysis::reads::{NAME_OF_NAMESPACE, ReadTree, Reads, Step};
 use ephor_engine::request::UserParts;
 use ephor_kubernetes::Types;
 use ephor_value::{Map, Value};
@@ -98,7 +98,8 @@ pub(crate) fn namespaces(
     let keys = known.filter(|(key, _)| &**key != "name").cloned().collect();
     wanted.keys = vec![("metadata".into(), ReadTree { keys, ..ReadTree::default() })];
     let Some(environment) = Environment::of_namespaces() else { return vec![Default::default()] };
-    let mut domain = Domain::new((Types::built_in(), words), (tested, &fields), &environment, 1, MAX_CONTEXTS);
+    let mut domain =
+        Domain::new((Types::built_in(), words), (tested, &fields), &environment, 1, MAX_CONTEXTS);
     let found = domain.objects(&environment, &wanted, false);
     *open = open.take().or(domain.open);
     let part = |object: &Value, key: &str| {

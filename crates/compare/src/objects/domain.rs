@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Instant;
 
-use ephor_analysis::reads::{NAME_OF_NAMESPACE, Step, ReadTree};
+use ephor_analysis::reads::{NAME_OF_NAMESPACE, ReadTree, Step};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::admitted::smallest;
 use ephor_kubernetes::schema::{Leaf, Type};

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ephor_analysis::reads::{Step, ReadTree};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::Kinds;
 use ephor_kubernetes::admitted::{admitted, smallest};
 use ephor_kubernetes::convert::api_version;

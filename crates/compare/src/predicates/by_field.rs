@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use ephor_analysis::reads::Step;
-use ephor_analysis::reads::expected_type::ExpectedType;
 use ephor_analysis::reads::comparisons::{By, Comparisons, Test};
+use ephor_analysis::reads::expected_type::ExpectedType;
 use ephor_ir::shape::Anchor;
 use ephor_value::{Map, Value};
 

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ephor_analysis::reads::{NAME_OF_NAMESPACE, Reads, Step, ReadTree, tested_by_policy};
+use ephor_analysis::reads::{NAME_OF_NAMESPACE, ReadTree, Reads, Step, tested_by_policy};
 use ephor_engine::Request;
 use ephor_ir::Policy;
 use ephor_ir::facts::NamespaceScope;

@@ -6,23 +6,23 @@
 
 use std::cell::Cell;
 
-use crate::cel::build::{all, binary, boolean, text};
-use crate::cel_tree::{Kind, Node};
 use ephor_ir::Template;
 use ephor_ir::late::Late;
 use ephor_ir::template::Part;
 use ephor_lower::LATE;
 use ephor_value::{Map, Value};
 
-use super::Refusal;
-use super::forms::{plain, ty_of};
-use super::measured::{MARK, ORDER, PatternVariable, has_variable, marked, placed};
 use super::pattern::outcome;
 use super::scope::Scope;
 use super::shared::mapped;
-use super::template::{as_text, query, template};
 use super::term::{Faults, Path, Test};
 use super::types::Ty;
+use crate::cel::build::{all, binary, boolean, text};
+use crate::cel_tree::{Kind, Node};
+use crate::expressions::refusal::Refusal;
+use crate::expressions::translate::forms::{plain, ty_of};
+use crate::expressions::translate::measured::{MARK, ORDER, PatternVariable, has_variable, marked, placed};
+use crate::expressions::translate::template::{as_text, query, template};
 
 /// What a pattern requires of a value that is there.
 ///

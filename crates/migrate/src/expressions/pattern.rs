@@ -4,23 +4,22 @@
 //! it does not fail it, which includes that an anchor says that the pattern does not apply.
 //! Semantics: `docs/semantics/patterns.md`, `engine::shape`.
 
-use crate::cel::build::{
-    all_safe as all, any_safe as any, boolean, constant_bool, equals, index, name, not, over,
-};
-use crate::cel::print;
-use crate::cel_tree::Node;
 use ephor_ir::pattern::Leaf;
 use ephor_ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
 use ephor_value::Value;
 use ephor_value::wildcard::has_wildcard;
 
-use super::Refusal;
-use super::leaf;
-use super::measured::{has_variable, is_marked};
 use super::scope::{MAX_DEPTH, Scope};
 use super::term::Path;
-use super::texts;
 use super::types::Ty;
+use crate::cel::build::{
+    all_safe as all, any_safe as any, boolean, constant_bool, equals, index, name, not, over,
+};
+use crate::cel::print;
+use crate::cel_tree::Node;
+use crate::expressions::refusal::Refusal;
+use crate::expressions::translate::measured::{has_variable, is_marked};
+use crate::expressions::translate::{leaf, texts};
 
 /// What a pattern says.
 #[derive(Clone, Debug)]
@@ -43,7 +42,12 @@ impl PatternOutcome {
 ///
 /// # Errors
 /// Position by position lists, and patterns that nest too deeply.
-pub fn outcome(shape: &Shape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<PatternOutcome, Refusal> {
+pub fn outcome(
+    shape: &Shape,
+    path: &Path,
+    absent: bool,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
     scope.depth += 1;
     if scope.depth > MAX_DEPTH {
         return Err(scope.refuse("a pattern that nests so deeply", "split it into several rules"));
@@ -143,7 +147,12 @@ fn when_missing(entry: &Entry) -> bool {
     }
 }
 
-fn of_map(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<PatternOutcome, Refusal> {
+fn of_map(
+    map: &MapShape,
+    path: &Path,
+    absent: bool,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
     let is_simple = !has_conditions(&Shape::Map(Box::new(map.clone())));
     // Without the object, each entry says what the whole says: their paths are guarded alone.
     let is_uniform = is_simple
@@ -161,7 +170,12 @@ fn of_map(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> R
     Ok(PatternOutcome { pass: passing, ok, skips: found.skips })
 }
 
-fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<PatternOutcome, Refusal> {
+fn entries(
+    map: &MapShape,
+    path: &Path,
+    absent: bool,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
     let (first, second) = map.entries.split_at(map.first.min(map.entries.len()));
     let mut conditions = Vec::new();
     let mut others: Vec<PatternOutcome> = Vec::new();
@@ -332,7 +346,12 @@ pub fn chained(paths: &[Path]) -> (Node, Ty) {
     (node.unwrap_or_else(|| crate::cel::build::list(Vec::new())), ty.unwrap_or(Ty::Any))
 }
 
-fn of_list(list: &ListShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<PatternOutcome, Refusal> {
+fn of_list(
+    list: &ListShape,
+    path: &Path,
+    absent: bool,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
     if let ListShape::Empty(_) = list {
         return Ok(PatternOutcome::plain(guarded(path, absent, boolean(false))));
     }
@@ -366,7 +385,12 @@ fn of_list(list: &ListShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -
 }
 
 /// What a list pattern says of the items of a list that is there.
-fn of_items(shape: &Shape, path: &Path, label: &str, scope: &mut Scope<'_>) -> Result<PatternOutcome, Refusal> {
+fn of_items(
+    shape: &Shape,
+    path: &Path,
+    label: &str,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
     let Shape::List(list) = shape else { return Ok(PatternOutcome::plain(boolean(false))) };
     let var = scope.item_name(Some(label));
     let item = Path::of(name(&var), path.ty.item());
@@ -421,7 +445,12 @@ fn existence(entry: &Entry, path: &Path, scope: &mut Scope<'_>) -> Result<Patter
 /// matches, whichever comes first. So that the order of keys decides nothing, each of them must
 /// fit, and one is enough for a condition (`compare::Side::with_one_key`). Others than strings are
 /// left out.
-fn of_label(entry: &Entry, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<PatternOutcome, Refusal> {
+fn of_label(
+    entry: &Entry,
+    path: &Path,
+    absent: bool,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
     let Shape::Leaf(leaf) = &entry.shape else { return Ok(PatternOutcome::plain(boolean(true))) };
     if leaf.source.as_str().is_none() {
         return Ok(PatternOutcome::plain(boolean(true)));

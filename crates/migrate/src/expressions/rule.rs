@@ -5,9 +5,6 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{all, any, boolean, choose, constant_bool, is, not};
-use crate::cel::{WIDTH, print};
-use crate::cel_tree::{Kind, Node};
 use ephor_ir::check::{Check, ForEach, Overlay, Overlays};
 use ephor_ir::rule::{Body, Message};
 use ephor_ir::shape::Pattern;
@@ -15,14 +12,21 @@ use ephor_ir::{Condition, Conditions, Origin, Rule};
 use ephor_value::{Str, Value};
 
 use super::certificates::lacking_field;
-use super::conditions::{both, conditions, fails_alike};
-use super::lists::{Quantifier, is_list, quantified};
 use super::message::{message, with};
 use super::pattern::outcome;
+use super::pod_security;
 use super::scope::Scope;
 use super::shared::{LONG, children, mapped, occurrences, reads, replaced, share_repeated};
 use super::term::{ABSORBED, Path, Test, Val, has_of};
-use super::{Context, Converted, NamedExpression, Refusal, Validation, pod_security, root, template};
+use crate::cel::build::{all, any, boolean, choose, constant_bool, is, not};
+use crate::cel::{WIDTH, print};
+use crate::cel_tree::{Kind, Node};
+use crate::expressions::context::Context;
+use crate::expressions::converted::{Converted, NamedExpression, Validation};
+use crate::expressions::refusal::Refusal;
+use crate::expressions::translate::conditions::{both, conditions, fails_alike};
+use crate::expressions::translate::lists::{Quantifier, is_list, quantified};
+use crate::expressions::translate::{root, template};
 
 /// A check as an expression, and what it was written for.
 pub struct Checked {
@@ -164,8 +168,10 @@ fn finished(
         Some(true) => Vec::new(),
         _ => vec![NamedExpression { name: "preconditions".into(), expression: boolean_text(&admit) }],
     };
-    let variables =
-        retained.iter().map(|one| NamedExpression { name: one.name.clone(), expression: written(&one.node) }).collect();
+    let variables = retained
+        .iter()
+        .map(|one| NamedExpression { name: one.name.clone(), expression: written(&one.node) })
+        .collect();
     let mut out: Vec<Validation> = Vec::new();
     for (((one, text, _), node), computed) in validations.into_iter().zip(all_of).zip(messages) {
         if constant_bool(&node) == Some(true) {

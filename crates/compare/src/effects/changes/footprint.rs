@@ -1,12 +1,12 @@
 //! What the rules of both sides that change objects read, test and write together.
 //!
-//! In: both sides, an environment. Out: [`MutationFootprint`]: what the objects must have that stand for all
-//! others. Or why these are not known: what one rule writes another one reads in a way that is not
-//! followed, or writes in another way.
+//! In: both sides, an environment. Out: [`MutationFootprint`]: what the objects must have that
+//! stand for all others. Or why these are not known: what one rule writes another one reads in a
+//! way that is not followed, or writes in another way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ephor_analysis::reads::{Reads, Step, ReadTree};
+use ephor_analysis::reads::{ReadTree, Reads, Step};
 use ephor_ir::rule::Body;
 use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::Leaf;

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Reads, Step, ReadTree};
+use ephor_analysis::reads::{ReadTree, Reads, Step};
 use ephor_kubernetes::admitted::has_nameless;
 use ephor_value::Value;
 use ephor_value::place::PathPart;

@@ -3,7 +3,7 @@
 //! In: the fields that are read, and the type. Out: objects with these fields and those that an API
 //! server needs.
 
-use ephor_analysis::reads::{Step, ReadTree};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::admitted::{
     alternatives, has_another, is_in_group, is_shown_as_null, listed, needed, one_of, refuses_wildcards,
 };
@@ -12,7 +12,7 @@ use ephor_value::{Map, Str, Value};
 
 use crate::inputs::context_entries::INPUTS;
 use crate::objects::choice::{ABSENT, Choice, plain};
-use crate::objects::domain::{MAX_DEPTH, Domain};
+use crate::objects::domain::{Domain, MAX_DEPTH};
 use crate::objects::product::pairs;
 
 /// More fields of which an API server takes one are not tried all together.

@@ -3,7 +3,7 @@
 //! In: what is read of the items. Out: lists that stand for all others
 //! (`docs/internals/equivalence.md`, "Lists").
 
-use ephor_analysis::reads::{Step, ReadTree};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::admitted::required_item;
 use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Map, Str, Value};

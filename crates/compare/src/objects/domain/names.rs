@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ephor_analysis::reads::{Step, ReadTree};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use ephor_value::Str;
 use ephor_value::wildcard::Wildcard;

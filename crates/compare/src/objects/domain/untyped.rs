@@ -13,7 +13,7 @@
 //! unit are not known, all that the reads allow are tried.
 
 use ephor_analysis::reads::expected_type::ExpectedType;
-use ephor_analysis::reads::{Step, ReadTree};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Map, Str, Value};
 
@@ -101,7 +101,8 @@ impl Domain<'_> {
             // Or an object of scalars where no constant says what it is, or a list where something
             // is looked for in it, or it goes with another field.
             let keys = tree.named.iter().map(|key| (key.clone(), ReadTree::default()));
-            let of_scalars = ReadTree { items: Some(Box::default()), keys: keys.collect(), ..ReadTree::default() };
+            let of_scalars =
+                ReadTree { items: Some(Box::default()), keys: keys.collect(), ..ReadTree::default() };
             let tested = self.tested.at(&self.at);
             let is_searched = tested.constants.contains("*") || tested.relates;
             let is_list = tested.wholes.iter().any(|whole| matches!(whole, Value::List(_)));

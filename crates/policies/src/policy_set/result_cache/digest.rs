@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Reads, ReadTree};
+use ephor_analysis::reads::{ReadTree, Reads};
 use ephor_engine::Request;
 use ephor_kubernetes::Kinds;
 use ephor_matching::Target;

@@ -6,7 +6,7 @@ use super::*;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Limits;
 use crate::{Engine, PolicySet};
-use ephor_analysis::reads::{Reads, ReadTree, of_expression};
+use ephor_analysis::reads::{ReadTree, Reads, of_expression};
 use ephor_engine::request::Parts;
 use ephor_engine::{Profile, Request};
 use ephor_functions::{CelLevel, Context};
