@@ -1,8 +1,8 @@
 //! What the schema of Kubernetes says of a field that rules read or write.
 //!
-//! In: a kind and a path. Out: the type there, and what follows from it: whether texts can be there,
-//! which keys its items have, whether an API server writes it itself. Source: the OpenAPI documents that
-//! `ephor_kubernetes::schema` is built from.
+//! In: a kind and a path. Out: the type there, and what follows from it: whether texts can be
+//! there, which keys its items have, whether an API server writes it itself. Source: the OpenAPI
+//! documents that `ephor_kubernetes::schema` is built from.
 
 use ephor_analysis::reads::{Reads, Step, Tree};
 use ephor_kubernetes::Types;

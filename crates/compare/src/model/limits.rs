@@ -1,7 +1,7 @@
 //! The limits of a comparison, all in one file.
 //!
-//! Each says what happens beyond it. None decides whether an answer is true: beyond a limit an answer is
-//! "tested" with the limit as its reason, never "proved".
+//! Each says what happens beyond it. None decides whether an answer is true: beyond a limit an
+//! answer is "tested" with the limit as its reason, never "proved".
 
 /// Statements about items of lists, more of which are not distinguished.
 pub(crate) const MOST_ITEMS: usize = 16;

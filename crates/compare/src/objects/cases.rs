@@ -1,7 +1,7 @@
 //! Cases: every object with every former object and every request context.
 //!
-//! In: what the units read and test, a domain, and contexts. Out: requests that stand for all others, at
-//! most so many, from everywhere where there are more.
+//! In: what the units read and test, a domain, and contexts. Out: requests that stand for all
+//! others, at most so many, from everywhere where there are more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Values that others stand for, because all atoms say the same of both.
 //!
-//! In: the atoms of some units, the values of a field. Out: one value for each combination of what the
-//! atoms say. Two values of which every part of a unit says the same are one class.
+//! In: the atoms of some units, the values of a field. Out: one value for each combination of what
+//! the atoms say. Two values of which every part of a unit says the same are one class.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;

@@ -1,8 +1,8 @@
 //! What the rules of both sides that change objects read, test and write together.
 //!
-//! In: both sides, an environment. Out: [`MutationFootprint`]: what the objects must have that stand for all
-//! others. Or why these are not known: what one rule writes another one reads in a way that is not
-//! followed, or writes in another way.
+//! In: both sides, an environment. Out: [`MutationFootprint`]: what the objects must have that
+//! stand for all others. Or why these are not known: what one rule writes another one reads in a
+//! way that is not followed, or writes in another way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
