@@ -1,4 +1,5 @@
-//! Values of flags that are more than a text: counts, durations, names of objects, levels of the log.
+//! Values of flags that are more than a text: counts, durations, names of objects, levels of the
+//! log.
 //!
 //! In: the text of a flag. Out: its value, or why there is none.
 
@@ -49,7 +50,7 @@ pub enum FlagValueError {
 /// The levels of the log.
 pub(super) const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The largest value of a count: what fits into 32 bits with room for sums.
+/// The largest value of a count: what fits into 32 bits with room for totals.
 const MAX_COUNT: usize = 1 << 30;
 
 pub(super) fn count(text: &str) -> Result<usize, FlagValueError> {

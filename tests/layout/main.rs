@@ -3,8 +3,8 @@
 //!
 //! In: the sources of every crate, without tests. A shared type that lives in a `mod.rs`, or in the
 //! file of its first user, ties all files that name it to that file: then none can be read alone.
-//! So shared types belong into a file below both, and no circle of files may be larger than a reader
-//! takes in at once.
+//! So shared types belong into a file below both, and no circle of files may be larger than a
+//! reader takes in at once.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,5 +1,5 @@
-//! A rule that matches a request, with what it is evaluated with, and what all rules do before their
-//! body runs: preconditions, exceptions, properties.
+//! A rule that matches a request, with what it is evaluated with, and what all rules do before
+//! their body runs: preconditions, exceptions, properties.
 
 use ephor_external::ExternalData;
 use ephor_ir::late::Late;

@@ -1,9 +1,9 @@
 //! Admission: what an API server does with a request because of its policies.
 //!
 //! In: policies with their bindings, the `request` of an AdmissionReview, and the [`ClusterView`]
-//! around it. Out: the mutated object, and an [`AdmissionOutcome`]: whether the request is allowed, warnings
-//! for the client and audit annotations. Policies run in the order of their names, bindings of a
-//! policy in the order of theirs. Semantics: `docs/semantics/admission.md`.
+//! around it. Out: the mutated object, and an [`AdmissionOutcome`]: whether the request is allowed,
+//! warnings for the client and audit annotations. Policies run in the order of their names,
+//! bindings of a policy in the order of theirs. Semantics: `docs/semantics/admission.md`.
 
 mod answer;
 mod binding_result;

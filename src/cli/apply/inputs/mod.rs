@@ -1,5 +1,5 @@
-//! Everything that `apply` evaluates, gathered once: the same for `apply` and for `explain`, so that
-//! both decide alike.
+//! Everything that `apply` evaluates, gathered once: the same for `apply` and for `explain`, so
+//! that both decide alike.
 //!
 //! In: arguments ([`InputArguments`]). Out: policies, resources, exceptions, payloads, what rules
 //! look up, and the engine over them ([`Inputs`]). The order of what is loaded, and which failures
