@@ -3,6 +3,9 @@
 //! In: a checked tree, the environment, and how large values at paths can be. Out: the least and
 //! the most cost of an evaluation. The rules are cel-go's (`docs/cel.md`, "Estimates"): also where
 //! they differ from the cost that the evaluation counts in the end.
+//!
+//! - `calls`: what calls may cost, and how large their results can be
+//! - `size`: ranges of sizes and costs
 
 mod calls;
 mod size;

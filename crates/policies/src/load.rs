@@ -4,6 +4,12 @@
 //! documents were left out: they do not parse, break their schema, fail the policy
 //! check, or are no policies. Which of these leave out the whole file follows Kyverno
 //! (`docs/policies.md`, "Loading").
+//!
+//! - `foreign`: documents of a policy file that are no policies
+//! - `list`: the items of a `v1 List` as Kyverno's command line reads them
+//! - `lowered`: files with the IR of policies, as `ephor explain --output json` prints it
+//! - `served`: how a server reads a document, and what says something about policies as a whole:
+//!   nothing that may be a policy is left out silently
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -21,6 +27,7 @@ use ephor_ir::rule::RuleKind;
 use ephor_ir::{Exception, Policy, json};
 use ephor_kubernetes::{Kinds, groups};
 use ephor_lower::admission::{Judge, Place};
+use ephor_lower::background::{self, RuleFacts};
 use ephor_sources::files::SourceText;
 use ephor_value::place::{Path, PathPart};
 use ephor_value::{Str, Value, parallel};
@@ -123,6 +130,16 @@ pub enum Purpose {
 }
 
 impl LoadedPolicy {
+    /// What of its rules decides when they have work for controllers.
+    pub fn background_work(&self) -> Vec<RuleFacts> {
+        background::facts(&self.document)
+    }
+
+    /// Whether the policy, one of expressions, leaves out what the controllers themselves send.
+    pub fn skips_own_requests(&self) -> bool {
+        background::skips_own_requests(&self.document)
+    }
+
     /// A path in the policy as one in the text of its document.
     pub fn path_in_text(&self, path: &[PathPart]) -> Path {
         self.prefix.iter().chain(path).cloned().collect()

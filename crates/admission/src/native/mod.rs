@@ -5,6 +5,11 @@
 //! its binding, or why there is none, in the reference's words. Objects own nothing and have no
 //! status; an owner is named when the policy has a `uid`. Semantics: `docs/admission.md`, "Handing
 //! policies over".
+//!
+//! - `cluster_policy`: ClusterPolicies with one rule in CEL
+//! - `refusals`: why a ClusterPolicy cannot be handed over: what Kubernetes' policies cannot say
+//! - `resources`: kinds of filters → resources of rules
+//! - `reviews`: ValidatingPolicies and MutatingPolicies
 
 mod cluster_policy;
 mod refusals;

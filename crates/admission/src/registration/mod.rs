@@ -4,6 +4,16 @@
 //! Out: one `MutatingWebhookConfiguration` and one `ValidatingWebhookConfiguration` that send the
 //! server what some rule may be about, and no more than the reference's do. Semantics:
 //! `docs/webhooks.md`, "What policies need".
+//!
+//! - `classic`: what ClusterPolicies and Policies need: two webhooks for all, and one for each with
+//!   conditions of its own
+//! - `fixed`: the webhook configurations that do not depend on which policies there are: for
+//!   policies themselves, exceptions, global context entries, and labels that say how long objects
+//!   live
+//! - `resources`: kinds and operations → the rules of a webhook
+//! - `reviews`: what policies of the group `policies.kyverno.io` need: one webhook for each with
+//!   conditions, an exact match or a timeout of its own, and one for all others with the same
+//!   selectors
 
 mod classic;
 mod fixed;

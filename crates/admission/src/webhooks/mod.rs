@@ -5,6 +5,19 @@
 //! object as it was changed, whether the request passes, and a [`Log`]: which webhooks were called
 //! in which order with what, why others were not, and what the client and the audit log receive.
 //! Semantics: `docs/webhooks.md`.
+//!
+//! - [`answer`]: calls of webhooks, and what an API server makes of the answers
+//! - `failure`: what follows when a call does not end with a yes
+//! - [`matching`]: whether a webhook is called for a request, and why not
+//! - `mutating`: mutating webhooks: one after the other, each on the object that those before it
+//!   have left
+//! - [`request`]: requests from what users write: reviews, their `request`, or plain objects
+//! - `response`: the response in an answer: its fields with their types, as an API server's decoder
+//!   refuses others
+//! - `settle`: what an API server settles between its phases: the namespace of the object, and the
+//!   name of the request
+//! - `validating`: validating webhooks: all that are called are called at once; the first no in
+//!   their order is the answer
 
 pub mod answer;
 mod failure;
