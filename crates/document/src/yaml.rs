@@ -4,11 +4,11 @@
 //! `scalar`, and `build` puts them together. Only the first
 //! document of the text is read: streams are split before, see [`split`](super::split).
 
+use super::Duplicates;
 use super::build::{Builder, Place};
 use super::event::{EventData, Parser};
 use super::intern::Interner;
 use super::scalar::{Scalar, resolve};
-use super::Duplicates;
 use ephor_value::Value;
 
 pub use super::event::{SyntaxError, SyntaxProblem};
