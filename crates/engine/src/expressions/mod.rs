@@ -13,7 +13,7 @@
 //! - `error`: why the expressions of a rule give no result
 //! - [`existing`]: objects that exist already and that a policy changes because of a request
 //! - [`generate`]: rules whose expressions generate objects
-//! - [`images`]: ImageValidatingPolicies
+//! - [`images`]: validations of images (ImageValidatingPolicies)
 //! - `inquiry`: what expressions of an ImageValidatingPolicy may look up: signatures, attestations,
 //!   registry data
 //! - `matching`: `matchConditions` of webhooks: whether a policy is evaluated for a request at all
