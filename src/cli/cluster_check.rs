@@ -50,12 +50,12 @@ pub struct ClusterCheckArgs {
     context: Option<String>,
     /// form of the report
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    output_format: Format,
+    output_format: ClusterCheckFormat,
 }
 
 /// The forms of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ClusterCheckFormat {
     /// Sentences and tables
     Text,
     /// One object
@@ -76,9 +76,9 @@ pub fn run(args: &ClusterCheckArgs, global: &Global) -> Result<i32, Error> {
     };
     let report = Report::of(&inventory.map_err(unreadable)?);
     console::print(&match args.output_format {
-        Format::Text => report.to_text(),
-        Format::Markdown => report.to_markdown(),
-        Format::Json => serde_json::to_string_pretty(&to_serde(&report.to_value()))? + "\n",
+        ClusterCheckFormat::Text => report.to_text(),
+        ClusterCheckFormat::Markdown => report.to_markdown(),
+        ClusterCheckFormat::Json => serde_json::to_string_pretty(&to_serde(&report.to_value()))? + "\n",
     });
     Ok(i32::from(!report.is_good()))
 }

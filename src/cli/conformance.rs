@@ -52,7 +52,7 @@ pub struct ConformanceArgs {
 
 /// Totals over all suites.
 #[derive(Default)]
-struct Totals {
+struct SuiteTotals {
     suites: usize,
     passed: usize,
     total: usize,
@@ -61,7 +61,7 @@ struct Totals {
     lines: String,
 }
 
-impl Totals {
+impl SuiteTotals {
     fn add(&mut self, report: &Report, known: &Known) {
         self.suites += 1;
         self.passed += report.passed;
@@ -103,7 +103,7 @@ pub fn run(args: &ConformanceArgs) -> Result<i32, Error> {
     }
     let known = known(given(&args.known))?;
     let progress = progress();
-    let mut totals = Totals::default();
+    let mut totals = SuiteTotals::default();
     ephor_conformance::run_all(&dir, &args.suite, |step| match step {
         Step::Begun(name) => progress.set_message(name.to_string()),
         Step::Done(report) => {
@@ -120,7 +120,7 @@ pub fn run(args: &ConformanceArgs) -> Result<i32, Error> {
     if totals.suites == 0 {
         return Err(Error::NoSuite { path: dir });
     }
-    let Totals { suites, passed, total, known, .. } = totals;
+    let SuiteTotals { suites, passed, total, known, .. } = totals;
     eprintln!(
         "{suites} suites: {passed} of {total} cases pass; of the others {known} are known, {} new",
         totals.unknown()

@@ -48,7 +48,7 @@ pub struct CrdsArgs {
     own_group: bool,
     /// output format
     #[arg(long, short, value_name = "FORMAT", default_value = "yaml", conflicts_with = "directory")]
-    output: Output,
+    output: CrdsFormat,
     /// folder for a YAML file of each definition, instead of output
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<String>,
@@ -59,7 +59,7 @@ pub struct CrdsArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum CrdsFormat {
     Yaml,
     Json,
 }
@@ -95,12 +95,12 @@ pub fn run(args: &CrdsArgs) -> Result<i32, Error> {
         return Ok(0);
     }
     match args.output {
-        Output::Yaml => {
+        CrdsFormat::Yaml => {
             for object in &all {
                 console::print(&format!("---\n{}", yaml::to_string(object, Style::Report)));
             }
         }
-        Output::Json => {
+        CrdsFormat::Json => {
             let list = Value::map([
                 ("apiVersion", "v1".into()),
                 ("kind", "List".into()),

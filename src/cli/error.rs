@@ -419,7 +419,7 @@ pub enum Error {
     },
     /// A word that names no kinds of policies.
     #[error(transparent)]
-    Kinds(#[from] ephor_server::serve::stored::KindError),
+    Kinds(#[from] ephor_server::serve::kind_filter::KindError),
     /// The server ends.
     #[error(transparent)]
     Server(#[from] ephor_server::serve::Error),

@@ -15,13 +15,13 @@ use super::Error;
 #[derive(Debug, Default)]
 pub struct Outputs {
     /// Absolute paths, without steps up.
-    files: BTreeMap<PathBuf, Output>,
+    files: BTreeMap<PathBuf, PlannedFile>,
     staging: Option<Staging>,
 }
 
 /// One file to write.
 #[derive(Debug)]
-struct Output {
+struct PlannedFile {
     /// The path as the user wrote it.
     path: PathBuf,
     /// What the file is of.
@@ -66,7 +66,7 @@ impl Outputs {
     /// # Errors
     /// There is a file of this path already, or the copy cannot be written.
     pub fn add(&mut self, path: &Path, of: &str, text: impl Into<Vec<u8>>) -> Result<(), Error> {
-        let output = Output { path: path.into(), of: of.into(), text: text.into() };
+        let output = PlannedFile { path: path.into(), of: of.into(), text: text.into() };
         let whole = absolute(path);
         if let Some(first) = self.files.get(&whole) {
             return Err(Error::TwoOutputs {
@@ -99,7 +99,7 @@ impl Outputs {
     /// The files that are there with another text, but for those that were read.
     pub fn replaced(&self, read: &[&Path]) -> Vec<&Path> {
         let is_read = |whole: &PathBuf| read.iter().any(|path| absolute(path) == *whole);
-        let is_other = |whole: &PathBuf, output: &Output| {
+        let is_other = |whole: &PathBuf, output: &PlannedFile| {
             std::fs::read(whole).is_ok_and(|text| text != output.text) && !is_read(whole)
         };
         let all = self.files.iter().filter(|(whole, output)| is_other(whole, output));

@@ -34,8 +34,9 @@ pub(super) fn exists(argument: &str) -> Result<(), Error> {
     Err(Error::NoPolicyFile { path: argument.into(), meant })
 }
 
-/// The most that is said of what is wrong with one file.
-pub(super) const HELPS: usize = 3;
+/// The most lines that help with one file. A choice: the first faults explain the others; a larger
+/// number only makes output longer.
+pub(super) const MAX_HELPS: usize = 3;
 
 /// What `lint` says is wrong with files of which a policy cannot be used: places and what was
 /// probably meant, which Kyverno's texts do not have.
@@ -62,7 +63,7 @@ pub fn helps(sources: &[SourceText], loaded: &Policies) -> Vec<String> {
         let is_said =
             |finding: &Finding| loaded.problems.iter().any(|problem| problem.text.contains(&finding.message));
         let errors = found.into_iter().filter(|f| f.severity == Severity::Error && !is_said(f));
-        out.extend(errors.take(HELPS).map(|Finding { file, line, column, message, help, .. }| {
+        out.extend(errors.take(MAX_HELPS).map(|Finding { file, line, column, message, help, .. }| {
             let column = if column > 0 { format!(":{column}") } else { String::new() };
             let meant = help.map(|help| format!("; {help}")).unwrap_or_default();
             format!("{file}:{line}{column}: {message}{meant}")

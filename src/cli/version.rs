@@ -24,11 +24,11 @@ const KUBERNETES: &str = "1.36.3";
 pub struct VersionArgs {
     /// output format
     #[arg(long, short, value_name = "FORMAT", default_value = "text")]
-    output: Output,
+    output: VersionFormat,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum VersionFormat {
     #[default]
     Text,
     Json,
@@ -41,10 +41,10 @@ enum Output {
 pub fn run(args: &VersionArgs) -> Result<i32, Error> {
     let version = env!("CARGO_PKG_VERSION");
     match args.output {
-        Output::Text => {
+        VersionFormat::Text => {
             print(&format!("Version: {version}\nReference: Kyverno {KYVERNO}, Kubernetes {KUBERNETES}\n"))
         }
-        Output::Json => {
+        VersionFormat::Json => {
             let mut out = Map::new();
             out.insert("version", version.into());
             if let Some(commit) = option_env!("EPHOR_COMMIT") {

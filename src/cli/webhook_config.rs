@@ -61,7 +61,7 @@ pub struct WebhookConfigArgs {
     policies: Vec<String>,
     /// output format
     #[arg(long, short, value_name = "FORMAT", default_value = "yaml")]
-    output: Output,
+    output: WebhookConfigFormat,
     /// files with CustomResourceDefinitions
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     definition: Vec<Record>,
@@ -74,7 +74,7 @@ pub struct WebhookConfigArgs {
     #[command(flatten)]
     webhooks: WebhookOptions,
     #[command(flatten)]
-    cluster: ClusterOptions,
+    cluster: WebhookClusterOptions,
     #[command(flatten)]
     simulation: Simulation,
 }
@@ -82,7 +82,7 @@ pub struct WebhookConfigArgs {
 /// What is written to a cluster.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
-struct ClusterOptions {
+struct WebhookClusterOptions {
     /// server-side apply to a cluster instead of output
     #[arg(long)]
     apply: bool,
@@ -117,7 +117,7 @@ struct Simulation {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum WebhookConfigFormat {
     Yaml,
     Json,
 }
@@ -308,14 +308,14 @@ fn read_configurations(files: &[String]) -> Result<Vec<Value>, Error> {
     Ok(found)
 }
 
-fn print(output: Output, configurations: &[Value]) -> Result<(), Error> {
+fn print(output: WebhookConfigFormat, configurations: &[Value]) -> Result<(), Error> {
     match output {
-        Output::Yaml => {
+        WebhookConfigFormat::Yaml => {
             for c in configurations {
                 console::print(&format!("---\n{}", yaml::to_string(c, Style::Report)));
             }
         }
-        Output::Json => {
+        WebhookConfigFormat::Json => {
             let mut list = Map::new();
             list.insert("apiVersion", "v1".into());
             list.insert("kind", "List".into());

@@ -4,23 +4,23 @@
 //! is silent about goes to standard error, one line each. The stages, each with the type that it
 //! hands to the next one:
 //!
-//! 1. flags ([`ApplyArgs`]) → [`OutputOptions`] and [`InputArguments`]: what counts of them;
-//! 2. arguments → [`Inputs`]: everything that is read, gathered once;
-//! 3. inputs → `Engine` and [`Run`]: what is evaluated, and how it is shown;
+//! 1. flags (`ApplyArgs`) → `OutputOptions` and `InputArguments`: what counts of them;
+//! 2. arguments → `Inputs`: everything that is read, gathered once;
+//! 3. inputs → `Engine` and `Run`: what is evaluated, and how it is shown;
 //! 4. evaluate → `Sink`: results, printed in input order while they come;
 //! 5. render → exit code: what follows all results, and files.
 //!
-//! - [`arguments`]: what is loaded.
-//! - [`conflict`]: flags that exclude each other.
-//! - [`evaluate`]: every resource meets every policy.
-//! - [`inputs`]: policies, resources, exceptions, values and clusters, gathered.
-//! - [`log`]: warnings and notices.
-//! - [`object_path`]: how objects are named.
-//! - [`options`]: the flags.
-//! - [`output`]: what is printed.
-//! - [`output_options`]: flags about output.
-//! - [`render`]: results as text, tables, reports and documents.
-//! - [`run`]: what was loaded, and how it is shown.
+//! - `arguments`: what is loaded.
+//! - `conflict`: flags that exclude each other.
+//! - `evaluate`: every resource meets every policy.
+//! - `inputs`: policies, resources, exceptions, values and clusters, gathered.
+//! - `log`: warnings and notices.
+//! - `object_path`: how objects are named.
+//! - `options`: the flags.
+//! - `output`: what is printed.
+//! - `output_options`: flags about output.
+//! - `render`: results as text, tables, reports and documents.
+//! - `run`: what was loaded, and how it is shown.
 
 mod arguments;
 pub(super) mod conflict;

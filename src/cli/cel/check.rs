@@ -1,6 +1,6 @@
 //! `ephor cel check`: what is wrong with an expression.
 
-use ephor_search::cel::Expression;
+use ephor_search::cel::CelExpression;
 
 use super::super::Error;
 use crate::cli::arguments::given;
@@ -47,7 +47,7 @@ pub fn run(args: &CelCheckArgs) -> Result<i32, Error> {
     let mut code = 0;
     for source in &args.expressions {
         let wanted = given(&args.wanted).unwrap_or_default();
-        let checked = Expression::compile(source, environment, &data).map_err(Error::expression);
+        let checked = CelExpression::compile(source, environment, &data).map_err(Error::expression);
         let checked = checked.and_then(|e| match e.type_name() {
             found if !wanted.is_empty() && found != wanted => {
                 Err(Error::expression(format!("must evaluate to {wanted} but got {found}")))

@@ -1,6 +1,6 @@
 //! `ephor cel eval`: an expression on a document.
 
-use ephor_search::cel::Expression;
+use ephor_search::cel::CelExpression;
 
 use super::super::Error;
 use crate::cli::cel::input;
@@ -40,7 +40,7 @@ pub struct CelEvalArgs {
 pub fn run(args: &CelEvalArgs) -> Result<i32, Error> {
     let source = input::only(&args.expression)?;
     let (environment, data) = input::read_input(&args.input)?;
-    let expression = Expression::compile(source, environment, &data).map_err(Error::expression)?;
+    let expression = CelExpression::compile(source, environment, &data).map_err(Error::expression)?;
     let outcome = expression.evaluate(&data);
     if args.trace {
         console::print(&output::traced(&expression.trace(&data)));

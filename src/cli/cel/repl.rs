@@ -4,7 +4,7 @@
 
 use std::io::IsTerminal;
 
-use ephor_search::cel::{Environment, Expression};
+use ephor_search::cel::{CelExpression, Environment};
 use ephor_value::Value;
 
 use super::super::Error;
@@ -61,18 +61,18 @@ pub fn run(args: &CelReplArgs) -> Result<i32, Error> {
     if path == Some("-") && !std::io::stdin().is_terminal() {
         return Err(Error::NoLines);
     }
-    let session = Session { environment, data };
+    let session = CelSession { environment, data };
     prompt::run("cel> ", session, prompt::history("cel_history", given(&args.history)))?;
     Ok(0)
 }
 
 /// The state between two lines.
-struct Session {
+struct CelSession {
     environment: Environment,
     data: Value,
 }
 
-impl prompt::Session for Session {
+impl prompt::PromptSession for CelSession {
     fn answer(&mut self, line: &str) -> Answer {
         let line = line.trim();
         let result = match line.strip_prefix(':') {
@@ -97,7 +97,7 @@ impl prompt::Session for Session {
     }
 }
 
-impl Session {
+impl CelSession {
     fn command(&mut self, name: &str, rest: &str) -> Result<String, Error> {
         match name {
             "help" | "h" => Ok(HELP.into()),
@@ -114,8 +114,8 @@ impl Session {
         }
     }
 
-    fn compiled(&self, source: &str) -> Result<Expression, Error> {
-        Expression::compile(source, self.environment, &self.data).map_err(Error::expression)
+    fn compiled(&self, source: &str) -> Result<CelExpression, Error> {
+        CelExpression::compile(source, self.environment, &self.data).map_err(Error::expression)
     }
 
     fn evaluate(&self, source: &str) -> Result<String, Error> {
@@ -139,11 +139,11 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::prompt::Session as _;
+    use crate::cli::prompt::PromptSession as _;
 
-    fn session() -> Session {
+    fn session() -> CelSession {
         let document = ephor_search::document("{spec: {ports: [80, 443]}}").unwrap();
-        Session { environment: Environment::Kubernetes, data: Environment::Kubernetes.data(&document) }
+        CelSession { environment: Environment::Kubernetes, data: Environment::Kubernetes.data(&document) }
     }
 
     #[test]

@@ -4,6 +4,11 @@
 //! is a form that its own commands refuse, so `--current` prints the form that they take. Values
 //! are put in as they are. `create policy` and `create test --from-run` are not Kyverno's.
 //! Semantics: `docs/cli.md`.
+//!
+//! - `from_run`: `ephor create test --from-run`: the results that policies give today, as
+//!   expected results of a test.
+//! - `output`: where `create` writes.
+//! - `policy`: `ephor create policy`: a policy that runs as it is written, to begin with.
 
 pub(in crate::cli) mod from_run;
 mod output;

@@ -13,8 +13,10 @@ use crate::cli::Error;
 use crate::cli::console::{print, warn};
 use crate::cli::outputs::write_whole;
 
-/// The largest certificate that is read, in bytes.
-const MOST_BYTES: u64 = 1 << 31;
+/// The largest certificate that is read, in bytes unpacked: it is held in memory. Of a larger one
+/// the rest is missing, and reading fails: too small a number costs a check, and gives no wrong
+/// answer.
+const MAX_BYTES: u64 = 1 << 31;
 
 /// Writes a certificate, compressed when the name of the file ends in `.gz`.
 ///
@@ -82,7 +84,7 @@ fn read(path: &str) -> Result<Certificate, Error> {
     let bytes = std::fs::read(path).map_err(failed)?;
     let mut text = String::new();
     match bytes.starts_with(&[0x1f, 0x8b]) {
-        true => GzDecoder::new(&*bytes).take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?,
+        true => GzDecoder::new(&*bytes).take(MAX_BYTES).read_to_string(&mut text).map_err(failed)?,
         false => bytes.as_slice().read_to_string(&mut text).map_err(failed)?,
     };
     Certificate::read(&text)

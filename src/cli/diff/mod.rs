@@ -1,4 +1,17 @@
 //! `ephor diff`: whether policies mean the same; and what `equivalent` and `implies` share with it.
+//!
+//! - `answered`: answers with all that output shows of them.
+//! - `certificates`: `--certificate` and `--check`: what was evaluated, written and evaluated
+//!   again.
+//! - `formats`: answers for programs.
+//! - `options`: flags of the commands that compare policies.
+//! - `out`: `--out`: a folder for each difference, with the object and a test for each side.
+//! - [`question`]: what is compared: pairs of policies, or two sets.
+//! - `replay`: commands that show a difference once more.
+//! - `rules`: what the results of comparisons mean, in the words of code scanning: a rule for
+//!   each way in which two sides differ.
+//! - `sides`: the policies of a side, and the documents that belong to them.
+//! - `text`: answers for people: lines and manifests, and the same as Markdown.
 
 mod answered;
 mod certificates;
@@ -32,7 +45,7 @@ use crate::cli::diff::question::Question;
 pub use crate::cli::policy_files::why_unread;
 use answered::{Answered, Compared, Found, Shown, name_place};
 pub use options::Common;
-use options::{FailOn, Format};
+use options::{DiffFailOn, DiffFormat};
 use replay::Replay;
 pub use sides::Loaded;
 pub use text::{changes, counted};
@@ -40,8 +53,9 @@ pub use text::{changes, counted};
 /// The file with differences that are accepted.
 const CONFIG: &str = "ephor-diff.yaml";
 
-/// More objects of a pair are not in its certificate.
-const MOST_IN_CERTIFICATE: usize = 500_000;
+/// More objects of a pair are not in its certificate: they are held in memory until it is written.
+/// The answer is the same for any number.
+const MAX_IN_CERTIFICATE: usize = 500_000;
 
 /// Says whether policies mean the same, or shows the smallest objects on which they differ
 ///
@@ -215,15 +229,15 @@ fn answer(
     }
     let run = || formats::run_of(&found, question);
     console::print(&match common.output_format {
-        Format::Text => text::text(&found, question, replay, false),
-        Format::Markdown => text::text(&found, question, replay, true),
-        Format::Json => serde_json::to_string_pretty(&formats::json_of(&found))? + "\n",
-        Format::Sarif => console::whole(run_formats::sarif::write(&run())),
-        Format::Github => match run_formats::github::write(&run()) {
+        DiffFormat::Text => text::text(&found, question, replay, false),
+        DiffFormat::Markdown => text::text(&found, question, replay, true),
+        DiffFormat::Json => serde_json::to_string_pretty(&formats::json_of(&found))? + "\n",
+        DiffFormat::Sarif => console::whole(run_formats::sarif::write(&run())),
+        DiffFormat::Github => match run_formats::github::write(&run()) {
             annotations if annotations.is_empty() => text::summary(&found, question) + "\n",
             annotations => annotations,
         },
-        Format::Junit => run_formats::junit::write(&run()),
+        DiffFormat::Junit => run_formats::junit::write(&run()),
     });
     if found.iter().any(|answered| fails(answered, common.fail_on, question)) {
         return Ok(1);
@@ -249,7 +263,7 @@ fn of_pair(
     let (before, after) = (Side::new(old.clone(), &name)?, Side::new(new.clone(), &name)?);
     // Messages are compared on the objects of a comparison both ways.
     let shares = says && !records && question != Question::Implies;
-    let collector = Collector::new(if shares { MOST_WITH_MESSAGES } else { MOST_IN_CERTIFICATE });
+    let collector = Collector::new(if shares { MOST_WITH_MESSAGES } else { MAX_IN_CERTIFICATE });
     let observer: Option<&dyn Observer> = (records || shares).then_some(&collector as &dyn Observer);
     let comparison = match question {
         Question::Diff => compare_observed(&before, &after, options, observer),
@@ -349,19 +363,19 @@ fn apart(mapping: Mapping, old: &Loaded, new: &Loaded) -> (Mapping, Mapping) {
     (Mapping { entries: apart }, Mapping { entries: rest })
 }
 
-fn fails(answered: &Answered, on: FailOn, question: Question) -> bool {
+fn fails(answered: &Answered, on: DiffFailOn, question: Question) -> bool {
     let compared = match (&answered.found, on) {
-        (Found::Only { is_old, .. }, FailOn::Weaker) => return *is_old,
-        (Found::Only { is_old, .. }, FailOn::Stricter) => return !*is_old,
+        (Found::Only { is_old, .. }, DiffFailOn::Weaker) => return *is_old,
+        (Found::Only { is_old, .. }, DiffFailOn::Stricter) => return !*is_old,
         (Found::Only { .. }, _) => return true,
         (Found::Compared(compared), _) => compared,
     };
     // Sets of which one allows some updates are not equivalent; pairs of `diff` may be so.
     let allows_more = question != Question::Diff && compared.existing.is_some();
     match on {
-        FailOn::Weaker => compared.has(Shown::is_weaker),
-        FailOn::Stricter => compared.has(Shown::is_stricter),
-        FailOn::Any => compared.answer == Answer::Differs || allows_more,
-        FailOn::Tested => !compared.answer.is_proved() || !compared.differences.is_empty() || allows_more,
+        DiffFailOn::Weaker => compared.has(Shown::is_weaker),
+        DiffFailOn::Stricter => compared.has(Shown::is_stricter),
+        DiffFailOn::Any => compared.answer == Answer::Differs || allows_more,
+        DiffFailOn::Tested => !compared.answer.is_proved() || !compared.differences.is_empty() || allows_more,
     }
 }

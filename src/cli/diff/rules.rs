@@ -8,9 +8,9 @@ use crate::cli::diff::question::Question;
 
 /// The texts of a rule: its word, then title and help where a policy replaces another, then both
 /// where sets `A` and `B` are compared.
-type Row = (&'static str, [&'static str; 2], [&'static str; 2]);
+type RuleRow = (&'static str, [&'static str; 2], [&'static str; 2]);
 
-const ROWS: [Row; 10] = [
+const ROWS: [RuleRow; 10] = [
     (
         "weaker",
         [

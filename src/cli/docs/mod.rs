@@ -1,5 +1,9 @@
 //! `ephor docs`: the pages of the commands as Markdown files and as manual pages; those of the book
 //! are in `reference`.
+//!
+//! - `page`: the page of a command in Markdown: usage, what it does, flags by heading, examples,
+//!   exit codes.
+//! - [`reference`]: the pages of the book about the commands.
 
 mod page;
 pub mod reference;

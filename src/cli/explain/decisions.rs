@@ -21,7 +21,7 @@ use ephor_value::suggest::did_you_mean;
 use crate::cli::apply::{InputArguments, Inputs, Log, OutputOptions};
 use crate::cli::arguments::{Global, given};
 use crate::cli::console::print;
-use crate::cli::explain::options::{ExplainArgs, Output};
+use crate::cli::explain::options::{ExplainArgs, ExplainFormat};
 use crate::cli::{Error, console};
 
 /// Which decisions are wanted, and how they are shown.
@@ -76,7 +76,7 @@ pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Er
         colour,
         verbose,
     };
-    if args.output != Output::Json {
+    if args.output != ExplainFormat::Json {
         print(&text(&inputs, &engine, &wanted)?);
         return Ok(0);
     }

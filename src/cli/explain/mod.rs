@@ -1,4 +1,8 @@
 //! `ephor explain`: the lowered rules of policies, and why they decide as they do.
+//!
+//! - `decisions`: `ephor explain POLICY -r RESOURCE`: what policies decide about resources, and
+//!   why.
+//! - `options`: the flags of `explain`.
 
 pub(super) mod decisions;
 mod options;
@@ -13,7 +17,7 @@ use crate::cli::arguments::{Global, given, some_policies};
 use crate::cli::console;
 use crate::cli::policy_files::exists;
 pub use options::ExplainArgs;
-use options::Output;
+use options::ExplainFormat;
 
 /// Runs the command.
 ///
@@ -44,7 +48,7 @@ pub fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Error> {
             eprintln!("warning: {}:{}: policy `{}` is refused: {why}", p.source, p.line, p.name);
         }
     }
-    if args.output == Output::Json {
+    if args.output == ExplainFormat::Json {
         let wanted = Wanted { rule, kind, as_lowered: args.as_lowered };
         let bundle = explain::bundle(&policies, wanted);
         console::print(&format!("{}\n", bundle.write()?));

@@ -6,7 +6,7 @@
 use ephor_value::Value;
 
 use super::super::{Error, prompt};
-use super::session::Session;
+use super::session::JpSession;
 use crate::cli::arguments::given;
 use crate::cli::jp::input;
 
@@ -49,7 +49,7 @@ pub fn run(args: &JpReplArgs) -> Result<i32, Error> {
         Some(path) => input::document(&input::file(path)?)?,
         None => Value::Null,
     };
-    let session = Session::new(document, args.compact, args.unquoted);
+    let session = JpSession::new(document, args.compact, args.unquoted);
     prompt::run("jp> ", session, prompt::history("jp_history", given(&args.history)))?;
     Ok(0)
 }

@@ -18,7 +18,7 @@ use crate::cli::create::from_run;
 use crate::cli::outputs::Outputs;
 
 use super::out::Layout;
-use super::rows::Row;
+use super::rows::MigrateRow;
 
 /// The name of test files.
 const NAME: &str = "kyverno-test.yaml";
@@ -52,7 +52,7 @@ pub fn carry(
     layout: &Layout,
     arguments: &[String],
     files: &[File],
-    rows: &[Row<'_>],
+    rows: &[MigrateRow<'_>],
     outputs: &mut Outputs,
 ) -> Result<Carried, Error> {
     let folders: Vec<String> = arguments.iter().filter(|a| Path::new(a).is_dir()).cloned().collect();
@@ -88,7 +88,7 @@ fn one(
     layout: &Layout,
     name: &str,
     (text, test): (&str, &Value),
-    rows: &[Row<'_>],
+    rows: &[MigrateRow<'_>],
     outputs: &mut Outputs,
 ) -> Result<String, Error> {
     let path = layout.target(name);
@@ -117,7 +117,7 @@ fn one(
 }
 
 /// Violations that the old test expects and the new results do not have.
-fn lost(old: &Value, new: &Value, rows: &[Row<'_>]) -> Vec<String> {
+fn lost(old: &Value, new: &Value, rows: &[MigrateRow<'_>]) -> Vec<String> {
     let list = |v: &Value| v.get("results").and_then(Value::as_list).unwrap_or_default().to_vec();
     let has = |policies: &[String], resource: &str| {
         list(new).iter().any(|result| {

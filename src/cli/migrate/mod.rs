@@ -3,6 +3,19 @@
 //! The conversion and the proofs are `ephor_migrate`'s; here are files, reports and the exit code.
 //! Without `--out` the migrated policies are printed, and what came of them goes to standard error;
 //! with it, or with another format, the report is printed.
+//!
+//! - `boundary`: tests (`kyverno-test.yaml`) for migrated policies that no test names.
+//! - `carried`: tests (`kyverno-test.yaml`) of migrated policies.
+//! - [`cluster`]: `--cluster`: policies and exceptions that are stored in a cluster.
+//! - `html`: the report as a page: a table, then each policy with old and new side by side.
+//! - `out`: `--out`: where the migrated files stand in the folder, laid out as the old ones.
+//! - `own`: policies of our own groups: they move as Kyverno's do, and what takes their place is
+//!   in our own groups again.
+//! - `rows`: what a report says about each policy.
+//! - `stored`: `kyverno migrate`: objects of custom resources in the version in which they are
+//!   stored.
+//! - `stored_error`: why definitions of custom resources are not migrated.
+//! - `text`: the report as lines, and as Markdown for a merge request.
 
 mod boundary;
 mod carried;
@@ -34,7 +47,7 @@ use crate::cli::flag_values::time;
 use crate::cli::policy_files;
 use crate::cli::program_name::is_kyverno;
 use out::Layout;
-use rows::{Row, rows};
+use rows::{MigrateRow, rows};
 pub(super) use stored::with_flags_of_kyverno;
 
 /// Writes policies in CEL for ClusterPolicies, and proves that they mean the same
@@ -95,7 +108,7 @@ pub struct MigrateArgs {
     out: Option<String>,
     /// form of the report
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: MigrateFormat,
     /// longest time for the proof of one policy, after which it counts as tested
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = time)]
     time_limit: Duration,
@@ -121,7 +134,7 @@ enum To {
 
 /// Forms of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum MigrateFormat {
     /// Lines, for people
     Text,
     /// One object
@@ -181,7 +194,7 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, Error> {
     if !migrated.iter().any(File::has_policies) {
         return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
-    let rows: Vec<Row> = migrated.iter().flat_map(rows).collect();
+    let rows: Vec<MigrateRow> = migrated.iter().flat_map(rows).collect();
     let mut tests = Vec::new();
     if let Some(folder) = &args.out {
         let layout = Layout::of(folder, &arguments);
@@ -218,18 +231,18 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, Error> {
         }
     }
     match args.format {
-        Format::Text if args.out.is_none() => {
+        MigrateFormat::Text if args.out.is_none() => {
             let texts: Vec<String> =
                 migrated.iter().filter(|file| file.has_policies()).map(File::migrated).collect();
             print(&texts.join("---\n"));
             eprint!("{}", text::lines(&rows, &tests));
         }
-        Format::Text => print(&text::lines(&rows, &tests)),
-        Format::Markdown => print(&text::markdown(&rows, &tests)),
-        Format::Json => print(&(serde_json::to_string_pretty(&rows::json(&rows, &tests))? + "\n")),
-        Format::Html => print(&html::page(&rows)),
+        MigrateFormat::Text => print(&text::lines(&rows, &tests)),
+        MigrateFormat::Markdown => print(&text::markdown(&rows, &tests)),
+        MigrateFormat::Json => print(&(serde_json::to_string_pretty(&rows::json(&rows, &tests))? + "\n")),
+        MigrateFormat::Html => print(&html::page(&rows)),
     }
-    Ok(if rows.iter().all(Row::is_good) { 0 } else { 2 })
+    Ok(if rows.iter().all(MigrateRow::is_good) { 0 } else { 2 })
 }
 
 /// The kinds that clusters have: those that the files or the cluster define, too.

@@ -4,6 +4,11 @@
 //! parallel, their output is in the order of their files. Warnings that Kyverno does not print go
 //! to standard error, one line each. With `--output-format` standard output is one document of a
 //! format of our own (`report`).
+//!
+//! - `options`: the flags of `ephor test`.
+//! - `report`: the results of tests in the formats of `ephor apply`.
+//! - `totals`: what all tests of a run add up to.
+//! - `watch`: `ephor test --watch`: a new run whenever a file changes that tests name.
 
 mod options;
 mod report;
@@ -29,7 +34,7 @@ use super::{Error, outputs};
 use crate::cli::arguments::{given, use_threads};
 use crate::cli::console;
 use crate::cli::console::{print, warn};
-use crate::cli::test::totals::Totals;
+use crate::cli::test::totals::TestTotals;
 use options::CoverageFormat;
 pub use options::TestArgs;
 pub(super) use options::with_values_of_kyverno;
@@ -76,14 +81,14 @@ fn session(args: &TestArgs) -> Result<i32, Error> {
             (true, None) => return Err(Error::NoTests),
             (false, None) => {}
         }
-        report.write(Totals::default(), args)?;
+        report.write(TestTotals::default(), args)?;
         return strictly_some(args, &found, 0).map(|()| 0);
     }
     let format = Format::from(args.output.kyverno_format);
     let colour = !args.output.remove_color && format == Format::Table;
     let cells = colour && console::shows_colours();
     let style = Style { format, detailed: args.output.detailed_results, colour, cells };
-    let mut totals = Totals { is_reported: report.is_some(), ..Totals::default() };
+    let mut totals = TestTotals { is_reported: report.is_some(), ..TestTotals::default() };
     let mut out: Box<dyn Write> = match report.is_printed() {
         true => Box::new(std::io::sink()),
         false => Box::new(std::io::BufWriter::new(std::io::stdout().lock())),
@@ -173,7 +178,7 @@ fn run_all(
     selector: &Selector,
     args: &TestArgs,
     style: Style,
-    totals: &mut Totals,
+    totals: &mut TestTotals,
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let options = Options {
@@ -242,7 +247,7 @@ fn deprecated(test: &Test) -> Ran {
 fn finish(
     args: &TestArgs,
     style: Style,
-    totals: Totals,
+    totals: TestTotals,
     report: Report,
     out: &mut impl Write,
 ) -> Result<i32, Error> {

@@ -5,9 +5,14 @@
 //! (`resource`). A `traceparent` header makes a span part of the caller's trace, and what the
 //! caller does not sample is not recorded. Span kind, status and HTTP attributes follow
 //! OpenTelemetry's semantic conventions for HTTP servers. Semantics: `docs/serve.md`, "Traces".
+//!
+//! - `export`: what sends spans: the OTLP exporter of OpenTelemetry on our HTTP client.
+//! - `resource`: what the spans of a replica say about it.
 
 mod export;
 mod resource;
+#[cfg(test)]
+mod tests;
 
 use std::time::{Instant, SystemTime};
 
@@ -240,6 +245,3 @@ fn attributes(incoming: &Incoming, decision: &Decision) -> Vec<KeyValue> {
     }
     all
 }
-
-#[cfg(test)]
-mod tests;

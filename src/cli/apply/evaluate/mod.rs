@@ -3,7 +3,7 @@
 //! In: a run with everything that was loaded, and the engine. Out: a [`Sink`]: what was printed and
 //! counted on the way, from which `render::finish` builds the end of the output.
 //!
-//! - [`cleanup`]: cleanup and deleting policies.
+//! - `cleanup`: cleanup and deleting policies.
 
 mod cleanup;
 

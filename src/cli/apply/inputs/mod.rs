@@ -1,17 +1,17 @@
-//! Everything that `apply` evaluates, gathered once: the same for `apply` and for `explain`, so that
-//! both decide alike.
+//! Everything that `apply` evaluates, gathered once: the same for `apply` and for `explain`, so
+//! that both decide alike.
 //!
 //! In: arguments ([`InputArguments`]). Out: policies, resources, exceptions, payloads, what rules
 //! look up, and the engine over them ([`Inputs`]). The order of what is loaded, and which failures
 //! end the run, are Kyverno's (`docs/cli.md`); other failures are printed as warnings.
 //!
-//! - [`cluster`]: objects of a cluster instead of files.
-//! - [`exceptions`]: PolicyExceptions of files, resources and policies.
-//! - [`invocation`]: the arguments, for commands that look at a part of the run.
-//! - [`payloads`]: payloads of any form and check requests.
-//! - [`policies`]: policies of files, addresses and repositories.
-//! - [`resources`]: objects of files.
-//! - [`values`]: values of variables and the user.
+//! - `cluster`: objects of a cluster instead of files.
+//! - `exceptions`: PolicyExceptions of files, resources and policies.
+//! - `invocation`: the arguments, for commands that look at a part of the run.
+//! - `payloads`: payloads of any form and check requests.
+//! - `policies`: policies of files, addresses and repositories.
+//! - `resources`: objects of files.
+//! - `values`: values of variables and the user.
 
 mod cluster;
 mod exceptions;

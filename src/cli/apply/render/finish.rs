@@ -1,7 +1,7 @@
 //! The end of the output, and the exit code.
 //!
-//! In: what was printed and counted on the way. Out: what follows all results, files, the exit code. Semantics:
-//! `docs/cli.md`, "apply".
+//! In: what was printed and counted on the way. Out: what follows all results, files, the exit
+//! code. Semantics: `docs/cli.md`, "apply".
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ use super::super::run::Run;
 use super::baseline::Baseline;
 use super::findings::Collector;
 use super::generated_exceptions;
-use super::results::Record;
+use super::results::FailedRule;
 use super::sink::Sink;
 use crate::cli::Error;
 use crate::cli::outputs::write_whole;
@@ -217,7 +217,7 @@ impl Run<'_> {
         }
     }
 
-    fn exceptions_for(&self, records: &[Record]) -> Vec<String> {
+    fn exceptions_for(&self, records: &[FailedRule]) -> Vec<String> {
         let ttl = Some(self.args.output.generated_exception_ttl).filter(|nanoseconds| *nanoseconds > 0);
         let ttl = ttl.map(ephor_value::duration::format);
         let as_json = self.options.rendered().is_json();

@@ -14,7 +14,7 @@ use super::super::output::ApplyOutput;
 use super::super::run::Run;
 use super::changes::Changes;
 use super::findings::Unlocated;
-use super::results::{Record, Rendered};
+use super::results::{FailedRule, Rendered};
 use crate::cli::Error;
 
 /// What has been printed and counted so far.
@@ -28,7 +28,7 @@ pub(in crate::cli::apply) struct Sink {
     pub started: bool,
     pub rows: Vec<Vec<String>>,
     pub namespaced: Vec<(String, String, Summary)>,
-    pub records: Vec<Record>,
+    pub records: Vec<FailedRule>,
     pub findings: Vec<Finding>,
     /// Errors without their places.
     pub errors: Vec<Unlocated>,
