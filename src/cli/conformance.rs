@@ -15,7 +15,7 @@ use ephor_value::print::json;
 use ephor_value::{Map, Value};
 
 use super::usage::Usage;
-use super::{Error, outputs};
+use super::{CommandError, outputs};
 use crate::cli::arguments::given;
 use crate::cli::console;
 
@@ -92,14 +92,14 @@ impl SuiteTotals {
 ///
 /// # Errors
 /// An unreadable folder.
-pub fn run(args: &ConformanceArgs) -> Result<i32, Error> {
+pub fn run(args: &ConformanceArgs) -> Result<i32, CommandError> {
     let dir = match &args.folder[..] {
         [] => data::folder()?,
         [dir] => PathBuf::from(dir),
         more => return Err(Usage::MoreThanOne(more.len()).into()),
     };
     if !dir.is_dir() {
-        return Err(Error::NoFolder { path: dir });
+        return Err(CommandError::NoFolder { path: dir });
     }
     let known = known(given(&args.known))?;
     let progress = progress();
@@ -118,7 +118,7 @@ pub fn run(args: &ConformanceArgs) -> Result<i32, Error> {
     })?;
     progress.finish_and_clear();
     if totals.suites == 0 {
-        return Err(Error::NoSuite { path: dir });
+        return Err(CommandError::NoSuite { path: dir });
     }
     let SuiteTotals { suites, passed, total, known, .. } = totals;
     eprintln!(
@@ -132,7 +132,7 @@ pub fn run(args: &ConformanceArgs) -> Result<i32, Error> {
 }
 
 /// The differences that are known: those of a file, or of the repository that the command runs in.
-fn known(file: Option<&str>) -> Result<Known, Error> {
+fn known(file: Option<&str>) -> Result<Known, CommandError> {
     let of_repository =
         || data::repository().map(|root| root.join(known::FILE)).filter(|file| file.is_file());
     let file = file.map(|file| Path::new(file).to_path_buf()).or_else(of_repository);

@@ -11,7 +11,7 @@ use ephor_document::json::to_serde;
 use ephor_document::write::{self as yaml, Style};
 use ephor_value::Value;
 
-use super::Error;
+use super::CommandError;
 use super::outputs::Outputs;
 use crate::cli::arguments::given;
 use crate::cli::console;
@@ -68,7 +68,7 @@ enum CrdsFormat {
 ///
 /// # Errors
 /// A folder that cannot be written.
-pub fn run(args: &CrdsArgs) -> Result<i32, Error> {
+pub fn run(args: &CrdsArgs) -> Result<i32, CommandError> {
     let is_chosen = |group: &str| args.groups.is_empty() || args.groups.iter().any(|g| g == group);
     let chosen = |object: &Value| is_chosen(object.text_at(&["spec", "group"]));
     let all: Vec<Value> = match args.own_group {

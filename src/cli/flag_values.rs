@@ -49,7 +49,7 @@ pub enum FlagValueError {
 /// The levels of the log.
 pub(super) const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The largest value of a count: what fits into 32 bits with room for sums.
+/// The largest value of a count: what fits into 32 bits with room for totals.
 const MAX_COUNT: usize = 1 << 30;
 
 pub(super) fn count(text: &str) -> Result<usize, FlagValueError> {

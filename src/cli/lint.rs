@@ -13,7 +13,7 @@ use ephor_sources::kustomize::Patches;
 
 use super::diff::why_unread;
 use super::flags::{Record, fields};
-use super::{Error, lint_deep};
+use super::{CommandError, lint_deep};
 use crate::cli::arguments::some_policies;
 use crate::cli::{console, policy_files};
 
@@ -94,7 +94,7 @@ enum LintFormat {
 ///
 /// # Errors
 /// No policy, files that cannot be read.
-pub fn run(args: &LintArgs) -> Result<i32, Error> {
+pub fn run(args: &LintArgs) -> Result<i32, CommandError> {
     let arguments = some_policies(&args.policies)?;
     let definitions = policy_files::documents(&fields(&args.definition))?;
     let (mut sources, mut named, mut unread) = (Vec::new(), HashSet::new(), Vec::new());
@@ -118,11 +118,11 @@ pub fn run(args: &LintArgs) -> Result<i32, Error> {
         unread.extend(lint_deep::add(&sources, &mut found));
     }
     if args.deep && !unread.is_empty() {
-        return Err(Error::SideUnread { path: arguments.join(", "), causes: unread });
+        return Err(CommandError::SideUnread { path: arguments.join(", "), causes: unread });
     }
     templates(&found.templates);
     if found.policies + found.partial + found.findings.len() == 0 {
-        return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
+        return Err(CommandError::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
     let annotations: Vec<Annotation<'_>> = found.findings.iter().map(annotation).collect();
     let roots = super::roots::here();

@@ -109,7 +109,7 @@ mod webhook_options;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub use error::Error;
+pub use error::CommandError;
 
 use crate::cli::arguments::Global;
 use crate::cli::program_name::{is_kyverno, program};
@@ -187,7 +187,7 @@ pub fn main(args: &[String]) -> i32 {
 }
 
 /// The command that the arguments mean; none when they are about help, which is printed.
-fn read(args: &[String]) -> Result<Option<Cli>, Error> {
+fn read(args: &[String]) -> Result<Option<Cli>, CommandError> {
     let mut command = flags::with_forms_of_go(commands()).args_override_self(true);
     if is_kyverno() {
         command = command.mut_subcommand("apply", apply::with_values_of_kyverno);
@@ -205,7 +205,7 @@ fn read(args: &[String]) -> Result<Option<Cli>, Error> {
     }
 }
 
-fn run(cli: Cli) -> Result<i32, Error> {
+fn run(cli: Cli) -> Result<i32, CommandError> {
     let Cli { global, version, command } = cli;
     if version {
         return version::run(&version::VersionArgs::default());

@@ -11,13 +11,13 @@ use ephor_sources::files::{Cause, Notice, SourceText};
 use ephor_value::Value;
 use ephor_value::suggest::did_you_mean;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 
 /// Whether there is a file or folder of this path; patterns and addresses are not checked.
 ///
 /// # Errors
 /// There is none; the error has the file that was probably meant.
-pub(super) fn exists(argument: &str) -> Result<(), Error> {
+pub(super) fn exists(argument: &str) -> Result<(), CommandError> {
     let path = std::path::Path::new(argument);
     if argument == "-" || argument.contains("://") || argument.contains(['*', '?', '[']) || path.exists() {
         return Ok(());
@@ -31,7 +31,7 @@ pub(super) fn exists(argument: &str) -> Result<(), Error> {
     let siblings: Vec<&str> = siblings.iter().map(String::as_str).collect();
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let meant = did_you_mean(&name, &siblings).map(|c| path.with_file_name(c).display().to_string());
-    Err(Error::NoPolicyFile { path: argument.into(), meant })
+    Err(CommandError::NoPolicyFile { path: argument.into(), meant })
 }
 
 /// The most lines that help with one file. A choice: the first faults explain the others; a larger
@@ -88,10 +88,10 @@ pub fn why_unread(notice: &Notice) -> Option<String> {
 ///
 /// # Errors
 /// A file cannot be read, or is no YAML.
-pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, Error> {
+pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, CommandError> {
     let mut all = Vec::new();
     for path in paths {
-        let text = ephor_testing::inputs::read(path).map_err(Error::input)?;
+        let text = ephor_testing::inputs::read(path).map_err(CommandError::input)?;
         for document in ephor_document::parse_stream(path, &text, Duplicates::Error)? {
             all.push(document?.value);
         }

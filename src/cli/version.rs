@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use ephor_document::json::to_serde;
 use ephor_value::{Map, Value};
 
-use super::Error;
+use super::CommandError;
 use crate::cli::console::print;
 
 /// The release of Kyverno whose behaviour the program has.
@@ -38,7 +38,7 @@ enum VersionFormat {
 ///
 /// # Errors
 /// None that is known.
-pub fn run(args: &VersionArgs) -> Result<i32, Error> {
+pub fn run(args: &VersionArgs) -> Result<i32, CommandError> {
     let version = env!("CARGO_PKG_VERSION");
     match args.output {
         VersionFormat::Text => {

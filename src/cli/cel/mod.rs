@@ -20,7 +20,7 @@ mod input;
 mod output;
 mod repl;
 
-use super::{Error, help};
+use super::{CommandError, help};
 use crate::cli::help::Commands;
 use crate::cli::program_name::program;
 
@@ -42,7 +42,7 @@ enum CelCommand {
 ///
 /// # Errors
 /// Those of the command below it.
-pub fn run(args: CelArgs, commands: Commands) -> Result<i32, Error> {
+pub fn run(args: CelArgs, commands: Commands) -> Result<i32, CommandError> {
     match args.command {
         Some(CelCommand::Check(args)) => check::run(&args),
         Some(CelCommand::Eval(args)) => eval::run(&args),

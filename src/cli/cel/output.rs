@@ -4,7 +4,7 @@ use ephor_search::cel::{CelExpression, Environment, EvaluationError, Step};
 use ephor_value::Value;
 
 use super::blame;
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::prompt::marked;
 
 /// The error of an expression without a value, with the place of the part that failed.
@@ -14,9 +14,9 @@ pub(super) fn fault(
     environment: Environment,
     data: &Value,
     error: &EvaluationError,
-) -> Error {
+) -> CommandError {
     let problem = blame::problem(source, expression, environment, data, error);
-    Error::expression(format!("{problem}\n{}", marked(source, &problem)).trim_end().to_string())
+    CommandError::expression(format!("{problem}\n{}", marked(source, &problem)).trim_end().to_string())
 }
 
 /// What is printed about an expression in addition to its value.

@@ -37,7 +37,7 @@ use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_report::formats as run_formats;
 use ephor_value::parallel;
 
-use super::{Error, outputs, progress};
+use super::{CommandError, outputs, progress};
 use crate::cli::arguments::use_threads;
 use crate::cli::console;
 use crate::cli::console::warn;
@@ -104,27 +104,27 @@ pub struct DiffArgs {
 ///
 /// # Errors
 /// A side cannot be read or used.
-pub fn run(args: &DiffArgs) -> Result<i32, Error> {
+pub fn run(args: &DiffArgs) -> Result<i32, CommandError> {
     let all = || {
         let (old, new) = (Loaded::read(&args.old)?, Loaded::read(&args.new)?);
         let (mapping, ignored) = (mapping(args.map.as_deref())?, config(args.common.config.as_deref())?);
         let path = args.map.clone().unwrap_or_default();
         let (of_deletions, mapping) = apart(mapping, &old, &new);
-        let failed = |cause| Error::Mapping { path: path.clone(), cause };
+        let failed = |cause| CommandError::Mapping { path: path.clone(), cause };
         let own = pairs(&old.policies, &new.policies, &mapping).map_err(failed)?;
         let deletions = pairs(&old.deletions, &new.deletions, &of_deletions).map_err(failed)?;
         let names = [&*args.old, &*args.new];
         let replay = Replay::of(&args.common, Question::Diff, names, args.map.as_deref(), [&old, &new]);
         answer(&args.common, Question::Diff, ([&old, &new], &replay), [&own, &deletions], &ignored)
     };
-    all().map_err(|cause| Error::Diff(Box::new(cause)))
+    all().map_err(|cause| CommandError::Diff(Box::new(cause)))
 }
 
 /// Answers a question about two sets, each as a whole.
 ///
 /// # Errors
 /// A side cannot be read or used.
-pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<i32, Error> {
+pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<i32, CommandError> {
     let all = || {
         let (one, other) = (Loaded::read(a)?, Loaded::read(b)?);
         let word = if question == Question::Implies { "implies" } else { "and" };
@@ -154,32 +154,35 @@ pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<
             if let Some(at) = [&one, &other].iter().position(|side| side.policies.policies.is_empty()) {
                 let arguments = [a, b].into_iter().nth(at).unwrap_or_default().to_string();
                 let causes = vec!["policies that delete objects deny nothing".to_string()];
-                return Err(Error::NoPolicyFound { arguments, causes });
+                return Err(CommandError::NoPolicyFound { arguments, causes });
             }
         }
         let ignored = config(common.config.as_deref())?;
         let replay = Replay::of(common, question, [a, b], None, [&one, &other]);
         answer(common, question, ([&one, &other], &replay), [&own, &deletions], &ignored)
     };
-    all().map_err(|cause| Error::Diff(Box::new(cause)))
+    all().map_err(|cause| CommandError::Diff(Box::new(cause)))
 }
 
 /// Which new policies replace which old ones.
-fn mapping(path: Option<&str>) -> Result<Mapping, Error> {
+fn mapping(path: Option<&str>) -> Result<Mapping, CommandError> {
     let Some(path) = path else { return Ok(Mapping::default()) };
-    let text = std::fs::read_to_string(path).map_err(|cause| Error::File { path: path.into(), cause })?;
-    let written = yaml_value_strict(&text).map_err(|cause| Error::Yaml { path: path.into(), cause })?;
-    Mapping::of(&written).map_err(|cause| Error::Mapping { path: path.into(), cause })
+    let text =
+        std::fs::read_to_string(path).map_err(|cause| CommandError::File { path: path.into(), cause })?;
+    let written =
+        yaml_value_strict(&text).map_err(|cause| CommandError::Yaml { path: path.into(), cause })?;
+    Mapping::of(&written).map_err(|cause| CommandError::Mapping { path: path.into(), cause })
 }
 
 /// The differences that are accepted.
-fn config(path: Option<&str>) -> Result<Ignored, Error> {
+fn config(path: Option<&str>) -> Result<Ignored, CommandError> {
     let path = match path {
         Some(path) => path,
         None if std::path::Path::new(CONFIG).exists() => CONFIG,
         None => return Ok(Ignored::default()),
     };
-    let text = std::fs::read_to_string(path).map_err(|cause| Error::File { path: path.into(), cause })?;
+    let text =
+        std::fs::read_to_string(path).map_err(|cause| CommandError::File { path: path.into(), cause })?;
     Ok(Ignored::read(path, &text)?)
 }
 
@@ -190,7 +193,7 @@ fn answer(
     (loaded, replay): ([&Loaded; 2], &Replay),
     [pairs, deletions]: [&[Pair]; 2],
     ignored: &Ignored,
-) -> Result<i32, Error> {
+) -> Result<i32, CommandError> {
     use_threads(common.threads);
     let named = [("--out", &common.out), ("--certificate", &common.certificate)];
     outputs::distinct(named.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))))?;
@@ -215,7 +218,7 @@ fn answer(
         }
         found
     };
-    let found: Result<Vec<(Answered, Option<Certified>)>, Error> =
+    let found: Result<Vec<(Answered, Option<Certified>)>, CommandError> =
         parallel::map(&all, one).into_iter().collect();
     if let Some(bar) = bar {
         bar.finish_and_clear();
@@ -257,7 +260,7 @@ fn of_pair(
     (options, says): (Options, bool),
     ignored: &Ignored,
     records: bool,
-) -> Result<(Answered, Option<Certified>), Error> {
+) -> Result<(Answered, Option<Certified>), CommandError> {
     let name = pair.name.clone();
     let (Some(old), Some(new)) = (&pair.old, &pair.new) else { return Ok((only(pair), None)) };
     let (before, after) = (Side::new(old.clone(), &name)?, Side::new(new.clone(), &name)?);
@@ -276,7 +279,7 @@ fn of_pair(
         (_, Some(collector)) => {
             let evaluated = collector.into_objects();
             let certified = Certified::of(&name, [&before, &after], &comparison, evaluated);
-            Some(certified.map_err(|cause| Error::Certificate { path: name.clone(), cause })?)
+            Some(certified.map_err(|cause| CommandError::Certificate { path: name.clone(), cause })?)
         }
     };
     let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
@@ -319,7 +322,7 @@ fn of_deletion(
     question: Question,
     options: Options,
     ignored: &Ignored,
-) -> Result<Answered, Error> {
+) -> Result<Answered, CommandError> {
     let name = pair.name.clone();
     let (Some(old), Some(new)) = (&pair.old, &pair.new) else { return Ok(only(pair)) };
     let (before, after) = (Side::new(old.clone(), &name)?, Side::new(new.clone(), &name)?);

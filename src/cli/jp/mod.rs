@@ -22,7 +22,7 @@ mod query;
 mod repl;
 mod session;
 
-use super::{Error, help};
+use super::{CommandError, help};
 use crate::cli::help::Commands;
 use crate::cli::program_name::program;
 
@@ -54,7 +54,7 @@ enum JpCommand {
 ///
 /// # Errors
 /// Those of the command below it.
-pub fn run(args: JpArgs, commands: Commands) -> Result<i32, Error> {
+pub fn run(args: JpArgs, commands: Commands) -> Result<i32, CommandError> {
     match args.command {
         Some(JpCommand::Function(args)) => function::run(&args),
         Some(JpCommand::Parse(args)) => parse::run(&args),

@@ -40,7 +40,7 @@ use ephor_sources::files::{self, SourceText};
 use ephor_value::{Value, parallel};
 
 use super::outputs::{Outputs, absolute};
-use super::{Error, progress};
+use super::{CommandError, progress};
 use crate::cli::arguments::{Global, cluster_choice, given, use_threads};
 use crate::cli::console::{print, warn};
 use crate::cli::flag_values::time;
@@ -149,16 +149,16 @@ enum MigrateFormat {
 ///
 /// # Errors
 /// A file cannot be read or written, the cluster does not answer, or there is no policy.
-pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
     let context = given(&args.context);
     if is_kyverno() {
         return stored::run(&args.resource, context, global);
     }
     if args.shadow && args.to == To::Vap {
-        return Err(Error::ShadowsOfKyverno);
+        return Err(CommandError::ShadowsOfKyverno);
     }
     if args.paths.is_empty() && !args.cluster {
-        return Err(Error::NothingToMigrate);
+        return Err(CommandError::NothingToMigrate);
     }
     use_threads(args.threads);
     for path in args.paths.iter().filter(|path| *path != "-") {
@@ -192,7 +192,7 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, Error> {
     }
     own::as_own(&mut migrated, &own)?;
     if !migrated.iter().any(File::has_policies) {
-        return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
+        return Err(CommandError::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
     let rows: Vec<MigrateRow> = migrated.iter().flat_map(rows).collect();
     let mut tests = Vec::new();
@@ -272,7 +272,7 @@ fn options(args: &MigrateArgs, sources: &[SourceText], definitions: Vec<Value>) 
 }
 
 /// Migrates files, with a progress bar.
-fn migrated(sources: &[SourceText], options: &Options, limits: Limits) -> Result<Vec<File>, Error> {
+fn migrated(sources: &[SourceText], options: &Options, limits: Limits) -> Result<Vec<File>, CommandError> {
     let bar = (sources.len() > 1).then(|| progress::bar(sources.len(), "files")).flatten();
     let one = |source: &SourceText| {
         let found = file(&source.name, &source.text, options, limits);
@@ -280,7 +280,7 @@ fn migrated(sources: &[SourceText], options: &Options, limits: Limits) -> Result
             bar.set_message(source.name.clone());
             bar.inc(1);
         }
-        found.map_err(|cause| Error::Migrate { path: source.name.clone(), cause })
+        found.map_err(|cause| CommandError::Migrate { path: source.name.clone(), cause })
     };
     let found = parallel::map(sources, one);
     if let Some(bar) = bar {

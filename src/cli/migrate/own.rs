@@ -10,7 +10,7 @@ use ephor_kubernetes::groups::Names;
 use ephor_migrate::{File, Outcome};
 use ephor_sources::files::SourceText;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::console::warn;
 use crate::cli::convert::renamed;
 
@@ -42,12 +42,12 @@ pub fn as_kyverno(sources: &mut [SourceText]) -> BTreeSet<String> {
 ///
 /// # Errors
 /// A document cannot be read.
-pub fn as_own(files: &mut [File], own: &BTreeSet<String>) -> Result<(), Error> {
+pub fn as_own(files: &mut [File], own: &BTreeSet<String>) -> Result<(), CommandError> {
     for file in files.iter_mut().filter(|file| own.contains(&file.name)) {
         let name = file.name.clone();
         let rename = |text: &mut String| {
             *text = renamed(&name, text, Names::Own)?.text;
-            Ok::<(), Error>(())
+            Ok::<(), CommandError>(())
         };
         rename(&mut file.text)?;
         for part in &mut file.parts {

@@ -33,7 +33,7 @@ use ephor_server::serve::state::Limits;
 use ephor_server::serve::tls::Pair;
 use tracing_subscriber::EnvFilter;
 
-use super::Error;
+use super::CommandError;
 use super::flags::{Record, fields};
 use super::outbound::{self, Outbound};
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
@@ -326,7 +326,7 @@ enum LogFormat {
 ///
 /// # Errors
 /// Flags that exclude each other, certificates that cannot be read, addresses in use.
-pub fn run(args: &ServeArgs, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &ServeArgs, global: &Global) -> Result<i32, CommandError> {
     let settings = settings(args, global)?;
     outbound::configure(&args.outbound)?;
     log(&args.logs)?;
@@ -347,7 +347,7 @@ pub fn run(args: &ServeArgs, global: &Global) -> Result<i32, Error> {
     Ok(0)
 }
 
-fn settings(args: &ServeArgs, global: &Global) -> Result<Settings, Error> {
+fn settings(args: &ServeArgs, global: &Global) -> Result<Settings, CommandError> {
     let (places, limits) = (&args.places, &args.limits);
     let paths = |list: &[Record]| fields(list).into_iter().map(PathBuf::from).collect::<Vec<_>>();
     let mut policies = paths(&places.policies);
@@ -420,7 +420,7 @@ fn cluster(args: &ServeArgs, global: &Global) -> Option<Choice> {
 }
 
 /// The policies of the cluster that are served.
-fn stored(options: &StoredOptions, has_cluster: bool) -> Result<Option<KindFilter>, Error> {
+fn stored(options: &StoredOptions, has_cluster: bool) -> Result<Option<KindFilter>, CommandError> {
     let words = fields(&options.kinds);
     if words.is_empty() {
         return Ok(None);
@@ -538,7 +538,7 @@ fn log_levels() -> Vec<clap_complete::CompletionCandidate> {
     ["error", "warn", "info", "debug", "trace", "off"].map(Into::into).into()
 }
 
-fn log(options: &Logs) -> Result<(), Error> {
+fn log(options: &Logs) -> Result<(), CommandError> {
     // The flag was read with the same parser.
     let filter = EnvFilter::try_new(&options.log_level.0).unwrap_or_default();
     let to = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -546,5 +546,5 @@ fn log(options: &Logs) -> Result<(), Error> {
         LogFormat::Text => to.with_ansi(false).try_init(),
         LogFormat::Json => to.json().try_init(),
     };
-    done.map_err(Error::Log)
+    done.map_err(CommandError::Log)
 }

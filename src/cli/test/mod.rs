@@ -30,7 +30,7 @@ use ephor_testing::testing::selector::Selector;
 use ephor_value::suggest::did_you_mean;
 
 use super::usage::Usage;
-use super::{Error, outputs};
+use super::{CommandError, outputs};
 use crate::cli::arguments::{given, use_threads};
 use crate::cli::console;
 use crate::cli::console::{print, warn};
@@ -47,7 +47,7 @@ const BLOCK: usize = 64;
 ///
 /// # Errors
 /// Tests cannot be read or run, or how many failed.
-pub fn run(args: &TestArgs) -> Result<i32, Error> {
+pub fn run(args: &TestArgs) -> Result<i32, CommandError> {
     use_threads(args.threads);
     super::outbound::configure_for(Profile::kyverno_cli());
     if args.folders.is_empty() {
@@ -57,7 +57,7 @@ pub fn run(args: &TestArgs) -> Result<i32, Error> {
     if args.watch { watch::watch(args, session) } else { session(args) }
 }
 
-fn session(args: &TestArgs) -> Result<i32, Error> {
+fn session(args: &TestArgs) -> Result<i32, CommandError> {
     let report = Report::of(&args.output)?;
     // What Kyverno prints about the run, unless standard output is a document.
     let line = |text: &str| if report.is_printed() { eprint!("{text}") } else { print(text) };
@@ -68,7 +68,7 @@ fn session(args: &TestArgs) -> Result<i32, Error> {
     }
     let found = find(&args.folders, &args.file_name, &args.git_branch).map_err(|text| {
         line(&format!("\nError loading tests: {text}\n"));
-        Error::input(text)
+        CommandError::input(text)
     })?;
     for place in &found.empty {
         warn(&format!("{place}: no {} found", args.file_name));
@@ -77,8 +77,8 @@ fn session(args: &TestArgs) -> Result<i32, Error> {
     if tests.is_empty() {
         line("\nNo test yamls available\n");
         match (args.exit.require_tests, wrong.first()) {
-            (_, Some(e)) => return Err(Error::input(e.clone())),
-            (true, None) => return Err(Error::NoTests),
+            (_, Some(e)) => return Err(CommandError::input(e.clone())),
+            (true, None) => return Err(CommandError::NoTests),
             (false, None) => {}
         }
         report.write(TestTotals::default(), args)?;
@@ -130,12 +130,12 @@ fn unselected(selector: &str, tests: &[Test]) -> String {
 ///
 /// # Errors
 /// There is none.
-fn strictly_some(args: &TestArgs, found: &Found, rows: usize) -> Result<(), Error> {
+fn strictly_some(args: &TestArgs, found: &Found, rows: usize) -> Result<(), CommandError> {
     match (&found.empty[..], rows) {
         _ if !args.exit.strict => Ok(()),
-        ([], 0) => Err(Error::NoResults),
+        ([], 0) => Err(CommandError::NoResults),
         ([], _) => Ok(()),
-        (places, _) => Err(Error::PlacesWithoutTests {
+        (places, _) => Err(CommandError::PlacesWithoutTests {
             name: args.file_name.clone(),
             places: places.iter().map(|place| format!("`{place}`")).collect::<Vec<_>>().join(", "),
         }),
@@ -146,7 +146,7 @@ fn strictly_some(args: &TestArgs, found: &Found, rows: usize) -> Result<(), Erro
 ///
 /// # Errors
 /// A document is no test.
-fn read(found: &Found, line: &impl Fn(&str)) -> Result<Vec<Test>, Error> {
+fn read(found: &Found, line: &impl Fn(&str)) -> Result<Vec<Test>, CommandError> {
     let (mut tests, mut faulty) = (Vec::new(), Vec::new());
     for source in &found.sources {
         let repository = found
@@ -170,7 +170,7 @@ fn read(found: &Found, line: &impl Fn(&str)) -> Result<Vec<Test>, Error> {
     for hint in faulty.iter().filter_map(|f| f.hint.as_ref()) {
         warn(hint);
     }
-    Err(Error::FaultyTests { count: faulty.len() })
+    Err(CommandError::FaultyTests { count: faulty.len() })
 }
 
 fn run_all(
@@ -180,7 +180,7 @@ fn run_all(
     style: Style,
     totals: &mut TestTotals,
     out: &mut impl Write,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     let options = Options {
         strictness: Strictness { warnings_as_errors: args.exit.warnings_as_errors, registry: args.registry },
         coverage: args.coverage.is_recorded(),
@@ -205,7 +205,7 @@ fn run_all(
             let _ = out.flush();
             ran.log.hints.iter().for_each(|hint| warn(hint));
             if let Some(text) = ran.failed {
-                return Err(Error::input(text));
+                return Err(CommandError::input(text));
             }
             if !args.output.fail_only {
                 let text = render(&ran.rows, style);
@@ -250,7 +250,7 @@ fn finish(
     totals: TestTotals,
     report: Report,
     out: &mut impl Write,
-) -> Result<i32, Error> {
+) -> Result<i32, CommandError> {
     let failures = totals.failures;
     let text = match args.output.fail_only {
         true => format!("\nTest Summary: {failures} out of {} tests failed\n\n", totals.rows),
@@ -288,13 +288,13 @@ fn finish(
     }
     report.write(totals, args)?;
     if failures > 0 {
-        return Err(Error::FailedTests { count: failures });
+        return Err(CommandError::FailedTests { count: failures });
     }
     if args.exit.strict && vacuous > 0 {
-        return Err(Error::VacuousResults { count: vacuous });
+        return Err(CommandError::VacuousResults { count: vacuous });
     }
     if let Some(min) = args.coverage.min.filter(|min| reached < *min) {
-        return Err(Error::Coverage { reached, min });
+        return Err(CommandError::Coverage { reached, min });
     }
     Ok(0)
 }

@@ -15,7 +15,7 @@ use ephor_testing::testing::file::Test;
 use ephor_testing::testing::rows::{Row, Verdict};
 
 use super::options::{TestArgs, TestOutputFlags};
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::console;
 use crate::cli::console::print;
 use crate::cli::outputs::write_whole;
@@ -31,7 +31,7 @@ impl Report {
     ///
     /// # Errors
     /// The file has no extension of a format.
-    pub(super) fn of(flags: &TestOutputFlags) -> Result<Report, Error> {
+    pub(super) fn of(flags: &TestOutputFlags) -> Result<Report, CommandError> {
         let file = report_file(flags.output_format, &flags.report_file)?;
         let printed = || flags.output_format.map(|format| (format, None));
         Ok(Report(file.map(|(format, file)| (format, Some(file))).or_else(printed)))
@@ -51,7 +51,7 @@ impl Report {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn write(self, totals: TestTotals, args: &TestArgs) -> Result<(), Error> {
+    pub(super) fn write(self, totals: TestTotals, args: &TestArgs) -> Result<(), CommandError> {
         let Some((format, file)) = self.0 else { return Ok(()) };
         let mut run = run(totals, args.exit.strict);
         if args.output.fail_only {

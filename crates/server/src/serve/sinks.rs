@@ -1,6 +1,6 @@
 //! Where decisions are recorded: each sink takes the same record.
 //!
-//! In: a decision that was made ([`DecisionRecord`]), or results that came after the answer
+//! In: a decision ([`DecisionRecord`]), or results that came after the answer
 //! ([`AuditRecord`]). Out: metrics, the audit log, the log, spans and reports. A sink that has
 //! nothing to do returns; none of them changes the answer or the order of the others.
 

@@ -19,7 +19,7 @@ use super::findings::Collector;
 use super::generated_exceptions;
 use super::results::FailedRule;
 use super::sink::Sink;
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::outputs::write_whole;
 use crate::cli::roots;
 
@@ -49,7 +49,7 @@ impl Run<'_> {
         mut sink: Sink,
         collector: &Collector<'_>,
         out: &mut impl Write,
-    ) -> Result<Verdict, Error> {
+    ) -> Result<Verdict, CommandError> {
         let verdict = self.verdict(&sink);
         let named = if self.options.verbose { usize::MAX } else { MAX_NAMED };
         let shown = sink.errors.iter().take(named);

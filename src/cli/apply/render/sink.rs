@@ -15,7 +15,7 @@ use super::super::run::Run;
 use super::changes::Changes;
 use super::findings::Unlocated;
 use super::results::{FailedRule, Rendered};
-use crate::cli::Error;
+use crate::cli::CommandError;
 
 /// What has been printed and counted so far.
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub(in crate::cli::apply) struct Sink {
     pub findings: Vec<Finding>,
     /// Errors without their places.
     pub errors: Vec<Unlocated>,
-    pub failed: Option<Error>,
+    pub failed: Option<CommandError>,
     /// What was said of policies.
     pub said: BTreeSet<String>,
     /// Changed or new objects were printed.
