@@ -1,7 +1,7 @@
 //! Any text as a CEL expression, evaluated on a small document within the limit of its cost, and
 //! traced.
 #![no_main]
-use ephor_search::cel::{Environment, CelExpression};
+use ephor_search::cel::{CelExpression, Environment};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
