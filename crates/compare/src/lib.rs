@@ -5,11 +5,12 @@
 //! for all objects or tested on some.
 //!
 //! The method (`docs/internals/equivalence.md`): each policy is cut into units, rules that check
-//! one thing; an object violates the policy when it violates one of them (`units`). What a unit
-//! reads is known (`ephor_analysis::reads`), and so is what it tests there (`predicates`), so the
-//! values of each field fall into few classes of which one stands for all (`words`, `domain`). Each
-//! unit of one side must be covered by units of the other on all combinations of classes (`cover`).
-//! The engine is the only semantics: every combination is evaluated.
+//! one thing; an object violates the policy when it violates one of them (`units::split`). What a
+//! unit reads is known (`ephor_analysis::reads`), and so is what it tests there
+//! (`predicates::summary`), so the values of each field fall into few classes of which one stands
+//! for all (`strings::witnesses`, `objects::domain`). Each unit of one side must be covered by
+//! units of the other on all combinations of classes (`search::cover`). The engine is the only
+//! semantics: every combination is evaluated.
 //!
 //! - `accepted`: differences that are accepted: `ephor-diff.yaml`
 //! - `admitted`: objects as an API server admits and shows them

@@ -4,25 +4,27 @@
 //! In: an environment. Out: nothing, when the objects that stand for all others were evaluated by
 //! both sides as a whole; else why they are not known.
 //!
-//! Why these stand for all: what a rule writes is constant, at places that are known (`writes`),
-//! and which of it is written is decided by what the rule reads. Every other part of the object
-//! stays where it is. So two sides make the same of an object when at each place both write the
-//! same constant, or neither writes, or one writes the value that is there already. The places that
-//! are written are put among those that are read, and the constant that is written at a place among
-//! those that are tested there: it is a class of its own, so that a side that does not write it
-//! shows on the objects of the other classes. Which rules write follows from the classes of what
-//! they read (`domain`), and for rules that follow others in the same policy from these and from
-//! the constants that the others wrote. That a whole object is replaced, or an item added to a
-//! list, shows on what no rule reads (`marked`): each object is evaluated with and without it.
+//! Why these stand for all: what a rule writes is constant, at places that are known
+//! (`effects::writes`), and which of it is written is decided by what the rule reads. Every other
+//! part of the object stays where it is. So two sides make the same of an object when at each place
+//! both write the same constant, or neither writes, or one writes the value that is there already.
+//! The places that are written are put among those that are read, and the constant that is written
+//! at a place among those that are tested there: it is a class of its own, so that a side that does
+//! not write it shows on the objects of the other classes. Which rules write follows from the
+//! classes of what they read (`objects::domain`), and for rules that follow others in the same
+//! policy from these and from the constants that the others wrote. That a whole object is replaced,
+//! or an item added to a list, shows on what no rule reads (`effects::frame`): each object is
+//! evaluated with and without it.
 //!
-//! Where a value is copied each object has one that stands nowhere else (`fresh`).
+//! Where a value is copied each object has one that stands nowhere else (`effects::fresh`).
 //!
 //! Of a list whose items are changed one by one the result is the list of the results of its items,
 //! if no two have one key: an item of which the sides make different things shows by itself,
 //! besides the items that keep the other statements true.
 //!
 //! A statement of a rule about the items of a list stays true, or false, with as many items as
-//! `items` says: here of all rules of both sides, in either way, for all of them decide together.
+//! `lists::small_model` says: here of all rules of both sides, in either way, for all of them
+//! decide together.
 
 pub(crate) mod checks;
 pub(crate) mod footprint;

@@ -2,8 +2,8 @@
 //!
 //! In: two sides. Out: whether one has a strategic merge that moves items of lists and the other
 //! one lacks it. Objects are compared without the order of items where the schema of their kind
-//! says that it has no meaning (`results`); an API server keeps it all the same, so an answer names
-//! it.
+//! says that it has no meaning (`effects::results`); an API server keeps it all the same, so an
+//! answer names it.
 //!
 //! A merge puts the items that it changes or adds in front of the others, an apply configuration
 //! and a JSON patch leave them where they are (recorded from Kyverno 1.19.1,

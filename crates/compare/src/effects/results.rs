@@ -1,9 +1,9 @@
 //! Sides that change or generate objects: their results are compared.
 //!
 //! In: an environment. Sides with the same rules in the same order are equal. Where rules write
-//! constants, the objects that stand for all are evaluated (`changes`). Others are evaluated as a
-//! whole on objects of the classes that they read and write; agreement on all of these is no proof,
-//! for a rule may copy what nothing tests.
+//! constants, the objects that stand for all are evaluated (`effects::changes`). Others are
+//! evaluated as a whole on objects of the classes that they read and write; agreement on all of
+//! these is no proof, for a rule may copy what nothing tests.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

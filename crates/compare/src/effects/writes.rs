@@ -38,7 +38,7 @@ pub(crate) use crate::effects::writes::functions::makes_alike;
 pub(crate) use crate::effects::writes::made::DerivedValue;
 pub(crate) use crate::effects::writes::model::Positioned;
 use crate::effects::writes::model::{
-    IDENTITY, PlaceType, Unknown, WriteCollector, Writes, Written, schema_of,
+    IDENTITY, PlaceType, Unsupported, WriteCollector, Writes, Written, schema_of,
 };
 pub(crate) use crate::effects::writes::places::keys_of;
 pub(crate) use crate::effects::writes::templates::looked_at;
@@ -50,7 +50,7 @@ use crate::model::field_types::{Resolved, resolved, type_at};
 ///
 /// # Errors
 /// It is not known.
-pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, Unknown> {
+pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, Unsupported> {
     if !matches!(rule.body, Body::Mutate(_) | Body::Generate(_)) {
         return Ok(Writes::default());
     }
@@ -174,10 +174,10 @@ mod tests {
     use ephor_policies::policy_set::PolicySet;
 
     use super::*;
-    use crate::effects::writes::model::Place;
+    use crate::model::path::Place;
 
     /// The places that a rule for Pods writes, or why they are not known.
-    fn of(mutate: &str) -> Result<Vec<String>, Unknown> {
+    fn of(mutate: &str) -> Result<Vec<String>, Unsupported> {
         let policy = format!(
             "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    mutate: {mutate}\n"
         );

@@ -9,10 +9,10 @@ use ephor_ir::Template;
 use ephor_ir::generate::Described;
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::Unknown;
+use crate::effects::writes::model::Unsupported;
 use crate::model::world::Copied;
 
-pub(crate) const CLONED: Unknown = "which objects are copied is not known before";
+pub(crate) const CLONED: Unsupported = "which objects are copied is not known before";
 
 /// The constant member of a description.
 pub(crate) fn member<'t>(template: &'t Template, name: &str) -> Option<&'t Template> {
@@ -49,7 +49,7 @@ pub(crate) fn kind_of(api_version: &str, kind: &str) -> Option<[Str; 3]> {
 ///
 /// # Errors
 /// They are not known.
-pub(crate) fn copied_by(described: &Described) -> Result<Vec<Copied>, Unknown> {
+pub(crate) fn copied_by(described: &Described) -> Result<Vec<Copied>, Unsupported> {
     let template = &described.template;
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(Str::from);
     match ["clone", "cloneList"].map(|name| may_have(template, name)) {

@@ -1,12 +1,12 @@
 //! Values that languages compute alike of data from outside.
 //!
-//! In: an expression, or a condition, with requests for such data (`requests`). Out: the same, with
-//! a field of the answer in place of what is computed, or of an item of the answer. The field may
-//! have any value. So the objects with answers that are looked at (`answers`) are more than there
-//! are: for each real answer there is one with the values that are computed of it, and each side
-//! sees in it what it sees in the real one. What else is read of the answer goes with any of these
-//! values, which can cost a proof, not make one. This holds where both languages compute the same,
-//! or both fail (then the field is not there):
+//! In: an expression, or a condition, with requests for such data (`inputs::lookup`). Out: the
+//! same, with a field of the answer in place of what is computed, or of an item of the answer. The
+//! field may have any value. So the objects with answers that are looked at (`objects::inputs`) are
+//! more than there are: for each real answer there is one with the values that are computed of it,
+//! and each side sees in it what it sees in the real one. What else is read of the answer goes with
+//! any of these values, which can cost a proof, not make one. This holds where both languages
+//! compute the same, or both fail (then the field is not there):
 //!
 //! - The sum of the sizes of the layers of an image: `sum(manifest.layers[*].size)`, and the same
 //!   list with `map` and `sum`. A size is a number, a double in both languages, and both add them
@@ -24,7 +24,7 @@
 //!   holds.
 //! - Whether an item of a list of objects is the object of the request: namespace and name as a
 //!   list, equal or not. All objects have both.
-//! - Whether a text is a list, and whether a value is one of its items (`text_lists`).
+//! - Whether a text is a list, and whether a value is one of its items (`inputs::json_lists`).
 
 use std::collections::BTreeSet;
 

@@ -2,9 +2,9 @@
 //!
 //! In: rules that look for a value of the object in such a text. Out: the same, with fields in
 //! place of what is computed: whether the text is a list, and whether the value is one of its items
-//! (`computed`). Operators of conditions read a text as a list where it is one; an expression tests
-//! whether it starts with `[`, and has `json.unmarshal` read it. That these are the same is taken
-//! for granted ([`LISTS`]).
+//! (`inputs::derived`). Operators of conditions read a text as a list where it is one; an
+//! expression tests whether it starts with `[`, and has `json.unmarshal` read it. That these are
+//! the same is taken for granted ([`LISTS`]).
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! Answers from outside that both sides share, whatever language they are read in.
 //!
 //! In: two sides. Out: the same sides with each request for objects of a cluster or for an image
-//! (`requests`) replaced by a field of the object that has the answer, or of the item that the
-//! request names a field of. Fields of equal requests are the same on both sides. An answer that is
-//! not there is a request that fails; one that is null is an object that does not exist. What else
-//! comes from outside stays as it is.
+//! (`inputs::lookup`) replaced by a field of the object that has the answer, or of the item that
+//! the request names a field of. Fields of equal requests are the same on both sides. An answer
+//! that is not there is a request that fails; one that is null is an object that does not exist.
+//! What else comes from outside stays as it is.
 //!
 //! An answer is right for requests that name something: where a name is empty the languages request
 //! different things, so each has an answer of its own, or fails as its function does.

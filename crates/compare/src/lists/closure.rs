@@ -9,7 +9,7 @@
 //!
 //! The same holds of the loops of each unit alone. So what all loops say of a longer list is put
 //! together from what those of each unit said of another one that grew out of a list, and by an
-//! item, of which they said the same (`grown`); only what is new is evaluated.
+//! item, of which they said the same (`lists::closure_cache`); only what is new is evaluated.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};

@@ -1,12 +1,12 @@
 //! What loops say of lists that grow by items, found once for each unit.
 //!
 //! In: what loops say of a list, and of a list of one more item alone. Out: what they say of the
-//! list with that item (`classes`). It follows from these two for the loops of any units, so also
-//! for those of each unit alone: what was evaluated for a unit holds for every other list and item
-//! of which its loops say the same. What units say differs in few ways for each of them, and in
-//! many for all together. What is put together holds as much as `classes` takes for granted in any
-//! case: there lists of which the loops of a unit say the same stand for each other where no other
-//! unit is looked at.
+//! list with that item (`lists::closure`). It follows from these two for the loops of any units, so
+//! also for those of each unit alone: what was evaluated for a unit holds for every other list and
+//! item of which its loops say the same. What units say differs in few ways for each of them, and
+//! in many for all together. What is put together holds as much as `lists::closure` takes for
+//! granted in any case: there lists of which the loops of a unit say the same stand for each other
+//! where no other unit is looked at.
 //!
 //! Whether an API server refuses the longer list is not a matter of a unit. It depends on what it
 //! shows of both, and on whether the item repeats a name; where units do not say the same of it the

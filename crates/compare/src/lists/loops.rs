@@ -3,7 +3,7 @@
 //! In: a unit. Out: [`Loops`]: each such part as a rule of its own, and what the unit reads besides
 //! them. Parts are loops of `foreach`, the patterns of lists, conditions that look for items, and
 //! `all`, `exists`, `size` and `in` of CEL; each says something of a list that follows from what it
-//! says of a shorter one and of the item that is added (`classes`).
+//! says of a shorter one and of the item that is added (`lists::closure`).
 //!
 //! What is no such part stays in the rest. The analysis of what rules read (`analysis::reads`) says
 //! what both read, so a loop that is overlooked makes fewer lists stand for all others, never wrong

@@ -3,9 +3,9 @@
 //! In: a rule. Out: the names of its entries that are such lists: a label, an annotation or the
 //! name of each item of a list. What `AnyIn` and its like say of a text and such a list is that an
 //! item has this text, or that none has. One item is enough for that, the one that the operator
-//! needs (`items`): the projection that makes the list of the items needs no other. Where anything
-//! else reads the entry, or the key may be a list itself, of which each item may need one of its
-//! own, this is not so.
+//! needs (`lists::small_model`): the projection that makes the list of the items needs no other.
+//! Where anything else reads the entry, or the key may be a list itself, of which each item may
+//! need one of its own, this is not so.
 
 use std::sync::Arc;
 

@@ -8,6 +8,9 @@ use ephor_value::{Map, Value};
 
 use crate::effects::fresh::TEXT;
 
+/// A place in an object.
+pub(crate) type Place = Vec<Step>;
+
 /// The value at the end of some steps; of lists the first item.
 pub(crate) fn at<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
     steps.iter().try_fold(value, |value, step| match step {

@@ -7,8 +7,8 @@
 //!
 //! Two units with one text give one verdict for every request, whatever they read: also for
 //! external data, the clock and users, which no enumeration of objects covers. Conditions that may
-//! stand in any order stand in one (`order`). Names of context entries are written as words that do
-//! not depend on them (`names`).
+//! stand in any order stand in one (`normal::commute`). Names of context entries are written as
+//! words that do not depend on them (`normal::alpha`).
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! Answers from outside, one of each class.
 //!
-//! In: what is read of the answers of an object, each under the words of its request (`requests`).
-//! Out: the answers: none, for a request that fails; null, for an object that does not exist; the
-//! objects and lists of its kind, as an API server shows them; what registries say of images.
+//! In: what is read of the answers of an object, each under the words of its request
+//! (`inputs::lookup`). Out: the answers: none, for a request that fails; null, for an object that
+//! does not exist; the objects and lists of its kind, as an API server shows them; what registries
+//! say of images.
 
 use std::collections::{BTreeSet, HashMap};
 

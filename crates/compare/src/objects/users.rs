@@ -4,9 +4,10 @@
 //! users that stand for all others, and why they may not.
 //!
 //! Two names that are in the same of the tested languages are one to the rules; so are groups and
-//! roles. What rules say of a list of groups they say of a part of it, as of any list (`items`): of
-//! as many groups as there are statements about them, in selections (each pattern is one) and in
-//! expressions. So the lists of up to so many groups of each class stand for all.
+//! roles. What rules say of a list of groups they say of a part of it, as of any list
+//! (`lists::small_model`): of as many groups as there are statements about them, in selections
+//! (each pattern is one) and in expressions. So the lists of up to so many groups of each class
+//! stand for all.
 //!
 //! Every user that an API server knows is in `system:authenticated`; the anonymous one alone is
 //! not.

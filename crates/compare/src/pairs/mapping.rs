@@ -4,8 +4,8 @@
 //! With one policy on each side these two are a pair whatever their names. Else, in this order:
 //! what the mapping names, what the annotation `ephor.dev/replaces` of new policies names, policies
 //! of one name, policies of similar names (`disallow-x`, `disallow-x-vpol`) where only one other is
-//! so similar, and policies that look at the same fields (`overlap`). A policy without a partner is
-//! a pair with one side: it was removed, or it is new.
+//! so similar, and policies that look at the same fields (`pairs::overlap`). A policy without a
+//! partner is a pair with one side: it was removed, or it is new.
 
 use std::collections::BTreeSet;
 

@@ -15,10 +15,8 @@ use ephor_analysis::reads::expected_type::ExpectedType;
 use ephor_ir::shape::Anchor;
 use ephor_value::{Map, Value};
 
+use crate::model::path::Place;
 use crate::predicates::summary::Predicates;
-
-/// A place in an object.
-pub(crate) type Place = Vec<Step>;
 
 /// What is tested at each field.
 #[derive(Clone, Debug, Default)]

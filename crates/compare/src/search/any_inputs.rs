@@ -2,7 +2,7 @@
 //!
 //! In: two sides. Out: their comparison, when they are equal whatever comes from outside, as long
 //! as both get the same; or why they may not be. The data are fields that have any of the values
-//! that rules distinguish (`inputs`, `shared`).
+//! that rules distinguish (`inputs`, `inputs::unify`).
 
 use std::collections::BTreeSet;
 use std::time::Instant;

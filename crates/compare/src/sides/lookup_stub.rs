@@ -1,4 +1,5 @@
-//! What is outside of a comparison: nothing answers, but for objects that rules copy (`copied`).
+//! What is outside of a comparison: nothing answers, but for objects that rules copy
+//! (`effects::existing_objects`).
 //!
 //! In: policies. Out: an engine in which each lookup fails, for every language, as one does in a
 //! cluster that cannot answer. Kyverno's command line, which has no cluster, gives some expressions

@@ -6,8 +6,9 @@
 //! seconds, as the operators of conditions count them. Rules see of a text whether it is an
 //! integer, another number, a quantity or a duration, in which slot it is, and in which of the
 //! languages that they test; so there is a text for each combination of these. Which combinations
-//! of languages and kinds of numbers exist is known from the product of their automata (`words`);
-//! whether one has texts of each slot is seen by trying: where none is found, not all is known.
+//! of languages and kinds of numbers exist is known from the product of their automata
+//! (`strings::witnesses`); whether one has texts of each slot is seen by trying: where none is
+//! found, not all is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -12,8 +12,8 @@
 //!   other, must hold of those of each;
 //! - each list that a loop of `foreach` walks is one, and each field of each Pod Security control.
 //!
-//! `cover` evaluates the policies as they are on the objects that it tries, so a mistake here shows
-//! as a difference, never as a proof of something else.
+//! `search::cover` evaluates the policies as they are on the objects that it tries, so a mistake
+//! here shows as a difference, never as a proof of something else.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! In: a rule that changes or generates objects. Out: what it writes, and a rule with the same
 //! filters and conditions that reads and tests the same and changes nothing, so that what is known
-//! of rules that check objects (`units`) is known of it.
+//! of rules that check objects (`units::split`) is known of it.
 
 use std::sync::Arc;
 

@@ -21,24 +21,18 @@ use ephor_value::print::json;
 
 use crate::admitted::view::{is_refused_with_its_classes, seen_in_clusters};
 use crate::effects::changes::checks::of_samples;
-use crate::effects::writes::model::{Writes, Written};
+use crate::effects::writes::model::{Unsupported, Writes, Written};
 use crate::model::environment::Environment;
-use crate::model::path::with;
+use crate::model::path::{Place, with};
 use crate::model::request::{Case, request};
 use crate::model::verdict::{Judgement, Verdict};
 use crate::model::world::within;
 use crate::search::run::Run;
 
-/// What is at a place.
-type Place = Vec<Step>;
-
-/// Why it is not known what stands for all, before there is an object.
-type Unknown = &'static str;
-
 /// More objects are not looked at.
 const MAX_OBJECTS: usize = 100_000;
 
-const OTHERS: Unknown =
+const OTHERS: Unsupported =
     "items of a list are changed by the positions of others in a way that is not followed";
 
 /// A list into whose items loops over several lists write.
@@ -58,7 +52,7 @@ impl Positions {
     ///
     /// # Errors
     /// Something else is done in these lists, or read of them.
-    pub fn of(all: &Writes, elsewhere: &ReadTree) -> Result<Option<Positions>, Unknown> {
+    pub fn of(all: &Writes, elsewhere: &ReadTree) -> Result<Option<Positions>, Unsupported> {
         let mut found = all.positioned.iter();
         let (Some(one), more) = (found.next(), found.next()) else { return Ok(None) };
         let Some((_, others)) = one.over.split_last().filter(|(last, _)| **last == one.list) else {

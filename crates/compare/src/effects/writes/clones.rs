@@ -1,8 +1,8 @@
 //! Objects that exist, of which rules generate copies.
 //!
 //! In: a rule that generates objects. Out: which objects it copies, where constants say which
-//! (`copied`). A copy is taken as a whole, or put together of fields of the object that nothing
-//! looks at.
+//! (`effects::existing_objects`). A copy is taken as a whole, or put together of fields of the
+//! object that nothing looks at.
 
 use std::collections::BTreeSet;
 

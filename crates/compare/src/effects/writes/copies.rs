@@ -3,8 +3,8 @@
 //! In: an expression that gives a value. Out: the places that the value may come from, and what
 //! decides between them. What is done with such a value does not depend on what it is, as long as
 //! nothing tests it: so sides that copy alike values that differ from all others copy alike
-//! whatever these are (`fresh`). A text that is put together has the values as its parts, and shows
-//! each of them.
+//! whatever these are (`effects::fresh`). A text that is put together has the values as its parts,
+//! and shows each of them.
 
 use ephor_analysis::reads::Step;
 use ephor_functions::registry::Operation;
@@ -16,7 +16,7 @@ use ephor_value::{Object, Value};
 
 use crate::effects::writes::item_conditions::is_about_item;
 use crate::effects::writes::model::{
-    COMPUTED, CopyKind, Done, MAX_DEPTH, Unknown, WriteCollector, Written, in_items,
+    COMPUTED, CopyKind, Done, MAX_DEPTH, Unsupported, WriteCollector, Written, in_items,
 };
 use crate::effects::writes::places::{in_element, in_item, in_object, is_user, lists_in_turn, place_of};
 use crate::model::field_types::{Resolved, leaf_of, resolved, type_at};
@@ -88,7 +88,7 @@ impl<'r> WriteCollector<'r> {
         expr: &'r Expr,
         wanted: CopyKind,
         depth: usize,
-    ) -> Result<bool, Unknown> {
+    ) -> Result<bool, Unsupported> {
         if depth > MAX_DEPTH {
             return Err("a change nests too deeply");
         }
@@ -138,7 +138,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     /// A value that is read at a place; in a loop over several lists, at one in each.
-    fn source(&mut self, expr: &'r Expr, wanted: CopyKind) -> Result<bool, Unknown> {
+    fn source(&mut self, expr: &'r Expr, wanted: CopyKind) -> Result<bool, Unsupported> {
         if is_user(expr) {
             self.found.is_of_user = true;
             return Ok(false);

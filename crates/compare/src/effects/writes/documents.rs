@@ -16,7 +16,7 @@ use ephor_value::{Map, Str, Value};
 
 use crate::effects::writes::Positioned;
 use crate::effects::writes::model::{
-    BY_ITEM, COMPUTED, Done, MAX_DEPTH, PlaceType, Unknown, WriteCollector, Writes, Written, schema_of,
+    BY_ITEM, COMPUTED, Done, MAX_DEPTH, PlaceType, Unsupported, WriteCollector, Writes, Written, schema_of,
 };
 use crate::model::field_types::Resolved;
 
@@ -214,7 +214,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     /// The steps of a JSON pointer; whether it names the end of a list.
-    fn enter(&mut self, path: &str, at: PlaceType<'r>, is_new: bool) -> Result<bool, Unknown> {
+    fn enter(&mut self, path: &str, at: PlaceType<'r>, is_new: bool) -> Result<bool, Unsupported> {
         let mut tokens = path.split('/');
         if tokens.next() != Some("") {
             return Err("a path is none");

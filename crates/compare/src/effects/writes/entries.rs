@@ -11,7 +11,7 @@ use ephor_ir::{Expr, Template};
 use ephor_value::{Str, Value};
 
 use crate::effects::writes::model::{
-    COMPUTED, CopyKind, Done, PlaceType, Unknown, WriteCollector, Written, in_items,
+    COMPUTED, CopyKind, Done, PlaceType, Unsupported, WriteCollector, Written, in_items,
 };
 use crate::effects::writes::places::{has_plain_names, lists_in_turn};
 use crate::model::field_types::Resolved;
@@ -82,7 +82,7 @@ impl<'r> WriteCollector<'r> {
 pub(crate) fn are_alike(
     entries: &[(Vec<Step>, Value)],
     places: &[(Vec<Step>, Written)],
-) -> Result<(), Unknown> {
+) -> Result<(), Unsupported> {
     for (map, value) in entries {
         let is_below = |(place, _): &(Vec<Step>, Written)| place.len() > map.len() && place.starts_with(map);
         let is_other = |(other, own): &(Vec<Step>, Value)| other == map && own != value;

@@ -15,7 +15,7 @@ use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
 use crate::effects::writes::made::{DerivedValue, Function, Piece};
-use crate::effects::writes::model::{COMPUTED, Done, Unknown, WriteCollector, Written, in_items};
+use crate::effects::writes::model::{COMPUTED, Done, Unsupported, WriteCollector, Written, in_items};
 use crate::effects::writes::places::{in_element, in_item, in_object, lists_in_turn, place_of};
 use crate::model::field_types::type_at;
 
@@ -24,7 +24,7 @@ use crate::model::field_types::type_at;
 pub(crate) fn makes_alike(
     sides: &[Vec<(Vec<Step>, DerivedValue)>],
     places: &[(Vec<Step>, Written)],
-) -> Result<Vec<(Vec<Step>, DerivedValue)>, Unknown> {
+) -> Result<Vec<(Vec<Step>, DerivedValue)>, Unsupported> {
     let all: Vec<&(Vec<Step>, DerivedValue)> = sides.iter().flatten().collect();
     for (place, made) in &all {
         let is_twice =

@@ -16,7 +16,7 @@ use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
 use crate::effects::writes::made::{FOLDER, Function, ImagePart, TextPart};
-use crate::effects::writes::model::{COMPUTED, MAX_DEPTH, Unknown, WriteCollector, in_items};
+use crate::effects::writes::model::{COMPUTED, MAX_DEPTH, Unsupported, WriteCollector, in_items};
 use crate::effects::writes::places::{has_plain_names, in_element, keys_of};
 
 /// Whether a text is the name of an image in both languages.
@@ -129,7 +129,7 @@ impl<'r> WriteCollector<'r> {
     pub(crate) fn image_text_in_rounds(
         &mut self,
         rounds: &'r Rounds,
-    ) -> Result<(Function, Vec<Step>), Unknown> {
+    ) -> Result<(Function, Vec<Step>), Unsupported> {
         let [list] = &*self.elements else { return Err(COMPUTED) };
         let parts = parts_in(&rounds.source, list, &self.kind[2]).ok_or(COMPUTED)?;
         if !self.is_in_list() || !has_plain_names(list) {

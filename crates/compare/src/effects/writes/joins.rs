@@ -11,7 +11,7 @@ use ephor_ir::strict::{Comprehension, ComprehensionKind};
 use ephor_kubernetes::schema::Leaf;
 use ephor_value::Value;
 
-use crate::effects::writes::model::{COMPUTED, CopyKind, Unknown, WriteCollector, in_items};
+use crate::effects::writes::model::{COMPUTED, CopyKind, Unsupported, WriteCollector, in_items};
 use crate::effects::writes::places::{in_item, lists_in_turn, lists_of, unfiltered};
 
 impl<'r> WriteCollector<'r> {
@@ -32,7 +32,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     /// What is joined: the same for every item.
-    pub(crate) fn join(&mut self, list: &'r Expr, wanted: CopyKind) -> Result<bool, Unknown> {
+    pub(crate) fn join(&mut self, list: &'r Expr, wanted: CopyKind) -> Result<bool, Unsupported> {
         let is_one = matches!(wanted, CopyKind::Scalar | CopyKind::Text | CopyKind::Any);
         // Two in one text may stand in another order than their items.
         if !is_one
@@ -66,7 +66,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     /// The lists of a loop in CEL, and the place in an item.
-    fn mapped(&mut self, l: &'r Comprehension) -> Result<(Vec<Vec<Step>>, Vec<Step>), Unknown> {
+    fn mapped(&mut self, l: &'r Comprehension) -> Result<(Vec<Vec<Step>>, Vec<Step>), Unsupported> {
         let (range, chosen) = unfiltered(&l.range);
         let range = self.plain(range);
         let lists = lists_in_turn(range).ok_or(COMPUTED)?;

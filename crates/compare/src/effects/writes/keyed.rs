@@ -10,11 +10,13 @@ use ephor_kubernetes::schema::{ListKind, Type};
 use ephor_patch::schema::Schema;
 use ephor_value::{Map, Object, Str, Value};
 
-use crate::effects::writes::model::{BY_ITEM, COMPUTED, Done, PlaceType, Unknown, WriteCollector, Written};
+use crate::effects::writes::model::{
+    BY_ITEM, COMPUTED, Done, PlaceType, Unsupported, WriteCollector, Written,
+};
 use crate::model::field_types::{Resolved, keyed_at};
 
 /// The fields of an item in a literal.
-fn fields_of(item: &Value) -> Result<&Map, Unknown> {
+fn fields_of(item: &Value) -> Result<&Map, Unsupported> {
     match item {
         Value::Map(map) => Ok(map),
         Value::Object(object) => match &**object {

@@ -14,7 +14,9 @@ use ephor_value::Str;
 
 use crate::effects::writes::Positioned;
 use crate::effects::writes::item_conditions::{ConditionScope, about, is_item_key, reads_position};
-use crate::effects::writes::model::{BY_ITEM, Done, MAX_DEPTH, PlaceType, Unknown, WriteCollector, Written};
+use crate::effects::writes::model::{
+    BY_ITEM, Done, MAX_DEPTH, PlaceType, Unsupported, WriteCollector, Written,
+};
 use crate::effects::writes::places::{here, list_place, lists_in_turn, unfiltered};
 use crate::effects::writes::positions::{of_item, pointer};
 use crate::model::field_types::Resolved;
@@ -171,7 +173,7 @@ impl<'r> WriteCollector<'r> {
 
     /// The path of an operation below the item of a loop:
     /// `'/spec/containers/' + string(index) + '/env'`.
-    pub(crate) fn path_in_item(&self, expr: &'r Expr) -> Result<String, Unknown> {
+    pub(crate) fn path_in_item(&self, expr: &'r Expr) -> Result<String, Unsupported> {
         let mut parts = Vec::new();
         self.addends(expr, &mut parts, 0)?;
         let [Some(before), None, Some(after)] = &*parts else { return Err(BY_ITEM) };
@@ -184,7 +186,12 @@ impl<'r> WriteCollector<'r> {
     }
 
     /// The parts of a text: constants, put together, and the position of the item.
-    fn addends(&self, expr: &'r Expr, out: &mut Vec<Option<String>>, depth: usize) -> Result<(), Unknown> {
+    fn addends(
+        &self,
+        expr: &'r Expr,
+        out: &mut Vec<Option<String>>,
+        depth: usize,
+    ) -> Result<(), Unsupported> {
         if depth > MAX_DEPTH {
             return Err(BY_ITEM);
         }

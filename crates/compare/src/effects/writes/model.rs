@@ -21,22 +21,20 @@ use ephor_value::{Str, Value};
 
 use crate::effects::writes::made::DerivedValue;
 use crate::model::field_types::{Resolved, resolved};
+use crate::model::path::Place;
 use crate::model::world::Copied;
 
 /// Changes that nest more deeply are not followed.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-/// A place in an object.
-pub(crate) type Place = Vec<Step>;
-
 /// Why it is not known what a rule writes.
-pub(crate) type Unknown = &'static str;
+pub(crate) type Unsupported = &'static str;
 
-pub(crate) const COMPUTED: Unknown = "a value is copied or computed";
+pub(crate) const COMPUTED: Unsupported = "a value is copied or computed";
 
-pub(crate) const BY_ITEM: Unknown = "items of a list are changed in a way that is not followed";
+pub(crate) const BY_ITEM: Unsupported = "items of a list are changed in a way that is not followed";
 
-pub(crate) const IDENTITY: Unknown = "what identifies an object is changed";
+pub(crate) const IDENTITY: Unsupported = "what identifies an object is changed";
 
 /// What is written at a place.
 #[derive(Clone, Debug, PartialEq)]
@@ -190,7 +188,7 @@ pub(crate) struct WriteCollector<'r> {
     pub(crate) found: Writes,
 }
 
-pub(crate) type Done = Result<(), Unknown>;
+pub(crate) type Done = Result<(), Unsupported>;
 
 impl<'r> WriteCollector<'r> {
     pub(crate) fn add(&mut self, written: Written) {

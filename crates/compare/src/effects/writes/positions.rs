@@ -12,9 +12,10 @@ use ephor_ir::strict::{ComprehensionKind, Make, Step as Walked, Walk};
 use ephor_ir::walk::{children, map_children};
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{BY_ITEM, Done, Place, Unknown, WriteCollector, in_items};
+use crate::effects::writes::model::{BY_ITEM, Done, Unsupported, WriteCollector, in_items};
 use crate::effects::writes::places::{in_element, keys_of, list_place};
 use crate::model::field_types::{Resolved, resolved, type_at};
+use crate::model::path::Place;
 
 /// Where an expression looks at the element of the innermost loop.
 struct ElementReads<'t> {
@@ -192,7 +193,11 @@ impl<'r> WriteCollector<'r> {
 
     /// The list into whose items the body of a loop over these lists writes by positions, and what
     /// it does with an item that is there.
-    pub(crate) fn by_position(&self, over: &[Place], body: &'r Expr) -> Result<(Place, &'r Expr), Unknown> {
+    pub(crate) fn by_position(
+        &self,
+        over: &[Place],
+        body: &'r Expr,
+    ) -> Result<(Place, &'r Expr), Unsupported> {
         let Expr::Cond(parts) = self.plain(body) else { return Err(BY_ITEM) };
         let [is_behind, new, there] = &**parts;
         let list = self.behind(is_behind).filter(|list| over.contains(list)).ok_or(BY_ITEM)?;
