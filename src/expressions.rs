@@ -52,7 +52,7 @@ fn failed(problem: ephor_search::Problem) -> Error {
 /// # Ok::<(), ephor::Error>(())
 /// ```
 pub struct Cel {
-    expression: cel::Expression,
+    expression: cel::CelExpression,
     environment: Environment,
 }
 
@@ -65,7 +65,7 @@ impl Cel {
     /// caret.
     pub fn compile(text: &str, environment: Environment) -> Result<Cel, Error> {
         let data = environment.data(&Value::Null);
-        let expression = cel::Expression::compile(text, environment, &data);
+        let expression = cel::CelExpression::compile(text, environment, &data);
         let expression = expression.map_err(|error| cel_failed(&error))?;
         Ok(Cel { expression, environment })
     }

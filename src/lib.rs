@@ -28,6 +28,14 @@
 //! Features: `commands` (default) is the program; `network`, `signatures`, `tokens`, `x509`, `gzip`
 //! and `parallel` are parts of the engine. Without the default features this is the engine alone:
 //! policies that need a part which is not there are errors that name it.
+//!
+//! - `cli`: the command line: reads flags and calls the library.
+//! - `engine`: policies that are evaluated on requests.
+//! - `expressions`: JMESPath and CEL for programs: compiled once, evaluated on documents.
+//! - `outcome`: what policies say about a request.
+//! - `policy_set`: policies of all kinds, read and checked.
+//! - `problem`: what is wrong with policies, with their places; and why something has no result.
+//! - `request`: what policies are evaluated on: an operation on an object.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "commands")]

@@ -307,7 +307,7 @@ fn other_crates_read_the_facts_of_a_policy_and_not_its_kind() {
     ))
     .unwrap();
     let mut all = Vec::new();
-    files(&root().join("crates"), &mut all);
+    files(&root().join("crates"), "rs", &mut all);
     let tests = test_files(&all);
     let (mut used, mut wrong) = (BTreeSet::new(), Vec::new());
     for path in all.iter().filter(|path| !tests.contains(*path)) {

@@ -12,7 +12,7 @@ use ephor_sources::files;
 use ephor_value::Value;
 use ephor_value::time::Time;
 
-use super::Error;
+use super::CommandError;
 use super::flags::{Record, fields};
 use crate::cli::arguments::some_policies;
 use crate::cli::policy_files::documents;
@@ -50,7 +50,7 @@ pub struct AdmissionArgs {
 ///
 /// # Errors
 /// No policy, files that cannot be read.
-pub fn run(args: &AdmissionArgs) -> Result<i32, Error> {
+pub fn run(args: &AdmissionArgs) -> Result<i32, CommandError> {
     let arguments = some_policies(&args.policies)?;
     arguments.iter().try_for_each(|argument| policy_files::exists(argument))?;
     let exceptions = documents(&fields(&args.exception))?;
@@ -88,7 +88,7 @@ pub fn run(args: &AdmissionArgs) -> Result<i32, Error> {
         }
     }
     if !found {
-        return Err(Error::NoCandidate);
+        return Err(CommandError::NoCandidate);
     }
     Ok(i32::from(!printed_any))
 }

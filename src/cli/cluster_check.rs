@@ -13,7 +13,7 @@ use ephor_policies::kinds as policy_kinds;
 use ephor_sources::files::{self, FileCause, SourceText};
 use ephor_value::Value;
 
-use super::Error;
+use super::CommandError;
 use crate::cli::arguments::{Global, given};
 use crate::cli::{arguments, console};
 
@@ -50,12 +50,12 @@ pub struct ClusterCheckArgs {
     context: Option<String>,
     /// form of the report
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    output_format: Format,
+    output_format: ClusterCheckFormat,
 }
 
 /// The forms of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ClusterCheckFormat {
     /// Sentences and tables
     Text,
     /// One object
@@ -68,22 +68,22 @@ enum Format {
 ///
 /// # Errors
 /// The cluster or a file cannot be read.
-pub fn run(args: &ClusterCheckArgs, global: &Global) -> Result<i32, Error> {
-    let unreadable = |cause: Error| Error::ClusterCheck(Box::new(cause));
+pub fn run(args: &ClusterCheckArgs, global: &Global) -> Result<i32, CommandError> {
+    let unreadable = |cause: CommandError| CommandError::ClusterCheck(Box::new(cause));
     let inventory = match &args.files[..] {
         [] => of_cluster(args, global),
         files => of_files(files),
     };
     let report = Report::of(&inventory.map_err(unreadable)?);
     console::print(&match args.output_format {
-        Format::Text => report.to_text(),
-        Format::Markdown => report.to_markdown(),
-        Format::Json => serde_json::to_string_pretty(&to_serde(&report.to_value()))? + "\n",
+        ClusterCheckFormat::Text => report.to_text(),
+        ClusterCheckFormat::Markdown => report.to_markdown(),
+        ClusterCheckFormat::Json => serde_json::to_string_pretty(&to_serde(&report.to_value()))? + "\n",
     });
     Ok(i32::from(!report.is_good()))
 }
 
-fn of_files(files: &[String]) -> Result<Inventory, Error> {
+fn of_files(files: &[String]) -> Result<Inventory, CommandError> {
     let mut documents = Vec::new();
     for path in files {
         for SourceText { name, text } in sources(path)? {
@@ -99,15 +99,15 @@ fn of_files(files: &[String]) -> Result<Inventory, Error> {
 ///
 /// # Errors
 /// A file cannot be read, or a folder has none.
-fn sources(path: &str) -> Result<Vec<SourceText>, Error> {
+fn sources(path: &str) -> Result<Vec<SourceText>, CommandError> {
     if !Path::new(path).is_dir() {
-        let text = ephor_testing::inputs::read(path).map_err(Error::input)?;
+        let text = ephor_testing::inputs::read(path).map_err(CommandError::input)?;
         return Ok(vec![SourceText { name: path.to_string(), text }]);
     }
     let loaded = files::policies_with_json(&[path]);
     match loaded.notices.iter().find(|notice| notice.cause == FileCause::Unreadable) {
-        Some(notice) => Err(Error::input(notice.to_string())),
-        None if loaded.sources.is_empty() => Err(Error::NoObject { path: path.to_string() }),
+        Some(notice) => Err(CommandError::input(notice.to_string())),
+        None if loaded.sources.is_empty() => Err(CommandError::NoObject { path: path.to_string() }),
         None => Ok(loaded.sources),
     }
 }
@@ -120,7 +120,7 @@ const AROUND: [(&str, &str, &str); 4] = [
     ("apiextensions.k8s.io", "CustomResourceDefinition", ""),
 ];
 
-fn of_cluster(args: &ClusterCheckArgs, global: &Global) -> Result<Inventory, Error> {
+fn of_cluster(args: &ClusterCheckArgs, global: &Global) -> Result<Inventory, CommandError> {
     let cluster = connect(&arguments::cluster_choice(given(&args.context), global))?;
     let kinds = cluster.kinds()?;
     let mut objects = Vec::new();

@@ -10,7 +10,7 @@ use clap_complete::env::Shells;
 
 use ephor_value::environment;
 
-use super::Error;
+use super::CommandError;
 use crate::cli::arguments::only;
 use crate::cli::console::print;
 use crate::cli::help::Commands;
@@ -46,7 +46,7 @@ enum Shell {
 ///
 /// # Errors
 /// No shell, or several.
-pub fn run(args: &CompletionArgs) -> Result<i32, Error> {
+pub fn run(args: &CompletionArgs) -> Result<i32, CommandError> {
     let names: Vec<String> =
         args.shell.iter().filter_map(|s| s.to_possible_value()).map(|v| v.get_name().into()).collect();
     let program = program();
@@ -54,7 +54,7 @@ pub fn run(args: &CompletionArgs) -> Result<i32, Error> {
     if let Some(shell) = Shells::builtins().completer(only(&names)?) {
         shell
             .write_registration(VARIABLE, &program, &program, &program, &mut script)
-            .map_err(Error::Completion)?;
+            .map_err(CommandError::Completion)?;
     }
     print(&String::from_utf8_lossy(&script));
     Ok(0)

@@ -15,7 +15,7 @@ use ephor_value::print::json;
 use ephor_value::{Map, Value};
 
 use super::usage::Usage;
-use super::{Error, outputs};
+use super::{CommandError, outputs};
 use crate::cli::arguments::given;
 use crate::cli::console;
 
@@ -52,7 +52,7 @@ pub struct ConformanceArgs {
 
 /// Totals over all suites.
 #[derive(Default)]
-struct Totals {
+struct SuiteTotals {
     suites: usize,
     passed: usize,
     total: usize,
@@ -61,7 +61,7 @@ struct Totals {
     lines: String,
 }
 
-impl Totals {
+impl SuiteTotals {
     fn add(&mut self, report: &Report, known: &Known) {
         self.suites += 1;
         self.passed += report.passed;
@@ -92,18 +92,18 @@ impl Totals {
 ///
 /// # Errors
 /// An unreadable folder.
-pub fn run(args: &ConformanceArgs) -> Result<i32, Error> {
+pub fn run(args: &ConformanceArgs) -> Result<i32, CommandError> {
     let dir = match &args.folder[..] {
         [] => data::folder()?,
         [dir] => PathBuf::from(dir),
         more => return Err(Usage::MoreThanOne(more.len()).into()),
     };
     if !dir.is_dir() {
-        return Err(Error::NoFolder { path: dir });
+        return Err(CommandError::NoFolder { path: dir });
     }
     let known = known(given(&args.known))?;
     let progress = progress();
-    let mut totals = Totals::default();
+    let mut totals = SuiteTotals::default();
     ephor_conformance::run_all(&dir, &args.suite, |step| match step {
         Step::Begun(name) => progress.set_message(name.to_string()),
         Step::Done(report) => {
@@ -118,9 +118,9 @@ pub fn run(args: &ConformanceArgs) -> Result<i32, Error> {
     })?;
     progress.finish_and_clear();
     if totals.suites == 0 {
-        return Err(Error::NoSuite { path: dir });
+        return Err(CommandError::NoSuite { path: dir });
     }
-    let Totals { suites, passed, total, known, .. } = totals;
+    let SuiteTotals { suites, passed, total, known, .. } = totals;
     eprintln!(
         "{suites} suites: {passed} of {total} cases pass; of the others {known} are known, {} new",
         totals.unknown()
@@ -132,7 +132,7 @@ pub fn run(args: &ConformanceArgs) -> Result<i32, Error> {
 }
 
 /// The differences that are known: those of a file, or of the repository that the command runs in.
-fn known(file: Option<&str>) -> Result<Known, Error> {
+fn known(file: Option<&str>) -> Result<Known, CommandError> {
     let of_repository =
         || data::repository().map(|root| root.join(known::FILE)).filter(|file| file.is_file());
     let file = file.map(|file| Path::new(file).to_path_buf()).or_else(of_repository);

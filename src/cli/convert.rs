@@ -19,7 +19,7 @@ use ephor_sources::files;
 use ephor_value::Value;
 use ephor_value::place::PathPart;
 
-use super::Error;
+use super::CommandError;
 use super::migrate::cluster::{as_written, list, place};
 use crate::cli::arguments::{Global, given};
 use crate::cli::{arguments, console, policy_files};
@@ -63,7 +63,7 @@ pub struct ConvertArgs {
 ///
 /// # Errors
 /// A file or the cluster cannot be read, there is no policy, or two would be one.
-pub fn run(args: &ConvertArgs, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &ConvertArgs, global: &Global) -> Result<i32, CommandError> {
     let names = if args.own_group { PolicyNames::Own } else { PolicyNames::Kyverno };
     let texts = match args.cluster {
         true => of_cluster(&arguments::cluster_choice(given(&args.context), global), names)?,
@@ -71,7 +71,7 @@ pub fn run(args: &ConvertArgs, global: &Global) -> Result<i32, Error> {
     };
     if texts.is_empty() {
         let arguments = if args.cluster { "the cluster".into() } else { args.policies.join(", ") };
-        return Err(Error::NoPolicyFound { arguments, causes: Vec::new() });
+        return Err(CommandError::NoPolicyFound { arguments, causes: Vec::new() });
     }
     for text in texts {
         let separator = if text.starts_with("---") { "" } else { "---\n" };
@@ -80,7 +80,7 @@ pub fn run(args: &ConvertArgs, global: &Global) -> Result<i32, Error> {
     Ok(0)
 }
 
-fn of_files(arguments: &[String], names: PolicyNames) -> Result<Vec<String>, Error> {
+fn of_files(arguments: &[String], names: PolicyNames) -> Result<Vec<String>, CommandError> {
     arguments.iter().try_for_each(|argument| policy_files::exists(argument))?;
     let mut loaded = files::policies(arguments);
     loaded.notices.iter().for_each(|notice| console::warn(&notice.to_string()));
@@ -127,9 +127,9 @@ pub(super) struct Object {
 ///
 /// # Errors
 /// A document cannot be read, or says its group somewhere else, as with an alias.
-pub(super) fn renamed(source: &str, text: &str, names: PolicyNames) -> Result<Renamed, Error> {
+pub(super) fn renamed(source: &str, text: &str, names: PolicyNames) -> Result<Renamed, CommandError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let refused = |line, problem| Error::from(LoadError { source: source.into(), line, problem });
+    let refused = |line, problem| CommandError::from(LoadError { source: source.into(), line, problem });
     let mut lines: Vec<String> = text.split('\n').map(String::from).collect();
     let (mut objects, mut edits) = (Vec::new(), Vec::new());
     for part in split(text).map_err(|e| refused(e.line, e.into()))? {
@@ -148,7 +148,7 @@ pub(super) fn renamed(source: &str, text: &str, names: PolicyNames) -> Result<Re
                     let quote = line.get(from..)?.find(old).filter(|skipped| *skipped <= 1)?;
                     Some((index, from + quote, old.len(), new.clone()))
                 });
-                let refusal = || Error::GroupElsewhere { place: place.clone(), group: old.into() };
+                let refusal = || CommandError::GroupElsewhere { place: place.clone(), group: old.into() };
                 edits.push(edit.ok_or_else(refusal)?);
             }
             let group = new.as_deref().unwrap_or(old).split_once('/').map_or("", |(group, _)| group);
@@ -192,7 +192,7 @@ fn collect<'v>(value: &'v Value, path: &mut Vec<PathPart>, found: &mut Vec<(Vec<
 
 /// Two objects that were of two groups are not one now. Those that were of one group are what they
 /// were: the policy and a patch of kustomize, for example.
-fn distinct(objects: &[Object]) -> Result<(), Error> {
+fn distinct(objects: &[Object]) -> Result<(), CommandError> {
     let mut known: BTreeMap<&[String; 4], &Object> = BTreeMap::new();
     for object in objects.iter().filter(|object| !object.key[3].is_empty()) {
         let Some(first) = known.insert(&object.key, object) else { continue };
@@ -200,7 +200,7 @@ fn distinct(objects: &[Object]) -> Result<(), Error> {
         let name = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
         let (twice, at, second) = (format!("{kind} {name}"), first.place.clone(), object.place.clone());
         if first.is_renamed != object.is_renamed {
-            return Err(Error::OneObject { object: twice, first: at, second });
+            return Err(CommandError::OneObject { object: twice, first: at, second });
         }
         if first.is_renamed {
             console::warn(&format!("{second}: {twice} is printed twice, as it is in {at}, too"));
@@ -209,7 +209,7 @@ fn distinct(objects: &[Object]) -> Result<(), Error> {
     Ok(())
 }
 
-fn of_cluster(choice: &Choice, names: PolicyNames) -> Result<Vec<String>, Error> {
+fn of_cluster(choice: &Choice, names: PolicyNames) -> Result<Vec<String>, CommandError> {
     // The client gives Kyverno's names, whatever the cluster stores: those of the groups that are
     // converted.
     let stored = if names == PolicyNames::Own { PolicyNames::Kyverno } else { PolicyNames::Own };

@@ -11,7 +11,7 @@ use ephor_document::json::to_serde;
 use ephor_document::write::{self as yaml, Style};
 use ephor_value::Value;
 
-use super::Error;
+use super::CommandError;
 use super::outputs::Outputs;
 use crate::cli::arguments::given;
 use crate::cli::console;
@@ -48,7 +48,7 @@ pub struct CrdsArgs {
     own_group: bool,
     /// output format
     #[arg(long, short, value_name = "FORMAT", default_value = "yaml", conflicts_with = "directory")]
-    output: Output,
+    output: CrdsFormat,
     /// folder for a YAML file of each definition, instead of output
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<String>,
@@ -59,7 +59,7 @@ pub struct CrdsArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum CrdsFormat {
     Yaml,
     Json,
 }
@@ -68,7 +68,7 @@ enum Output {
 ///
 /// # Errors
 /// A folder that cannot be written.
-pub fn run(args: &CrdsArgs) -> Result<i32, Error> {
+pub fn run(args: &CrdsArgs) -> Result<i32, CommandError> {
     let is_chosen = |group: &str| args.groups.is_empty() || args.groups.iter().any(|g| g == group);
     let chosen = |object: &Value| is_chosen(object.text_at(&["spec", "group"]));
     let all: Vec<Value> = match args.own_group {
@@ -95,12 +95,12 @@ pub fn run(args: &CrdsArgs) -> Result<i32, Error> {
         return Ok(0);
     }
     match args.output {
-        Output::Yaml => {
+        CrdsFormat::Yaml => {
             for object in &all {
                 console::print(&format!("---\n{}", yaml::to_string(object, Style::Report)));
             }
         }
-        Output::Json => {
+        CrdsFormat::Json => {
             let list = Value::map([
                 ("apiVersion", "v1".into()),
                 ("kind", "List".into()),

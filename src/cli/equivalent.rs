@@ -2,7 +2,7 @@
 
 use clap::ValueHint;
 
-use super::Error;
+use super::CommandError;
 use super::diff::{Common, of_sets};
 use crate::cli::diff::question::Question;
 
@@ -39,6 +39,6 @@ pub struct EquivalentArgs {
 ///
 /// # Errors
 /// A side cannot be read or used.
-pub fn run(args: &EquivalentArgs) -> Result<i32, Error> {
+pub fn run(args: &EquivalentArgs) -> Result<i32, CommandError> {
     of_sets(&args.common, Question::Equivalent, &args.a, &args.b)
 }

@@ -1,8 +1,8 @@
 //! Why a command ends without a result.
 //!
-//! In: errors of the crates, and what a command finds wrong itself. Out: an [`Error`], which the
-//! program prints as `Error: TEXT` on standard error, and its exit code. Where Kyverno 1.19.1 has a
-//! text for it, that is the text.
+//! In: errors of the crates, and what a command finds wrong itself. Out: a [`CommandError`], which
+//! the program prints as `Error: TEXT` on standard error, and its exit code. Where Kyverno 1.19.1
+//! has a text for it, that is the text.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a command ends without a result.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum CommandError {
     /// The command line cannot be run.
     #[error(transparent)]
     Usage(#[from] Usage),
@@ -33,10 +33,10 @@ pub enum Error {
 
     /// `cluster-check` cannot read its input.
     #[error(transparent)]
-    ClusterCheck(Box<Error>),
+    ClusterCheck(Box<CommandError>),
     /// `diff` cannot compare: a side cannot be read or used.
     #[error(transparent)]
-    Diff(Box<Error>),
+    Diff(Box<CommandError>),
     /// A file that maps old to new policies cannot be used.
     #[error("{path}: {cause}")]
     Mapping {
@@ -349,7 +349,7 @@ pub enum Error {
         /// Its name.
         name: String,
         /// Why.
-        cause: Box<Error>,
+        cause: Box<CommandError>,
     },
     /// A deleting policy fails.
     #[error("failed to apply deleting policies on {what}: {cause}")]
@@ -419,7 +419,7 @@ pub enum Error {
     },
     /// A word that names no kinds of policies.
     #[error(transparent)]
-    Kinds(#[from] ephor_server::serve::stored::KindError),
+    Kinds(#[from] ephor_server::serve::kind_filter::KindError),
     /// The server ends.
     #[error(transparent)]
     Server(#[from] ephor_server::serve::Error),
@@ -592,29 +592,36 @@ pub enum Error {
     Completion(io::Error),
 }
 
-impl Error {
+impl CommandError {
     /// An input that cannot be used.
-    pub fn input(cause: impl Into<Cause>) -> Error {
-        Error::Input(cause.into())
+    pub fn input(cause: impl Into<Cause>) -> CommandError {
+        CommandError::Input(cause.into())
     }
 
     /// An expression that cannot be compiled or has no value.
-    pub fn expression(cause: impl Into<Cause>) -> Error {
-        Error::Expression(cause.into())
+    pub fn expression(cause: impl Into<Cause>) -> CommandError {
+        CommandError::Expression(cause.into())
     }
 
     /// Whether the page of the command says what is missing.
     pub(super) fn is_about_arguments(&self) -> bool {
         match self {
-            Error::Usage(usage) => usage.is_about_arguments(),
-            Error::Apply(conflict) => matches!(conflict, ApplyConflict::NoPolicy),
+            CommandError::Usage(usage) => usage.is_about_arguments(),
+            CommandError::Apply(conflict) => matches!(conflict, ApplyConflict::NoPolicy),
             _ => false,
         }
     }
 
     /// The exit code of the program.
     pub fn exit_code(&self) -> i32 {
-        if matches!(self, Error::ClusterCheck(_) | Error::Diff(_) | Error::SideUnread { .. }) { 2 } else { 1 }
+        if matches!(
+            self,
+            CommandError::ClusterCheck(_) | CommandError::Diff(_) | CommandError::SideUnread { .. }
+        ) {
+            2
+        } else {
+            1
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::ValueHint;
 
-use super::Error;
+use super::CommandError;
 use super::diff::{Common, of_sets};
 use crate::cli::diff::question::Question;
 
@@ -34,6 +34,6 @@ pub struct ImpliesArgs {
 ///
 /// # Errors
 /// A side cannot be read or used.
-pub fn run(args: &ImpliesArgs) -> Result<i32, Error> {
+pub fn run(args: &ImpliesArgs) -> Result<i32, CommandError> {
     of_sets(&args.common, Question::Implies, &args.a, &args.b)
 }

@@ -13,7 +13,7 @@ use ephor_sources::kustomize::Patches;
 
 use super::diff::why_unread;
 use super::flags::{Record, fields};
-use super::{Error, lint_deep};
+use super::{CommandError, lint_deep};
 use crate::cli::arguments::some_policies;
 use crate::cli::{console, policy_files};
 
@@ -53,7 +53,7 @@ pub struct LintArgs {
     definition: Vec<Record>,
     /// least severity with which the exit code is 1
     #[arg(long, value_name = "SEVERITY", default_value = "error")]
-    fail_on: FailOn,
+    fail_on: LintFailOn,
     /// list notes too (text)
     #[arg(long)]
     notes: bool,
@@ -63,12 +63,12 @@ pub struct LintArgs {
     deep: bool,
     /// form of the findings
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    output_format: Format,
+    output_format: LintFormat,
 }
 
 /// The severities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FailOn {
+enum LintFailOn {
     /// The policy, or a part of it, cannot work
     Error,
     /// It probably does not do what was meant
@@ -79,7 +79,7 @@ enum FailOn {
 
 /// The forms of findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum LintFormat {
     /// Lines with carets, for people
     Text,
     /// SARIF 2.1.0, for code scanning
@@ -94,7 +94,7 @@ enum Format {
 ///
 /// # Errors
 /// No policy, files that cannot be read.
-pub fn run(args: &LintArgs) -> Result<i32, Error> {
+pub fn run(args: &LintArgs) -> Result<i32, CommandError> {
     let arguments = some_policies(&args.policies)?;
     let definitions = policy_files::documents(&fields(&args.definition))?;
     let (mut sources, mut named, mut unread) = (Vec::new(), HashSet::new(), Vec::new());
@@ -120,25 +120,25 @@ pub fn run(args: &LintArgs) -> Result<i32, Error> {
         unread.extend(lint_deep::add(&sources, &mut found));
     }
     if args.deep && !unread.is_empty() {
-        return Err(Error::SideUnread { path: arguments.join(", "), causes: unread });
+        return Err(CommandError::SideUnread { path: arguments.join(", "), causes: unread });
     }
     templates(&found.templates);
     if found.policies + found.partial + found.findings.len() == 0 {
-        return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
+        return Err(CommandError::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
     let annotations: Vec<Annotation<'_>> = found.findings.iter().map(annotation).collect();
     let roots = super::roots::here();
     console::print(&match args.output_format {
-        Format::Sarif => console::whole(lint_formats::sarif(&annotations, &CHECKS, &roots)),
-        Format::Github if annotations.is_empty() => text(&found, args.notes),
-        Format::Github => lint_formats::github(&annotations, &roots),
-        Format::Json => lint_formats::json(&annotations),
-        Format::Text => text(&found, args.notes),
+        LintFormat::Sarif => console::whole(lint_formats::sarif(&annotations, &CHECKS, &roots)),
+        LintFormat::Github if annotations.is_empty() => text(&found, args.notes),
+        LintFormat::Github => lint_formats::github(&annotations, &roots),
+        LintFormat::Json => lint_formats::json(&annotations),
+        LintFormat::Text => text(&found, args.notes),
     });
     let least = match args.fail_on {
-        FailOn::Error => Severity::Error,
-        FailOn::Warning => Severity::Warning,
-        FailOn::Note => Severity::Note,
+        LintFailOn::Error => Severity::Error,
+        LintFailOn::Warning => Severity::Warning,
+        LintFailOn::Note => Severity::Note,
     };
     Ok(i32::from(is_unread || found.findings.iter().any(|f| f.severity >= least)))
 }

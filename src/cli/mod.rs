@@ -6,6 +6,62 @@
 //! through a link named `kyverno` or `kubectl-kyverno` the program names itself so. Errors go to
 //! standard error as `Error: …` with exit code 1; what is worth knowing but changes no result goes
 //! there as one `warning: …` line each.
+//!
+//! - [`admission`]: `ephor admission`.
+//! - [`allocator`]: the allocator of the program and of its benches: small strings and objects are
+//!   most of the work, which these do faster than the system's.
+//! - [`apply`]: `ephor apply`: policies against resource files.
+//! - `arguments`: what commands share of their arguments: options of all commands, and what is
+//!   read from one.
+//! - `candidates`: what a shell completes: names of functions, rules and kinds.
+//! - [`cel`]: `ephor cel`.
+//! - [`cluster_check`]: `ephor cluster-check`: what an upgrade of Kyverno changes for the policies
+//!   of a cluster.
+//! - [`completion`]: `ephor completion`: completion of commands, flags and values in a shell.
+//! - [`conformance`]: `ephor conformance`: runs recorded suites.
+//! - `console`: standard output, standard error and their colours.
+//! - [`convert`]: `ephor convert`: policies in another group.
+//! - [`crds`]: `ephor crds`: the CustomResourceDefinitions of the kinds that ephor reads and
+//!   writes.
+//! - [`create`]: `ephor create`: templates of files.
+//! - [`diff`]: `ephor diff`: whether policies mean the same; and what `equivalent` and `implies`
+//!   share with it.
+//! - [`docs`]: `ephor docs`: the pages of the commands as Markdown files and as manual pages; those
+//!   of the book are in `reference`.
+//! - [`equivalent`]: `ephor equivalent`: whether two sets of policies have the same effects.
+//! - [`error`]: why a command ends without a result.
+//! - [`explain`]: `ephor explain`: the lowered rules of policies, and why they decide as they do.
+//! - [`fix`]: `ephor fix`: repairs tests and policies with deprecated syntax.
+//! - `flag_values`: values of flags that are more than a text: counts, durations, names of
+//!   objects, levels of the log.
+//! - `help`: the pages of the commands as `--help` prints them.
+//! - [`implies`]: `ephor implies`: whether one set of policies denies everything that another one
+//!   denies.
+//! - [`jp`]: `ephor jp`.
+//! - [`lint`]: `ephor lint`: checks of policies before they run.
+//! - `lint_deep`: `ephor lint --deep`: what rules do on all objects that they distinguish.
+//! - [`migrate`]: `ephor migrate`.
+//! - `outbound`: flags about requests to services, registries and other servers that are not the
+//!   cluster.
+//! - `outputs`: files that a command writes.
+//! - `places`: places in the texts of policies.
+//! - `policy_files`: files that arguments name as policies: whether they exist, and what is wrong
+//!   in them.
+//! - `program_name`: the name under which the program was called: its own, or Kyverno's.
+//! - `progress`: the progress bar of long runs.
+//! - `prompt`: prompts on a document.
+//! - `report_file`: the file of a report, and the format that its extension names.
+//! - `roots`: the folders that names of files begin in, for documents that build servers read.
+//! - [`serve`]: `ephor serve`: the admission webhook server.
+//! - [`mod@test`]: `ephor test`: tests of policies.
+//! - [`version`]: `ephor version`: the version of the program, and of whose behaviour it has.
+//! - [`webhook_config`]: `ephor webhook-config`: the webhook configurations that policies need, and
+//!   what they do with a request.
+//! - `webhook_options`: flags of webhook configurations, for `ephor webhook-config` and `ephor
+//!   serve`.
+//! - [`flags`]: forms of flags that are Kyverno's: comma separated records, switches that take a
+//!   value, whole numbers and durations of Go; and the environment variable of each flag.
+//! - [`usage`]: what is wrong with a command line, in the words of Kyverno's.
 
 pub mod admission;
 pub mod allocator;
@@ -53,7 +109,7 @@ mod webhook_options;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-pub use error::Error;
+pub use error::CommandError;
 
 use crate::cli::arguments::Global;
 use crate::cli::program_name::{is_kyverno, program};
@@ -131,7 +187,7 @@ pub fn main(args: &[String]) -> i32 {
 }
 
 /// The command that the arguments mean; none when they are about help, which is printed.
-fn read(args: &[String]) -> Result<Option<Cli>, Error> {
+fn read(args: &[String]) -> Result<Option<Cli>, CommandError> {
     let mut command = flags::with_forms_of_go(commands()).args_override_self(true);
     if is_kyverno() {
         command = command.mut_subcommand("apply", apply::with_values_of_kyverno);
@@ -149,7 +205,7 @@ fn read(args: &[String]) -> Result<Option<Cli>, Error> {
     }
 }
 
-fn run(cli: Cli) -> Result<i32, Error> {
+fn run(cli: Cli) -> Result<i32, CommandError> {
     let Cli { global, version, command } = cli;
     if version {
         return version::run(&version::VersionArgs::default());

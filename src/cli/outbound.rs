@@ -6,7 +6,7 @@ use ephor_engine::Profile;
 use ephor_sources::http::guard::Guard;
 use ephor_sources::http::{self, Settings, roots};
 
-use super::Error;
+use super::CommandError;
 use super::flags::{Record, fields};
 
 /// Flags about requests to other servers.
@@ -33,7 +33,7 @@ pub(super) struct Outbound {
 ///
 /// # Errors
 /// An entry or a file cannot be used.
-pub(super) fn configure(options: &Outbound) -> Result<(), Error> {
+pub(super) fn configure(options: &Outbound) -> Result<(), CommandError> {
     let guard = Guard::of(&fields(&options.http_blocklist), &fields(&options.http_allowlist))?;
     let mut settings = Settings { guard, ..Settings::default() };
     for path in fields(&options.ca_file) {

@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 
 use ephor_value::file_path::normal;
 
-use super::Error;
+use super::CommandError;
 
 /// Files to write, by path.
 #[derive(Debug, Default)]
 pub struct Outputs {
     /// Absolute paths, without steps up.
-    files: BTreeMap<PathBuf, Output>,
+    files: BTreeMap<PathBuf, PlannedFile>,
     staging: Option<Staging>,
 }
 
 /// One file to write.
 #[derive(Debug)]
-struct Output {
+struct PlannedFile {
     /// The path as the user wrote it.
     path: PathBuf,
     /// What the file is of.
@@ -43,8 +43,8 @@ impl Outputs {
     ///
     /// # Errors
     /// No temporary folder can be created.
-    pub fn staged(folder: &Path) -> Result<Self, Error> {
-        let failed = |cause| Error::Write { path: folder.display().to_string(), cause };
+    pub fn staged(folder: &Path) -> Result<Self, CommandError> {
+        let failed = |cause| CommandError::Write { path: folder.display().to_string(), cause };
         let whole = absolute(folder);
         let sibling = whole.parent().map(|parent| {
             std::fs::create_dir_all(parent)?;
@@ -65,11 +65,11 @@ impl Outputs {
     ///
     /// # Errors
     /// There is a file of this path already, or the copy cannot be written.
-    pub fn add(&mut self, path: &Path, of: &str, text: impl Into<Vec<u8>>) -> Result<(), Error> {
-        let output = Output { path: path.into(), of: of.into(), text: text.into() };
+    pub fn add(&mut self, path: &Path, of: &str, text: impl Into<Vec<u8>>) -> Result<(), CommandError> {
+        let output = PlannedFile { path: path.into(), of: of.into(), text: text.into() };
         let whole = absolute(path);
         if let Some(first) = self.files.get(&whole) {
-            return Err(Error::TwoOutputs {
+            return Err(CommandError::TwoOutputs {
                 path: first.path.clone(),
                 first: first.of.clone(),
                 second: output.of,
@@ -99,7 +99,7 @@ impl Outputs {
     /// The files that are there with another text, but for those that were read.
     pub fn replaced(&self, read: &[&Path]) -> Vec<&Path> {
         let is_read = |whole: &PathBuf| read.iter().any(|path| absolute(path) == *whole);
-        let is_other = |whole: &PathBuf, output: &Output| {
+        let is_other = |whole: &PathBuf, output: &PlannedFile| {
             std::fs::read(whole).is_ok_and(|text| text != output.text) && !is_read(whole)
         };
         let all = self.files.iter().filter(|(whole, output)| is_other(whole, output));
@@ -110,7 +110,7 @@ impl Outputs {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn write(self) -> Result<(), Error> {
+    pub fn write(self) -> Result<(), CommandError> {
         for output in self.files.values() {
             write_with_folders(&output.path, &output.text)?;
         }
@@ -122,10 +122,10 @@ impl Outputs {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write_with_folders(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Error> {
+pub fn write_with_folders(path: &Path, text: impl AsRef<[u8]>) -> Result<(), CommandError> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)
-            .map_err(|cause| Error::Write { path: path.display().to_string(), cause })?;
+            .map_err(|cause| CommandError::Write { path: path.display().to_string(), cause })?;
     }
     write_whole(path, text)
 }
@@ -134,7 +134,7 @@ pub fn write_with_folders(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Err
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write_whole(path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Result<(), Error> {
+pub fn write_whole(path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Result<(), CommandError> {
     use std::io::Write;
     let path = path.as_ref();
     let write = || {
@@ -150,14 +150,14 @@ pub fn write_whole(path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Result<(),
             let _ = std::fs::remove_file(&temporary);
         })
     };
-    write().map_err(|cause| Error::Write { path: path.display().to_string(), cause })
+    write().map_err(|cause| CommandError::Write { path: path.display().to_string(), cause })
 }
 
 /// Refuses two named outputs of one path; each is a flag and its value. Nothing is read or written.
 ///
 /// # Errors
 /// Two are of one path.
-pub fn distinct<'f>(named: impl IntoIterator<Item = (&'f str, &'f str)>) -> Result<(), Error> {
+pub fn distinct<'f>(named: impl IntoIterator<Item = (&'f str, &'f str)>) -> Result<(), CommandError> {
     let mut outputs = Outputs::default();
     named.into_iter().try_for_each(|(flag, path)| outputs.add(Path::new(path), flag, ""))
 }

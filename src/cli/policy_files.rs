@@ -11,13 +11,13 @@ use ephor_sources::files::{FileCause, Notice, SourceText};
 use ephor_value::Value;
 use ephor_value::suggest::did_you_mean;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 
 /// Whether there is a file or folder of this path; patterns and addresses are not checked.
 ///
 /// # Errors
 /// There is none; the error has the file that was probably meant.
-pub(super) fn exists(argument: &str) -> Result<(), Error> {
+pub(super) fn exists(argument: &str) -> Result<(), CommandError> {
     let path = std::path::Path::new(argument);
     if argument == "-" || argument.contains("://") || argument.contains(['*', '?', '[']) || path.exists() {
         return Ok(());
@@ -31,11 +31,12 @@ pub(super) fn exists(argument: &str) -> Result<(), Error> {
     let siblings: Vec<&str> = siblings.iter().map(String::as_str).collect();
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let meant = did_you_mean(&name, &siblings).map(|c| path.with_file_name(c).display().to_string());
-    Err(Error::NoPolicyFile { path: argument.into(), meant })
+    Err(CommandError::NoPolicyFile { path: argument.into(), meant })
 }
 
-/// The most that is said of what is wrong with one file.
-pub(super) const HELPS: usize = 3;
+/// The most lines that help with one file. A choice: the first faults explain the others; a larger
+/// number only makes output longer.
+pub(super) const MAX_HELPS: usize = 3;
 
 /// What `lint` says is wrong with files of which a policy cannot be used: places and what was
 /// probably meant, which Kyverno's texts do not have.
@@ -62,7 +63,7 @@ pub fn helps(sources: &[SourceText], loaded: &Policies) -> Vec<String> {
         let is_said =
             |finding: &Finding| loaded.problems.iter().any(|problem| problem.text.contains(&finding.message));
         let errors = found.into_iter().filter(|f| f.severity == Severity::Error && !is_said(f));
-        out.extend(errors.take(HELPS).map(|Finding { file, line, column, message, help, .. }| {
+        out.extend(errors.take(MAX_HELPS).map(|Finding { file, line, column, message, help, .. }| {
             let column = if column > 0 { format!(":{column}") } else { String::new() };
             let meant = help.map(|help| format!("; {help}")).unwrap_or_default();
             format!("{file}:{line}{column}: {message}{meant}")
@@ -87,10 +88,10 @@ pub fn why_unread(notice: &Notice) -> Option<String> {
 ///
 /// # Errors
 /// A file cannot be read, or is no YAML.
-pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, Error> {
+pub(super) fn documents(paths: &[String]) -> Result<Vec<Value>, CommandError> {
     let mut all = Vec::new();
     for path in paths {
-        let text = ephor_testing::inputs::read(path).map_err(Error::input)?;
+        let text = ephor_testing::inputs::read(path).map_err(CommandError::input)?;
         for document in ephor_document::parse_stream(path, &text, Duplicates::Error)? {
             all.push(document?.value);
         }

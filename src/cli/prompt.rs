@@ -1,8 +1,8 @@
 //! Prompts on a document: `ephor jp repl` and `ephor cel repl`.
 //!
 //! In: lines of a terminal, or of standard input without a prompt where that is no terminal. Out:
-//! what a [`Session`] answers. History and editing are `rustyline`'s; Tab offers what the session
-//! completes.
+//! what a [`PromptSession`] answers. History and editing are `rustyline`'s; Tab offers what the
+//! session completes.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -38,7 +38,7 @@ pub(super) enum Answer {
 }
 
 /// A document, and an answer to each line. Nothing of it knows of terminals.
-pub(super) trait Session {
+pub(super) trait PromptSession {
     /// Answers a line.
     fn answer(&mut self, line: &str) -> Answer;
 
@@ -66,7 +66,11 @@ pub(super) fn history(name: &str, given: Option<&str>) -> Option<PathBuf> {
 ///
 /// # Errors
 /// A terminal that cannot be used.
-pub(super) fn run<S: Session>(prompt: &str, session: S, history: Option<PathBuf>) -> rustyline::Result<()> {
+pub(super) fn run<S: PromptSession>(
+    prompt: &str,
+    session: S,
+    history: Option<PathBuf>,
+) -> rustyline::Result<()> {
     let config = Config::builder().max_history_size(HISTORY)?.completion_type(CompletionType::List).build();
     let mut editor: Editor<Assistant<S>, FileHistory> = Editor::with_config(config)?;
     editor.set_helper(Some(Assistant { session }));
@@ -103,7 +107,7 @@ struct Assistant<S> {
     session: S,
 }
 
-impl<S: Session> Completer for Assistant<S> {
+impl<S: PromptSession> Completer for Assistant<S> {
     type Candidate = String;
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
@@ -117,7 +121,7 @@ impl<S> Hinter for Assistant<S> {
 
 impl<S> Highlighter for Assistant<S> {}
 impl<S> Validator for Assistant<S> {}
-impl<S: Session> Helper for Assistant<S> {}
+impl<S: PromptSession> Helper for Assistant<S> {}
 
 /// The keys of an object, or of the objects in a list.
 pub(super) fn keys(value: &Value, out: &mut BTreeSet<String>) {

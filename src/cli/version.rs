@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use ephor_document::json::to_serde;
 use ephor_value::{Map, Value};
 
-use super::Error;
+use super::CommandError;
 use crate::cli::console::print;
 
 /// The release of Kyverno whose behaviour the program has.
@@ -24,11 +24,11 @@ const KUBERNETES: &str = "1.36.3";
 pub struct VersionArgs {
     /// output format
     #[arg(long, short, value_name = "FORMAT", default_value = "text")]
-    output: Output,
+    output: VersionFormat,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum VersionFormat {
     #[default]
     Text,
     Json,
@@ -38,13 +38,13 @@ enum Output {
 ///
 /// # Errors
 /// None that is known.
-pub fn run(args: &VersionArgs) -> Result<i32, Error> {
+pub fn run(args: &VersionArgs) -> Result<i32, CommandError> {
     let version = env!("CARGO_PKG_VERSION");
     match args.output {
-        Output::Text => {
+        VersionFormat::Text => {
             print(&format!("Version: {version}\nReference: Kyverno {KYVERNO}, Kubernetes {KUBERNETES}\n"))
         }
-        Output::Json => {
+        VersionFormat::Json => {
             let mut out = Map::new();
             out.insert("version", version.into());
             if let Some(commit) = option_env!("EPHOR_COMMIT") {

@@ -22,7 +22,7 @@ use ephor_value::{Map, Str, Value};
 
 use clap::{ValueEnum, ValueHint};
 
-use super::Error;
+use super::CommandError;
 use super::flags::{Record, fields};
 use super::usage::Usage;
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
@@ -61,7 +61,7 @@ pub struct WebhookConfigArgs {
     policies: Vec<String>,
     /// output format
     #[arg(long, short, value_name = "FORMAT", default_value = "yaml")]
-    output: Output,
+    output: WebhookConfigFormat,
     /// files with CustomResourceDefinitions
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     definition: Vec<Record>,
@@ -74,7 +74,7 @@ pub struct WebhookConfigArgs {
     #[command(flatten)]
     webhooks: WebhookOptions,
     #[command(flatten)]
-    cluster: ClusterOptions,
+    cluster: WebhookClusterOptions,
     #[command(flatten)]
     simulation: Simulation,
 }
@@ -82,7 +82,7 @@ pub struct WebhookConfigArgs {
 /// What is written to a cluster.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
-struct ClusterOptions {
+struct WebhookClusterOptions {
     /// server-side apply to a cluster instead of output
     #[arg(long)]
     apply: bool,
@@ -117,7 +117,7 @@ struct Simulation {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum WebhookConfigFormat {
     Yaml,
     Json,
 }
@@ -126,7 +126,7 @@ enum Output {
 ///
 /// # Errors
 /// Files that cannot be read, a configuration that an API server would refuse, a cluster that does.
-pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, CommandError> {
     if args.cluster.remove {
         return remove(args, global).map(|()| 0);
     }
@@ -136,7 +136,7 @@ pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, Error> {
     let configurations = match &fields(&args.simulation.config)[..] {
         [] if args.policies.is_empty() => return Err(Usage::NoPolicy.into()),
         [] => generate(args, &kinds)?,
-        _ if simulated.is_none() => return Err(Error::ConfigWithoutSimulation),
+        _ if simulated.is_none() => return Err(CommandError::ConfigWithoutSimulation),
         files => read_configurations(files)?,
     };
     let judged = |c: &Value| {
@@ -144,7 +144,7 @@ pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, Error> {
         check(&c, &mut lower::Judge::new(&c)).err().map(|refusal| refusal.message)
     };
     if let Some(refusal) = configurations.iter().find_map(judged) {
-        return Err(Error::RefusedConfiguration(refusal.to_string()));
+        return Err(CommandError::RefusedConfiguration(refusal.to_string()));
     }
     match simulated {
         None if args.cluster.apply => {
@@ -153,7 +153,7 @@ pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, Error> {
             let current = configurations
                 .iter()
                 .map(|c| owned(&cluster, c, args.cluster.take_over))
-                .collect::<Result<Vec<_>, Error>>()?;
+                .collect::<Result<Vec<_>, CommandError>>()?;
             for (configuration, current) in configurations.iter().zip(&current) {
                 cluster.write(configuration, current.as_ref(), MANAGER)?;
                 let name = configuration.text_at(&["metadata", "name"]);
@@ -170,7 +170,7 @@ pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, Error> {
     Ok(0)
 }
 
-fn connect(args: &WebhookConfigArgs, global: &Global) -> Result<Cluster, Error> {
+fn connect(args: &WebhookConfigArgs, global: &Global) -> Result<Cluster, CommandError> {
     Ok(ephor_cluster::connect(&arguments::cluster_choice(given(&args.cluster.context), global))?)
 }
 
@@ -181,7 +181,7 @@ const MANAGER: &str = "ephor";
 ///
 /// # Errors
 /// It belongs to another program, and may not be taken over.
-fn owned(cluster: &Cluster, configuration: &Value, take_over: bool) -> Result<Option<Value>, Error> {
+fn owned(cluster: &Cluster, configuration: &Value, take_over: bool) -> Result<Option<Value>, CommandError> {
     let Some(current) = cluster.current(configuration)? else { return Ok(None) };
     if registration::is_own(&current) || take_over {
         return Ok(Some(current));
@@ -191,14 +191,14 @@ fn owned(cluster: &Cluster, configuration: &Value, take_over: bool) -> Result<Op
     let mut managers: Vec<&str> = managers.iter().map(|m| m.text_at(&["manager"])).collect();
     managers.dedup();
     let managers = managers.into_iter().map(String::from).collect();
-    Err(Error::ForeignConfiguration { kind: kind.into(), name: name.into(), managers })
+    Err(CommandError::ForeignConfiguration { kind: kind.into(), name: name.into(), managers })
 }
 
 /// How long servers have to end: the grace period of their Pods, and some time to be scheduled.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Deletes the configurations that ephor wrote; those of other programs stay.
-fn remove(args: &WebhookConfigArgs, global: &Global) -> Result<(), Error> {
+fn remove(args: &WebhookConfigArgs, global: &Global) -> Result<(), CommandError> {
     let cluster = connect(args, global)?;
     if let Some(Namespaced(namespace, name)) = &args.cluster.scale_down
         && !removal::scale_down(&cluster, namespace, name, PATIENCE)?
@@ -223,7 +223,7 @@ fn remove(args: &WebhookConfigArgs, global: &Global) -> Result<(), Error> {
 ///
 /// # Errors
 /// A path that does not exist, no policy that a server uses.
-fn generate(args: &WebhookConfigArgs, kinds: &Kinds) -> Result<Vec<Value>, Error> {
+fn generate(args: &WebhookConfigArgs, kinds: &Kinds) -> Result<Vec<Value>, CommandError> {
     args.policies.iter().try_for_each(|argument| policy_files::exists(argument))?;
     let options = options(args)?;
     let loaded = files::served_policies(&args.policies);
@@ -252,7 +252,7 @@ fn generate(args: &WebhookConfigArgs, kinds: &Kinds) -> Result<Vec<Value>, Error
     }
     // Configurations without webhooks would take those of a server out of the cluster.
     if policies.is_empty() && !has_cleanup {
-        return Err(Error::NoPolicyFound { arguments: args.policies.join(", "), causes: Vec::new() });
+        return Err(CommandError::NoPolicyFound { arguments: args.policies.join(", "), causes: Vec::new() });
     }
     let Needs { configurations, unknown } = registration::needs(&policies, kinds, &options);
     for kind in unknown {
@@ -261,7 +261,7 @@ fn generate(args: &WebhookConfigArgs, kinds: &Kinds) -> Result<Vec<Value>, Error
     Ok(configurations)
 }
 
-fn options(args: &WebhookConfigArgs) -> Result<Options, Error> {
+fn options(args: &WebhookConfigArgs) -> Result<Options, CommandError> {
     let ca_bundle = match given(&args.server.ca_bundle) {
         None => String::new(),
         Some(path) => ephor_functions::encode::base64_text(read(path)?.as_bytes()),
@@ -270,7 +270,7 @@ fn options(args: &WebhookConfigArgs) -> Result<Options, Error> {
         None => Settings::default(),
         Some(path) => {
             let document = ephor_document::yaml_value(&read(path)?);
-            Settings::of(&document.map_err(|cause| Error::Yaml { path: path.into(), cause })?)
+            Settings::of(&document.map_err(|cause| CommandError::Yaml { path: path.into(), cause })?)
         }
     };
     settings.problems.iter().for_each(|problem| console::warn(problem));
@@ -284,12 +284,12 @@ fn options(args: &WebhookConfigArgs) -> Result<Options, Error> {
     })
 }
 
-fn read(path: &str) -> Result<String, Error> {
-    ephor_testing::inputs::read(path).map_err(Error::input)
+fn read(path: &str) -> Result<String, CommandError> {
+    ephor_testing::inputs::read(path).map_err(CommandError::input)
 }
 
 /// The objects in files, also in Lists.
-fn objects(files: &[String]) -> Result<Vec<Value>, Error> {
+fn objects(files: &[String]) -> Result<Vec<Value>, CommandError> {
     let mut found = Vec::new();
     for document in documents(files)? {
         let items = document.get("items").and_then(Value::as_list).map(<[Value]>::to_vec);
@@ -299,23 +299,23 @@ fn objects(files: &[String]) -> Result<Vec<Value>, Error> {
 }
 
 /// The configurations in files.
-fn read_configurations(files: &[String]) -> Result<Vec<Value>, Error> {
+fn read_configurations(files: &[String]) -> Result<Vec<Value>, CommandError> {
     let mut found = objects(files)?;
     found.retain(|c| lower::webhook::KINDS.contains(&c.text_at(&["kind"])));
     if found.is_empty() {
-        return Err(Error::NoConfiguration);
+        return Err(CommandError::NoConfiguration);
     }
     Ok(found)
 }
 
-fn print(output: Output, configurations: &[Value]) -> Result<(), Error> {
+fn print(output: WebhookConfigFormat, configurations: &[Value]) -> Result<(), CommandError> {
     match output {
-        Output::Yaml => {
+        WebhookConfigFormat::Yaml => {
             for c in configurations {
                 console::print(&format!("---\n{}", yaml::to_string(c, Style::Report)));
             }
         }
-        Output::Json => {
+        WebhookConfigFormat::Json => {
             let mut list = Map::new();
             list.insert("apiVersion", "v1".into());
             list.insert("kind", "List".into());
@@ -328,12 +328,12 @@ fn print(output: Output, configurations: &[Value]) -> Result<(), Error> {
 }
 
 /// Prints the outcome of the requests in a file.
-fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result<(), Error> {
+fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result<(), CommandError> {
     let kinds = Kinds::with(&objects);
     let webhooks = in_order(configurations.iter().flat_map(|c| lower::webhooks(&defaulted(c))).collect());
     for document in documents(&[path.to_string()])? {
         let review = request(&document, &kinds)
-            .map_err(|cause| Error::Request { path: path.into(), cause: cause.to_string() })?;
+            .map_err(|cause| CommandError::Request { path: path.into(), cause: cause.to_string() })?;
         let data = around(&objects, &review.attributes.namespace);
         let server = Server {
             policies: &[],

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use ephor_server::serve::catalog::descriptions;
 use ephor_server::serve::metrics::Metrics;
+use ephor_server::serve::metrics::descriptions;
 
 use super::cell;
 

@@ -11,7 +11,8 @@ use ephor_value::object::{About, Check, Decision};
 use ephor_value::print::json;
 use ephor_value::{Map, Str, Value};
 
-use crate::client::{Cluster, Failure};
+use crate::client::Cluster;
+use crate::failure::Failure;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 

@@ -22,7 +22,8 @@ use ephor_kubernetes::Resource;
 use ephor_kubernetes::groups::PolicyNames;
 use ephor_value::Value;
 
-use crate::client::{Cluster, Failure, api_resource, named, path_of, stored};
+use crate::client::{Cluster, api_resource, named, path_of, stored};
+use crate::failure::Failure;
 
 /// The pauses before a watch that breaks is restarted: those of Kubernetes' clients, which grow to
 /// 30 s, but 5 s at most, so that changes are in force soon after an API server is back.

@@ -13,7 +13,8 @@ use kube::runtime::watcher::{Config, Event};
 use kube::runtime::{WatchStreamExt, watcher};
 
 use crate::cache::Pauses;
-use crate::client::{Cluster, Failure, api_resource, stored};
+use crate::client::{Cluster, api_resource, stored};
+use crate::failure::Failure;
 use ephor_kubernetes::Resource;
 
 /// An object that has changed.

@@ -20,12 +20,12 @@ use ephor_kubernetes::groups::PolicyNames;
 use ephor_kubernetes::{Kinds, Resource};
 use ephor_value::{Map, Value, print};
 
+use crate::failure::{Failure, chain};
+
 /// What is escaped in a segment of a path and in a value of a query: all but unreserved characters.
 pub(crate) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// How many objects a page of a list has.
 const PAGE: usize = 500;
-/// The reason of requests for kinds that no cluster serves.
-const NO_MATCH: &str = "NoMatch";
 /// How long a request may take.
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -40,79 +40,6 @@ pub struct Choice {
     /// The names under which the cluster stores policies. Callers know them under Kyverno's in any
     /// case.
     pub names: PolicyNames,
-}
-
-/// Why a request to the API failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The code of the HTTP answer; 0 when there was none.
-    pub code: u16,
-    /// The `reason` of the API's status, if there is one.
-    pub reason: String,
-    /// What is wrong.
-    pub text: String,
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl Failure {
-    pub(crate) fn other(text: impl std::fmt::Display) -> Failure {
-        Failure { code: 0, reason: String::new(), text: text.to_string() }
-    }
-
-    /// The cluster does not serve a kind.
-    pub fn no_match(api_version: &str, kind: &str) -> Failure {
-        let text = format!("no matches for kind {kind:?} in version {api_version:?}");
-        Failure { code: 0, reason: NO_MATCH.into(), text }
-    }
-
-    /// Whether the object exists already, or another client has changed it since it was read.
-    pub fn is_conflict(&self) -> bool {
-        self.code == 409
-    }
-
-    /// Whether the same request may be granted later: there was no answer, the server has no time,
-    /// or another client was faster.
-    pub fn is_passing(&self) -> bool {
-        self.reason != NO_MATCH && matches!(self.code, 0 | 409 | 429 | 500..)
-    }
-
-    /// Whether the object does not exist.
-    pub fn is_not_found(&self) -> bool {
-        self.code == 404
-    }
-}
-
-impl From<kube::Error> for Failure {
-    fn from(e: kube::Error) -> Failure {
-        match e {
-            kube::Error::Api(status) => {
-                Failure { code: status.code, reason: status.reason.clone(), text: status.message.clone() }
-            }
-            other => Failure::other(chain(&other)),
-        }
-    }
-}
-
-/// An error with what caused it.
-fn chain(e: &dyn std::error::Error) -> String {
-    let mut text = e.to_string();
-    let mut cause = e.source();
-    while let Some(e) = cause {
-        let more = e.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = e.source();
-    }
-    text
 }
 
 /// A part of a list.
@@ -281,7 +208,7 @@ impl Cluster {
         if let Some(kinds) = &*self.served.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(kinds.clone());
         }
-        let kinds = Arc::new(Kinds::of(crate::discovery::resources(self)?));
+        let kinds = Arc::new(Kinds::of(crate::discovery::resources(self.names, |path| self.get(path))?));
         *self.served.lock().unwrap_or_else(PoisonError::into_inner) = Some(kinds.clone());
         Ok(kinds)
     }
@@ -291,7 +218,7 @@ impl Cluster {
     /// # Errors
     /// As [`Cluster::kinds`].
     pub fn renew_kinds(&self) -> Result<(), Failure> {
-        let kinds = Arc::new(Kinds::of(crate::discovery::resources(self)?));
+        let kinds = Arc::new(Kinds::of(crate::discovery::resources(self.names, |path| self.get(path))?));
         *self.served.lock().unwrap_or_else(PoisonError::into_inner) = Some(kinds);
         Ok(())
     }

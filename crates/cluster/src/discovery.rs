@@ -7,19 +7,22 @@ use ephor_kubernetes::groups::PolicyNames;
 use ephor_kubernetes::kinds::Subresource;
 use ephor_value::{Str, Value};
 
-use crate::client::{Cluster, Failure};
+use crate::failure::Failure;
 
 /// All resources, those of the core group first.
-pub(crate) fn resources(cluster: &Cluster) -> Result<Vec<Resource>, Failure> {
-    let core = cluster.get("/api")?;
-    let groups = cluster.get("/apis")?;
+pub(crate) fn resources(
+    names: PolicyNames,
+    get: impl Fn(&str) -> Result<Value, Failure>,
+) -> Result<Vec<Resource>, Failure> {
+    let core = get("/api")?;
+    let groups = get("/apis")?;
     let mut all = Vec::new();
     for version in list(&core, "versions").iter().filter_map(Value::as_str) {
-        all.extend(of_version("", version, &cluster.get(&format!("/api/{version}"))?));
+        all.extend(of_version("", version, &get(&format!("/api/{version}"))?));
     }
     for group in list(&groups, "groups") {
         let name = group.text_at(&["name"]);
-        let name = match cluster.names {
+        let name = match names {
             // What Kyverno stores under its own names is not seen.
             PolicyNames::Own if PolicyNames::Own.of_group(name).is_some() => continue,
             PolicyNames::Own => PolicyNames::Kyverno.of_group(name).unwrap_or(name),
@@ -29,7 +32,7 @@ pub(crate) fn resources(cluster: &Cluster) -> Result<Vec<Resource>, Failure> {
         let others =
             list(group, "versions").iter().map(|v| v.text_at(&["version"])).filter(|v| *v != preferred);
         for version in std::iter::once(preferred).chain(others) {
-            if let Ok(found) = cluster.get(&format!("/apis/{name}/{version}")) {
+            if let Ok(found) = get(&format!("/apis/{name}/{version}")) {
                 all.extend(of_version(name, version, &found));
             }
         }

@@ -12,13 +12,14 @@ use kube::runtime::{WatchStreamExt, watcher};
 use percent_encoding::utf8_percent_encode;
 
 use crate::cache::{Pauses, value};
-use crate::client::{Cluster, Failure, SEGMENT, api_resource, path_of, stored};
+use crate::client::{Cluster, SEGMENT, api_resource, path_of, stored};
+use crate::failure::Failure;
 use ephor_kubernetes::Resource;
 use ephor_value::Value;
 
 /// What is known anew of objects.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum FollowEvent {
     /// A list begins. Objects that were known and are not in it are gone.
     Begins,
     /// An object, as it is now.
@@ -50,7 +51,7 @@ impl Follower {
     pub fn start(
         cluster: &Cluster,
         r: &Resource,
-        see: impl FnMut(Change) + Send + 'static,
+        see: impl FnMut(FollowEvent) + Send + 'static,
     ) -> Result<Follower, Failure> {
         // A watch retries for ever, so a missing permission shows only here.
         cluster.get(&format!("{}?limit=1", path_of(r, "", "")))?;
@@ -68,7 +69,7 @@ impl Follower {
         r: &Resource,
         namespace: &str,
         name: &str,
-        see: impl FnMut(Change) + Send + 'static,
+        see: impl FnMut(FollowEvent) + Send + 'static,
     ) -> Result<Follower, Failure> {
         // An account may have the right to see this object alone.
         let selector = format!("metadata.name={name}");
@@ -84,18 +85,18 @@ impl Follower {
         r: &Resource,
         api: Api<DynamicObject>,
         config: watcher::Config,
-        mut see: impl FnMut(Change) + Send + 'static,
+        mut see: impl FnMut(FollowEvent) + Send + 'static,
     ) -> Result<Follower, Failure> {
         let (resource, names) = (api_resource(r), cluster.names);
         let events = watcher(api, config).backoff(Pauses::default());
         let task = cluster.spawn(events.for_each(move |event| {
             match event {
-                Ok(Event::Init) => see(Change::Begins),
+                Ok(Event::Init) => see(FollowEvent::Begins),
                 Ok(Event::InitApply(object) | Event::Apply(object)) => {
-                    see(Change::Present(value(&object, &resource, names)));
+                    see(FollowEvent::Present(value(&object, &resource, names)));
                 }
-                Ok(Event::InitDone) => see(Change::Complete),
-                Ok(Event::Delete(object)) => see(Change::Gone(value(&object, &resource, names))),
+                Ok(Event::InitDone) => see(FollowEvent::Complete),
+                Ok(Event::Delete(object)) => see(FollowEvent::Gone(value(&object, &resource, names))),
                 Err(error) => tracing::debug!(kind = resource.kind, %error, "a watch is restarted"),
             }
             std::future::ready(())

@@ -14,7 +14,8 @@ use ephor_value::quote::quote;
 use ephor_value::{Map, Str, Value, wildcard};
 
 use crate::cache::Cache;
-use crate::client::{Cluster, Failure, SEGMENT, named};
+use crate::client::{Cluster, SEGMENT, named};
+use crate::failure::Failure;
 
 /// The external data of a cluster.
 pub struct Live {

@@ -49,19 +49,19 @@ pub fn run(path: &Path) -> std::io::Result<Report> {
 }
 
 /// What the rules of a case can read.
-struct Known {
+struct CaseData {
     config_maps: Vec<Value>,
     clone_sources: Vec<Value>,
 }
 
-impl Known {
-    fn of(case: &Value) -> Known {
+impl CaseData {
+    fn of(case: &Value) -> CaseData {
         let list = |path: &[&str]| case.at(path).and_then(Value::as_list).unwrap_or_default().to_vec();
-        Known { config_maps: list(&["context", "configMaps"]), clone_sources: list(&["cloneSources"]) }
+        CaseData { config_maps: list(&["context", "configMaps"]), clone_sources: list(&["cloneSources"]) }
     }
 }
 
-impl ExternalData for Known {
+impl ExternalData for CaseData {
     fn clone_sources(&self) -> &[Value] {
         &self.clone_sources
     }
@@ -254,7 +254,7 @@ pub fn evaluate(case: &Value) -> Result<Value, NoObjects> {
     let set = PolicySet::new(policies, exceptions);
     let mutates = set.mutating().next().is_some();
     let engine =
-        Engine::new(set).with_external(Arc::new(Known::of(case))).with_values(Arc::new(OfCase(values)));
+        Engine::new(set).with_external(Arc::new(CaseData::of(case))).with_values(Arc::new(OfCase(values)));
     let outcome = engine.evaluate(&request);
     let several = engine.set().policies().len() > 1;
     let rules = outcome.results().map(|(p, r)| rule_result(r, several.then_some(&p.name)));

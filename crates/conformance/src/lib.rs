@@ -3,6 +3,31 @@
 //! In: a folder laid out as a conformance suite. Out: for every suite how many cases came out as
 //! recorded, each failing case with what was expected and what was got, and how many are left out,
 //! and why. Comparison is exact; what cannot be run counts as failed.
+//!
+//! - [`admission`]: admission recorded from an API server: policies, bindings, requests, and what
+//!   became of them.
+//! - [`cases`]: case suites: readable YAML files, each a policy and several objects with the result
+//!   of every rule.
+//! - [`cel_spec`]: the tests of CEL's specification, those without messages of protocol buffers.
+//! - [`engine`]: engine suites: policies and resources with the answers of Kyverno's engine, one
+//!   case a line.
+//! - [`jmespath`]: JMESPath suites: the language's compliance suite and the dialect's cases.
+//! - [`known`]: differences from recordings that are known, each with its cause.
+//! - [`kubernetes_cel`]: expressions recorded in Kubernetes' own CEL environment: type, value,
+//!   errors and cost.
+//! - [`reviews`]: recorded answers of an API server, with its policies behind a webhook: each
+//!   request is sent to the gate as the AdmissionReviews that an API server would send, first to
+//!   `/mutate`, then, as it was left, to `/validate`.
+//! - [`reviews_of_policies`]: A library of policies sent as AdmissionReviews: the webhook must
+//!   decide as the command line does.
+//! - [`round_trip`]: suites on policies that were written as JSON and read back.
+//! - [`server`]: admissionReviews that Kyverno's own webhook handlers answered.
+//! - [`test_folders`]: folders with test files: the tests of a policy library as `kyverno test`
+//!   runs them.
+//! - [`verdicts`]: the verdict suite: every policy of a library applied to every resource of a
+//!   pool.
+//! - `webhook_replies`: the webhooks of a recorded case: what they answer, and what they were
+//!   sent.
 #![forbid(unsafe_code)]
 
 use ephor_admission::{admit, webhooks};

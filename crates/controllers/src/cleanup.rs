@@ -8,9 +8,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::field_manager::MANAGER;
 use crate::in_use::{InUse, PolicyKey, StoredPolicy};
 use crate::queue::Next;
-use crate::webhooks::MANAGER;
 use ephor_api::read::{filters, items, texts};
 use ephor_cluster::live::namespaces;
 use ephor_cluster::{Cluster, Failure};
@@ -33,7 +33,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 
 /// Why a run is not complete.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum CleanupError {
     /// The cluster refuses.
     #[error(transparent)]
     Cluster(#[from] Failure),
@@ -67,7 +67,7 @@ fn all(errors: &[ObjectError]) -> String {
 ///
 /// # Errors
 /// The run is not complete.
-pub fn reconcile(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<Next, Error> {
+pub fn reconcile(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<Next, CleanupError> {
     let document = &policy.document;
     let schedule = Cron::parse(document.text_at(&["spec", "schedule"])).filter(|_| policy.is_scheduled());
     let (Some(schedule), None) = (schedule, &policy.problem) else { return Ok(Next::Done) };
@@ -111,7 +111,7 @@ fn written(cluster: &Cluster, document: &Value) -> Result<(), Failure> {
 }
 
 /// Deletes what a policy selects.
-fn run(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<(), Error> {
+fn run(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<(), CleanupError> {
     let served = cluster.kinds()?;
     let document = &policy.document;
     let own = document.text_at(&["metadata", "namespace"]);
@@ -155,7 +155,7 @@ fn run(cluster: &Cluster, policy: &StoredPolicy, in_use: &dyn InUse) -> Result<(
             }
         }
     }
-    if faults.is_empty() { Ok(()) } else { Err(Error::Objects(faults)) }
+    if faults.is_empty() { Ok(()) } else { Err(CleanupError::Objects(faults)) }
 }
 
 /// Decides about the objects of a run.
@@ -234,7 +234,7 @@ fn resources<'k>(document: &Value, served: &'k Kinds) -> Vec<&'k Resource> {
 }
 
 /// A resource, with a subresource of its objects; empty = they themselves.
-pub type Place<'k> = (&'k Resource, String);
+pub type SweptPlace<'k> = (&'k Resource, String);
 
 /// The resources that the rules of constraints are about, each once.
 pub fn constrained<'k>(constraints: Option<&Value>, served: &'k Kinds) -> Vec<&'k Resource> {
@@ -243,8 +243,8 @@ pub fn constrained<'k>(constraints: Option<&Value>, served: &'k Kinds) -> Vec<&'
 }
 
 /// The same with the subresources that they name.
-pub fn placed<'k>(constraints: Option<&Value>, served: &'k Kinds) -> Vec<Place<'k>> {
-    let mut found: Vec<Place<'k>> = Vec::new();
+pub fn placed<'k>(constraints: Option<&Value>, served: &'k Kinds) -> Vec<SweptPlace<'k>> {
+    let mut found: Vec<SweptPlace<'k>> = Vec::new();
     for rule in items(constraints.and_then(|constraints| constraints.get("resourceRules"))) {
         let has =
             |key: &'static str, own: &str| texts(rule, &[key]).any(|wanted| wildcard::matches(wanted, own));

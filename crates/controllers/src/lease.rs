@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::field_manager::MANAGER;
 use ephor_cluster::{Cluster, Failure};
 use ephor_value::Value;
 
@@ -35,7 +36,7 @@ impl Default for Times {
 
 /// The lease, and by which name a replica holds it.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct LeaseName {
     /// The namespace of the lease.
     pub namespace: String,
     /// Its name.
@@ -45,7 +46,7 @@ pub struct Place {
 }
 
 /// The lease as it was last seen to change, and when that was.
-struct Seen {
+struct ObservedLease {
     version: String,
     at: Instant,
 }
@@ -71,7 +72,7 @@ impl Leader {
     /// The system has no more threads.
     pub fn start(
         cluster: Arc<Cluster>,
-        place: Place,
+        place: LeaseName,
         times: Times,
         changed: impl Fn(bool) + Send + 'static,
     ) -> std::io::Result<Leader> {
@@ -101,10 +102,10 @@ impl Drop for Leader {
 
 struct Candidate {
     cluster: Arc<Cluster>,
-    place: Place,
+    place: LeaseName,
     times: Times,
     shared: Arc<Shared>,
-    seen: Option<Seen>,
+    seen: Option<ObservedLease>,
 }
 
 impl Candidate {
@@ -174,7 +175,7 @@ impl Candidate {
         };
         let version = lease.text_at(&["metadata", "resourceVersion"]);
         if self.seen.as_ref().is_none_or(|seen| seen.version != version) {
-            self.seen = Some(Seen { version: version.to_string(), at: Instant::now() });
+            self.seen = Some(ObservedLease { version: version.to_string(), at: Instant::now() });
         }
         let spec = |key: &str| lease.at(&["spec", key]);
         let seconds = spec("leaseDurationSeconds").and_then(Value::as_int).unwrap_or_default();
@@ -214,8 +215,6 @@ impl Candidate {
         self.cluster.replace(&lease.with("spec", Value::Map(spec)), MANAGER).map(drop)
     }
 }
-
-const MANAGER: &str = "ephor";
 
 /// Whether a write took the lease: a conflict says that another replica was faster.
 fn taken(written: Result<Value, Failure>) -> Result<bool, Failure> {

@@ -3,7 +3,28 @@
 //! In: the policies in use, a cluster. Out: objects of the cluster: webhook configurations,
 //! statuses of policies, generated objects, reports. Controllers run on the replica that leads
 //! ([`lease`]); each works on the keys of a [`queue`] and compares what is there with what should
-//! be there, so that it may be stopped at any point. Semantics: `docs/reference/cluster.md`.
+//! be there, so that it may be stopped at any point. Semantics: `docs/start/cluster.md`.
+//!
+//! - [`background`]: background work: what rules do after a request.
+//! - [`certificates`]: the server's certificate in a Secret that all replicas share.
+//! - [`cleanup`]: policies that delete objects on a schedule.
+//! - [`events`]: events: what policies did with objects, for those who look at the objects or the
+//!   policies.
+//! - `field_manager`: the names under which fields of objects are written: an API server notes
+//!   them at each field.
+//! - [`in_use`]: the policies in use, as controllers see them.
+//! - [`lifetime`]: objects with a label that says how long they live.
+//! - [`manager`]: the controllers of a replica.
+//! - [`native`]: policies of Kubernetes generated from Kyverno's.
+//! - [`removal`]: taking an installation out of a cluster: no server runs any more, and no webhook
+//!   calls one.
+//! - [`reports`]: reports: one object of the cluster for each object that policies were evaluated
+//!   on.
+//! - [`scan`]: background scans: stored objects meet the policies again.
+//! - [`status`]: statuses of policies: what `kubectl get` and GitOps tools show.
+//! - [`webhooks`]: webhook configurations: what the API server sends to this installation.
+//! - [`lease`]: which replica leads.
+//! - [`queue`]: queues of work.
 #![forbid(unsafe_code)]
 
 use ephor_admission::{
@@ -14,6 +35,7 @@ pub mod background;
 pub mod certificates;
 pub mod cleanup;
 pub mod events;
+mod field_manager;
 pub mod in_use;
 pub mod lease;
 pub mod lifetime;

@@ -8,16 +8,18 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::background::outlet::Outlet;
-use crate::background::{self, Background, Tasks};
+use crate::background;
+use crate::background::Background;
+use crate::background::event_sink::EventSink;
+use crate::background::task::Tasks;
 use crate::certificates::{self, Step};
 use crate::in_use::{InUse, PolicyKey, Source, StoredPolicy};
-use crate::lease::{Leader, Place, Times};
-use crate::native::{self, Made, Seen, State};
+use crate::lease::{Leader, LeaseName, Times};
+use crate::native::{self, Made, NativeState, NativeStatuses};
 use crate::queue::{Next, Queue, Workers};
 use crate::scan::{self, Scans};
 use crate::status::{self, Rights};
-use crate::webhooks::{self, Plan};
+use crate::webhooks::{self, WebhookPlan};
 use crate::{cleanup, lifetime};
 use ephor_cluster::{Cluster, Failure};
 
@@ -31,7 +33,7 @@ const AFTER_CHANGE: Duration = Duration::from_millis(500);
 const WORKERS: usize = 2;
 
 /// What controllers need.
-pub struct Setup {
+pub struct ManagerSetup {
     /// The cluster, with the account that writes webhook configurations and statuses.
     pub cluster: Arc<Cluster>,
     /// The same, with the account that scans objects for reports.
@@ -43,26 +45,26 @@ pub struct Setup {
     /// How often rules act again on all that exists.
     pub interval: Duration,
     /// Where results of background work are written.
-    pub outlet: Outlet,
+    pub event_sink: EventSink,
     /// How often labels that say how long objects live are read; `None` = never.
     pub lifetimes: Option<Duration>,
     /// Background scans; `None` = there are none.
-    pub scans: Option<scan::Setup>,
+    pub scans: Option<scan::ScanSetup>,
     /// The policies in use.
     pub source: Source,
     /// Which policies of Kubernetes are generated from Kyverno's.
     pub native: Made,
     /// Which webhook configurations there are.
-    pub plan: Plan,
+    pub plan: WebhookPlan,
     /// The lease of the replica that leads.
-    pub place: Place,
+    pub place: LeaseName,
     /// Its times.
     pub times: Times,
 }
 
 /// A piece of work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Work {
+enum ManagerWork {
     /// The webhook configurations.
     Webhooks,
     /// The server's certificate.
@@ -77,11 +79,11 @@ enum Work {
 
 /// The controllers of a replica; they end when this is dropped.
 pub struct Controllers {
-    queue: Arc<Queue<Work>>,
+    queue: Arc<Queue<ManagerWork>>,
     background: Background,
     // The lease is given back before the workers end, and they do nothing without it.
     _leader: Arc<Leader>,
-    _workers: Workers<Work>,
+    _workers: Workers<ManagerWork>,
     scans: Option<Scans>,
 }
 
@@ -90,31 +92,31 @@ impl Controllers {
     ///
     /// # Errors
     /// The system has no more threads.
-    pub fn start(setup: Setup) -> std::io::Result<Controllers> {
-        let queue: Arc<Queue<Work>> = Arc::default();
+    pub fn start(setup: ManagerSetup) -> std::io::Result<Controllers> {
+        let queue: Arc<Queue<ManagerWork>> = Arc::default();
         let begins = queue.clone();
         let tasks: Arc<Tasks> = Arc::default();
         let begun = tasks.clone();
         let scanned = Arc::new(scan::queue());
         let scans_begin = scanned.clone();
         let leader = Leader::start(setup.cluster.clone(), setup.place.clone(), setup.times, move |leads| {
-            scans_begin.add(scan::Work::Policies);
+            scans_begin.add(scan::work::ScanWork::Policies);
             if leads {
-                begins.add(Work::Certificate);
-                begins.add(Work::Webhooks);
-                begins.add(Work::Lifetimes);
+                begins.add(ManagerWork::Certificate);
+                begins.add(ManagerWork::Webhooks);
+                begins.add(ManagerWork::Lifetimes);
                 begun.begin();
             } else {
                 begins.clear();
             }
         })?;
         let leader = Arc::new(leader);
-        let background = background::Setup {
+        let background = background::BackgroundSetup {
             cluster: setup.background.clone(),
             namespace: setup.place.namespace.clone(),
             source: setup.source.clone(),
             interval: setup.interval,
-            outlet: setup.outlet.clone(),
+            event_sink: setup.event_sink.clone(),
         };
         let background = Background::start(background, leader.clone(), tasks)?;
         let leads = leader.clone();
@@ -123,14 +125,14 @@ impl Controllers {
             Scans::start(of, cluster, source, scanned, Arc::new(move || leads.is_leading()))
         };
         let scans = setup.scans.clone().map(scans).transpose()?;
-        let work = Reconciler {
+        let work = PolicyReconciler {
             rights: Rights::of(setup.reports.clone()),
             setup,
             leader: leader.clone(),
             queue: queue.clone(),
             carried: Mutex::default(),
             native: Mutex::default(),
-            seen: Seen::default(),
+            seen: NativeStatuses::default(),
         };
         let workers = Workers::start("controllers", WORKERS, queue.clone(), move |key| work.run(key))?;
         Ok(Controllers { queue, background, _leader: leader, _workers: workers, scans })
@@ -138,13 +140,13 @@ impl Controllers {
 
     /// Says that the server's certificate, or what is to trust it, has changed.
     pub fn renew(&self) {
-        self.queue.add(Work::Webhooks);
-        self.queue.add(Work::Certificate);
+        self.queue.add(ManagerWork::Webhooks);
+        self.queue.add(ManagerWork::Certificate);
     }
 
     /// Says that the policies in use, the settings or the kinds of the cluster have changed.
     pub fn notify(&self) {
-        self.queue.add(Work::Webhooks);
+        self.queue.add(ManagerWork::Webhooks);
         self.background.notify();
         self.scans.iter().for_each(Scans::notify);
     }
@@ -152,28 +154,28 @@ impl Controllers {
 
 /// Why work failed.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+enum ManagerError {
     #[error(transparent)]
-    Webhooks(#[from] webhooks::Error),
+    Webhooks(#[from] webhooks::WebhookError),
     #[error(transparent)]
-    Cleanup(#[from] cleanup::Error),
+    Cleanup(#[from] cleanup::CleanupError),
     #[error(transparent)]
-    Certificate(#[from] certificates::Error),
+    Certificate(#[from] certificates::CertificateError),
     #[error(transparent)]
     Cluster(#[from] Failure),
 }
 
-struct Reconciler {
-    setup: Setup,
+struct PolicyReconciler {
+    setup: ManagerSetup,
     leader: Arc<Leader>,
-    queue: Arc<Queue<Work>>,
+    queue: Arc<Queue<ManagerWork>>,
     rights: Rights,
     /// The policies that the webhook configurations carry, with the version of each.
     carried: Mutex<HashMap<PolicyKey, i64>>,
     /// What became of the policies that may become policies of Kubernetes.
-    native: Mutex<HashMap<PolicyKey, State>>,
+    native: Mutex<HashMap<PolicyKey, NativeState>>,
     /// These, as a watch shows them.
-    seen: Seen,
+    seen: NativeStatuses,
 }
 
 /// Which form of a policy this is.
@@ -182,24 +184,24 @@ fn generation(policy: &StoredPolicy) -> i64 {
     number.and_then(ephor_value::Value::as_int).unwrap_or_default()
 }
 
-impl Reconciler {
-    fn run(&self, work: &Work) -> Result<Next, Error> {
+impl PolicyReconciler {
+    fn run(&self, work: &ManagerWork) -> Result<Next, ManagerError> {
         if !self.leader.is_leading() {
             return Ok(Next::Done);
         }
         match work {
-            Work::Webhooks => self.webhooks(),
-            Work::Certificate => self.certificate(),
-            Work::Status(key) => self.status(key),
-            Work::Schedule(key) => self.schedule(key),
-            Work::Lifetimes => match self.setup.lifetimes {
+            ManagerWork::Webhooks => self.webhooks(),
+            ManagerWork::Certificate => self.certificate(),
+            ManagerWork::Status(key) => self.status(key),
+            ManagerWork::Schedule(key) => self.schedule(key),
+            ManagerWork::Lifetimes => match self.setup.lifetimes {
                 Some(interval) => Ok(Next::After(lifetime::sweep(&self.setup.cleanup, interval)?)),
                 None => Ok(Next::Done),
             },
         }
     }
 
-    fn webhooks(&self) -> Result<Next, Error> {
+    fn webhooks(&self) -> Result<Next, ManagerError> {
         let in_use = (self.setup.source)();
         // A policy of Kubernetes is written before the webhook goes, and removed after it came
         // back.
@@ -222,9 +224,9 @@ impl Reconciler {
         let carried = usable.map(|policy| (policy.key(), generation(policy))).collect();
         *self.carried.lock().unwrap_or_else(PoisonError::into_inner) = carried;
         for policy in in_use.stored() {
-            self.queue.add(Work::Status(policy.key()));
+            self.queue.add(ManagerWork::Status(policy.key()));
             if policy.is_scheduled() {
-                self.queue.add(Work::Schedule(policy.key()));
+                self.queue.add(ManagerWork::Schedule(policy.key()));
             }
         }
         Ok(Next::After(AT_LEAST))
@@ -232,11 +234,11 @@ impl Reconciler {
 
     /// The server's certificate in its Secret. What it trusts is written to webhook configurations
     /// next.
-    fn certificate(&self) -> Result<Next, Error> {
+    fn certificate(&self) -> Result<Next, ManagerError> {
         let Some(secret) = &self.setup.plan.secret else { return Ok(Next::Done) };
         let step = secret.reconcile()?;
         if step != Step::Settled {
-            self.queue.add(Work::Webhooks);
+            self.queue.add(ManagerWork::Webhooks);
         }
         Ok(Next::After(match step {
             Step::Changed => AFTER_CHANGE,
@@ -247,7 +249,11 @@ impl Reconciler {
 
     /// What becomes of the policies that may become policies of Kubernetes. Where the cluster
     /// refuses one, it stays what it was before, so that the others are not held up.
-    fn native(&self, in_use: &dyn InUse, before: &HashMap<PolicyKey, State>) -> HashMap<PolicyKey, State> {
+    fn native(
+        &self,
+        in_use: &dyn InUse,
+        before: &HashMap<PolicyKey, NativeState>,
+    ) -> HashMap<PolicyKey, NativeState> {
         let mut states = HashMap::new();
         let generated = before.iter().filter(|(_, state)| state.generated).map(|(key, _)| &*key.kind);
         for kind in generated.collect::<BTreeSet<&str>>() {
@@ -262,7 +268,7 @@ impl Reconciler {
                 Ok(state) => state,
                 Err(error) => {
                     tracing::warn!(policy = %key, error = %error, "its policy of Kubernetes is not written");
-                    let refused = || State { generated: false, message: error.to_string() };
+                    let refused = || NativeState { generated: false, message: error.to_string() };
                     Some(before.get(&key).cloned().unwrap_or_else(refused))
                 }
             };
@@ -274,7 +280,7 @@ impl Reconciler {
     }
 
     /// Runs a policy that deletes objects, if it is due.
-    fn schedule(&self, key: &PolicyKey) -> Result<Next, Error> {
+    fn schedule(&self, key: &PolicyKey) -> Result<Next, ManagerError> {
         let in_use = (self.setup.source)();
         match in_use.stored().iter().find(|p| p.is(key)) {
             Some(policy) => Ok(cleanup::reconcile(&self.setup.cleanup, policy, &*in_use)?),
@@ -282,7 +288,7 @@ impl Reconciler {
         }
     }
 
-    fn status(&self, key: &PolicyKey) -> Result<Next, Error> {
+    fn status(&self, key: &PolicyKey) -> Result<Next, ManagerError> {
         let in_use = (self.setup.source)();
         let Some(policy) = in_use.stored().iter().find(|p| p.is(key)) else { return Ok(Next::Done) };
         let carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied();

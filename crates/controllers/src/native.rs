@@ -8,9 +8,9 @@
 use std::time::Duration;
 
 use crate::convert::{Known, Native, native};
+use crate::field_manager::MANAGER;
 use crate::in_use::StoredPolicy;
 use crate::registration::reference;
-use crate::webhooks::MANAGER;
 use ephor_cluster::cache::Cache;
 use ephor_cluster::{Cluster, Failure};
 use ephor_kubernetes::Kinds;
@@ -28,7 +28,7 @@ pub struct Made {
 
 /// What became of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct NativeState {
     /// Whether the API server evaluates it.
     pub generated: bool,
     /// Why not, in Kyverno's words.
@@ -41,9 +41,9 @@ const GROUP: &str = "admissionregistration.k8s.io";
 
 /// What was generated, as a watch shows it: comparing with it costs no requests.
 #[derive(Debug, Default)]
-pub struct Seen(Cache);
+pub struct NativeStatuses(Cache);
 
-impl Seen {
+impl NativeStatuses {
     /// Begins to watch what policies of a kind become. What may not be watched is read each time.
     pub fn watch(&self, cluster: &Cluster, kind: &str) -> Result<(), Failure> {
         let Some((kind, _)) = form(kind) else { return Ok(()) };
@@ -85,8 +85,8 @@ pub fn reconcile(
     policy: &StoredPolicy,
     exceptions: &[Value],
     made: Made,
-    seen: Option<&Seen>,
-) -> Result<Option<State>, Failure> {
+    seen: Option<&NativeStatuses>,
+) -> Result<Option<NativeState>, Failure> {
     let document = &policy.document;
     let Some((kind, _)) = form(document.text_at(&["kind"])) else { return Ok(None) };
     let is_wanted = if kind.starts_with("Validating") { made.validating } else { made.mutating };
@@ -103,15 +103,15 @@ pub fn reconcile(
     Ok(Some(match native(&as_owner(document, &kinds), &known) {
         Ok(Native { policy, binding }) => {
             if seen.is_some_and(|seen| seen.has(&policy) && seen.has(&binding)) {
-                return Ok(Some(State { generated: true, message: String::new() }));
+                return Ok(Some(NativeState { generated: true, message: String::new() }));
             }
             match write(cluster, &policy).and_then(|()| write(cluster, &binding)) {
-                Ok(()) => State { generated: true, message: String::new() },
-                Err(e) if e.code == 403 => State { generated: false, message: forbidden(kind) },
+                Ok(()) => NativeState { generated: true, message: String::new() },
+                Err(e) if e.code == 403 => NativeState { generated: false, message: forbidden(kind) },
                 Err(e) => return Err(e),
             }
         }
-        Err(why) => State { generated: false, message: why.to_string() },
+        Err(why) => NativeState { generated: false, message: why.to_string() },
     }))
 }
 
@@ -119,7 +119,11 @@ pub fn reconcile(
 ///
 /// # Errors
 /// The cluster refuses.
-pub fn remove_former(cluster: &Cluster, policy: &StoredPolicy, was: Option<&State>) -> Result<(), Failure> {
+pub fn remove_former(
+    cluster: &Cluster,
+    policy: &StoredPolicy,
+    was: Option<&NativeState>,
+) -> Result<(), Failure> {
     let document = &policy.document;
     let Some((kind, prefix)) = form(document.text_at(&["kind"])) else { return Ok(()) };
     let written = |path: &[&str]| document.at(path).and_then(Value::as_bool) == Some(true);

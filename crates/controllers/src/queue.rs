@@ -30,12 +30,12 @@ pub enum Next {
 /// Keys that wait for work.
 #[derive(Debug)]
 pub struct Queue<K> {
-    state: Mutex<State<K>>,
+    state: Mutex<QueueState<K>>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State<K> {
+struct QueueState<K> {
     ready: VecDeque<K>,
     /// By the moment at which they are ready; the number keeps equal moments apart.
     later: BTreeMap<(Instant, u64), K>,
@@ -55,7 +55,7 @@ struct State<K> {
 
 impl<K> Default for Queue<K> {
     fn default() -> Queue<K> {
-        let state = State {
+        let state = QueueState {
             ready: VecDeque::new(),
             later: BTreeMap::new(),
             due: HashMap::new(),
@@ -71,7 +71,7 @@ impl<K> Default for Queue<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash + Debug> State<K> {
+impl<K: Clone + Eq + Hash + Debug> QueueState<K> {
     fn add(&mut self, key: K) {
         if self.in_work.contains(&key) {
             self.again.insert(key);
@@ -116,7 +116,7 @@ impl<K: Clone + Eq + Hash + Debug> State<K> {
 }
 
 impl<K: Clone + Eq + Hash + Debug> Queue<K> {
-    fn state(&self) -> MutexGuard<'_, State<K>> {
+    fn state(&self) -> MutexGuard<'_, QueueState<K>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

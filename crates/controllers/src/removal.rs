@@ -12,7 +12,7 @@ use ephor_cluster::{Cluster, Failure};
 use ephor_kubernetes::Kinds;
 use ephor_value::Value;
 
-use super::webhooks::MANAGER;
+use crate::field_manager::MANAGER;
 
 /// How long a wait pauses between two looks.
 const PAUSE: Duration = Duration::from_millis(500);

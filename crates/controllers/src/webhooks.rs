@@ -12,6 +12,7 @@ use std::sync::Arc;
 use base64::Engine;
 
 use crate::certificates::ServerSecret;
+use crate::field_manager::MANAGER;
 use crate::in_use::{InUse, StoredPolicy};
 use crate::registration::{self, Options, is_own};
 use ephor_api::admission::defaulted;
@@ -23,7 +24,7 @@ pub type IsServed = dyn Fn(&str, &str) -> bool + Send + Sync;
 
 /// Which configurations an installation has.
 #[derive(Clone)]
-pub struct Plan {
+pub struct WebhookPlan {
     /// Names, address, certificates; selectors, conditions, labels and annotations are those of the
     /// settings.
     pub options: Options,
@@ -42,7 +43,7 @@ pub struct Plan {
 
 /// Why a configuration is not as it should be.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum WebhookError {
     /// It belongs to another program.
     #[error(
         "{kind} {name} belongs to another program ({}) and is not replaced: --take-over replaces it",
@@ -78,9 +79,6 @@ pub enum Error {
     },
 }
 
-/// The name under which fields are written.
-pub const MANAGER: &str = "ephor";
-
 /// Brings the configurations in step with the policies in use, but for those that the API server
 /// evaluates itself. The kinds of policies that no cluster serves are returned.
 ///
@@ -88,10 +86,10 @@ pub const MANAGER: &str = "ephor";
 /// The first configuration that could not be written; the others are written all the same.
 pub fn reconcile(
     cluster: &Cluster,
-    plan: &Plan,
+    plan: &WebhookPlan,
     in_use: &dyn InUse,
     is_native: &dyn Fn(&StoredPolicy) -> bool,
-) -> Result<BTreeSet<String>, Error> {
+) -> Result<BTreeSet<String>, WebhookError> {
     let mut options = plan.options.clone();
     if let Some(settings) = in_use.settings() {
         options.selectors.clone_from(&settings.selectors);
@@ -103,7 +101,7 @@ pub fn reconcile(
     if let Some(pem) = &bundle {
         options.ca_bundle = base64::engine::general_purpose::STANDARD.encode(pem);
     }
-    let kinds = cluster.kinds().map_err(|cause| Error::Cluster {
+    let kinds = cluster.kinds().map_err(|cause| WebhookError::Cluster {
         kind: "the kinds of the cluster".into(),
         name: String::new(),
         cause,
@@ -122,7 +120,7 @@ pub fn reconcile(
         if let Err(error) = write(cluster, configuration, plan.take_over) {
             tracing::warn!(error = %error, "a webhook configuration is not as it should be");
             // One of another program leads to other servers.
-            is_published &= matches!(error, Error::Foreign { .. });
+            is_published &= matches!(error, WebhookError::Foreign { .. });
             failed = failed.or(Some(error));
         }
     }
@@ -135,12 +133,12 @@ pub fn reconcile(
     }
 }
 
-impl Plan {
+impl WebhookPlan {
     /// The certificates to trust, as PEM; `None` = those of the options.
-    fn bundle(&self) -> Result<Option<String>, Error> {
+    fn bundle(&self) -> Result<Option<String>, WebhookError> {
         let given = self.authority.as_ref().map(|path| {
             let read = std::fs::read_to_string(path);
-            read.map_err(|cause| Error::Authority { path: path.clone(), cause })
+            read.map_err(|cause| WebhookError::Authority { path: path.clone(), cause })
         });
         let given = given.transpose()?;
         let Some(secret) = &self.secret else { return Ok(given) };
@@ -153,16 +151,20 @@ impl Plan {
     }
 }
 
-fn write(cluster: &Cluster, wanted: &Value, take_over: bool) -> Result<(), Error> {
+fn write(cluster: &Cluster, wanted: &Value, take_over: bool) -> Result<(), WebhookError> {
     let (kind, name) = (wanted.text_at(&["kind"]), wanted.text_at(&["metadata", "name"]));
-    let failed = |cause| Error::Cluster { kind: kind.into(), name: name.into(), cause };
+    let failed = |cause| WebhookError::Cluster { kind: kind.into(), name: name.into(), cause };
     let Some(current) = cluster.current(wanted).map_err(failed)? else {
         cluster.create(wanted, MANAGER).map_err(failed)?;
         tracing::info!(kind, name, "webhook configuration created");
         return Ok(());
     };
     if !is_own(&current) && !take_over {
-        return Err(Error::Foreign { kind: kind.into(), name: name.into(), managers: managers(&current) });
+        return Err(WebhookError::Foreign {
+            kind: kind.into(),
+            name: name.into(),
+            managers: managers(&current),
+        });
     }
     if is_same(&current, wanted) {
         return Ok(());

@@ -3,6 +3,10 @@
 //! In: a loaded policy. Out: for each of its rules, generated ones included, the IR as lowered and
 //! as optimised, every piece with file and line of its source; or the IR of all policies as JSON.
 //! The texts are those of [`mod@print`].
+//!
+//! - [`decisions`]: what a policy decides about a resource, and why.
+
+pub mod decisions;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,8 +24,6 @@ use ephor_lower::policy::{policy_as_lowered, rules_as_lowered};
 use ephor_matching::constraints;
 use ephor_value::Str;
 use ephor_value::place::{PathPart, dotted, parse};
-
-pub mod decisions;
 
 /// A rule, explained.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,11 @@
 //! a form that can be compared ([`outcome`], [`metered`]). Generated expressions need not be such
 //! that a checker admits them: what holds of all nodes holds of those that it does. The laws are
 //! the tests of this crate: they need the front ends, the optimiser and the evaluator together.
+//!
+//! - `nullable`: generated expressions of the nodes that read on past what is missing, as
+//!   JMESPath uses them.
+//! - [`recorded`]: recorded cases of CEL: what they are compiled and evaluated with.
+//! - `strict`: strict expressions for laws: generated ones, and CEL's recorded random expressions.
 #![forbid(unsafe_code)]
 
 mod nullable;

@@ -4,25 +4,9 @@
 //! gives the same answer for this result alone, as words of a shell. A command that would read
 //! other inputs is none.
 
-use std::collections::BTreeSet;
-
-use crate::formats::text::printable;
+use crate::printable::printable;
+pub use crate::run::Invocation;
 use crate::run::{Finding, ResourceName};
-
-/// The arguments of a run on which its results depend.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Invocation {
-    /// Files, folders and addresses with policies.
-    pub policies: Vec<String>,
-    /// Files and folders with resources.
-    pub resources: Vec<String>,
-    /// The other flags with their values, each a word.
-    pub flags: Vec<String>,
-    /// Whether something is read once: a repository, which is checked out for the run.
-    pub is_read_once: bool,
-    /// Names of the policies that decide the same about an object when nothing else is loaded.
-    pub alone: BTreeSet<String>,
-}
 
 impl Invocation {
     /// The command that explains a result with the same inputs: of the files of policy and object
@@ -75,6 +59,8 @@ mod tests {
 
     use crate::run::{Place, PolicyInfo};
     use ephor_engine::Status;
+
+    use std::collections::BTreeSet;
 
     use super::*;
 

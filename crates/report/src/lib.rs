@@ -6,6 +6,11 @@
 //! - [`roots`]: the names that build servers know files by;
 //! - [`policy_report`]: the report objects of a cluster;
 //! - [`table`]: the result table.
+//! - [`diff`]: differences of two texts, line by line.
+//! - [`invocation`]: commands that look at a part of a run.
+//! - [`lint_formats`]: findings about files in the formats of code scanners.
+//! - `printable`: texts of policies and resources as terminals show them.
+//! - [`formats`]: A run as text: for people, for build servers, for other programs.
 #![forbid(unsafe_code)]
 
 pub mod diagnostic;
@@ -14,6 +19,7 @@ pub mod formats;
 pub mod invocation;
 pub mod lint_formats;
 pub mod policy_report;
+mod printable;
 pub mod roots;
 pub mod run;
 pub mod table;

@@ -4,13 +4,28 @@
 //! of the field that decided and the place in the policy, all with names of files, lines and
 //! columns. [`crate::formats`] writes it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use crate::invocation::Invocation;
-use crate::roots::Roots;
+pub use crate::roots::Roots;
 use ephor_engine::Status;
 pub use ephor_ir::facts::Severity;
 use ephor_value::Value;
+
+/// The arguments of a run on which its results depend.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Invocation {
+    /// Files, folders and addresses with policies.
+    pub policies: Vec<String>,
+    /// Files and folders with resources.
+    pub resources: Vec<String>,
+    /// The other flags with their values, each a word.
+    pub flags: Vec<String>,
+    /// Whether something is read once: a repository, which is checked out for the run.
+    pub is_read_once: bool,
+    /// Names of the policies that decide the same about an object when nothing else is loaded.
+    pub alone: BTreeSet<String>,
+}
 
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

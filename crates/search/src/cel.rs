@@ -2,12 +2,12 @@
 //! its parts gave.
 //!
 //! ```
-//! use ephor_search::cel::{Environment, Expression};
+//! use ephor_search::cel::{Environment, CelExpression};
 //! use ephor_search::document;
 //!
 //! let pod = document("spec: {containers: [{name: a}, {name: b}]}")?;
 //! let data = Environment::Kubernetes.data(&pod);
-//! let expression = Expression::compile("object.spec.containers.map(c, c.name)", Environment::Kubernetes, &data)?;
+//! let expression = CelExpression::compile("object.spec.containers.map(c, c.name)", Environment::Kubernetes, &data)?;
 //! assert_eq!(expression.evaluate(&data).to_text()?, r#"["a", "b"]"#);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -30,9 +30,10 @@ use super::notation::to_text;
 
 #[cfg(feature = "estimates")]
 pub use ephor_cel::estimate::Range;
-/// How many steps and rounds of loops a trace shows.
-const MOST_STEPS: usize = 1000;
-const MOST_ROUNDS: usize = 20;
+/// How many steps a trace shows: more are not read. The value is that of all.
+const MAX_STEPS: usize = 1000;
+/// How many rounds of a loop a trace shows, for the same reason.
+const MAX_ROUNDS: usize = 20;
 
 /// What names and functions there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,7 +114,7 @@ impl Environment {
 }
 
 /// A compiled expression.
-pub struct Expression {
+pub struct CelExpression {
     source: String,
     typed: Typed,
     env: ephor_cel::env::Env,
@@ -162,16 +163,20 @@ pub struct Step {
     pub value: Result<String, EvaluationError>,
 }
 
-impl Expression {
+impl CelExpression {
     /// Compiles an expression for the variables of `data`.
     ///
     /// # Errors
     /// The issues, each with its line and a caret.
-    pub fn compile(source: &str, environment: Environment, data: &Value) -> Result<Expression, CompileError> {
+    pub fn compile(
+        source: &str,
+        environment: Environment,
+        data: &Value,
+    ) -> Result<CelExpression, CompileError> {
         let (env, context) = (environment.env(data), environment.context());
         let program = ephor_cel::compile(source, &env, &context)?;
         let typed = ephor_cel::typed(source, &env).map_err(CompileError::Invalid)?;
-        Ok(Expression { source: source.into(), typed, env, program, context })
+        Ok(CelExpression { source: source.into(), typed, env, program, context })
     }
 
     /// The name of its type.
@@ -233,7 +238,7 @@ impl Tracer<'_> {
     }
 
     fn part(&mut self, part: &Typed, depth: usize) {
-        if self.steps.len() >= MOST_STEPS {
+        if self.steps.len() >= MAX_STEPS {
             return;
         }
         let bare =
@@ -277,7 +282,7 @@ impl Tracer<'_> {
         }
         self.part(&fold.range, depth);
         let Ok(range) = self.value(&fold.range) else { return };
-        for (key, item) in rounds(&range).into_iter().take(MOST_ROUNDS) {
+        for (key, item) in rounds(&range).into_iter().take(MAX_ROUNDS) {
             let before = self.bound.len();
             match &fold.var2 {
                 Some(second) => {

@@ -13,6 +13,11 @@
 //! assert_eq!(ephor_search::json(&images)?, r#"["nginx"]"#);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! - `blame`: which part of an expression failed.
+//! - [`cel`]: CEL for programs: compile an expression for an environment, evaluate it on a
+//!   document, see what its parts gave.
+//! - [`notation`]: values in CEL's notation.
 #![forbid(unsafe_code)]
 
 mod blame;

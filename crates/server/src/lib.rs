@@ -1,4 +1,6 @@
 //! The webhook server.
+//!
+//! - [`serve`]: the admission webhook server.
 #![forbid(unsafe_code)]
 
 use ephor_admission::{admit, redact, settings};

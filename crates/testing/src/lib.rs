@@ -1,4 +1,7 @@
 //! Inputs of commands, and test files.
+//!
+//! - [`inputs`]: the inputs of a run: values of variables, the user, exceptions, resources.
+//! - [`testing`]: tests of policies: expected results for objects, declared in files.
 #![forbid(unsafe_code)]
 
 use ephor_policies::{load, pitfalls, policy_set};

@@ -13,8 +13,9 @@ use super::output_options::OutputOptions;
 use crate::cli::console::{print, warn};
 
 /// How many files without policies or resources are named before they are only counted, with
-/// Kyverno's outputs.
-const NAMED: usize = 3;
+/// Kyverno's outputs. A choice: more lines would hide the results; the count says that there are
+/// more.
+const MAX_NAMED: usize = 3;
 
 /// The messages of a run.
 pub(in crate::cli) struct Log {
@@ -65,7 +66,7 @@ impl Log {
     /// counted when there are many.
     pub(super) fn left_out(&self, lines: &[(String, Use)], what: &str) {
         let others = lines.iter().filter(|(_, usage)| *usage == Use::Foreign).count();
-        let is_counted = !self.verbose && others > if self.is_own { 0 } else { NAMED };
+        let is_counted = !self.verbose && others > if self.is_own { 0 } else { MAX_NAMED };
         for (text, usage) in lines {
             match usage {
                 Use::Missing => self.unused(text),

@@ -4,23 +4,23 @@
 //! is silent about goes to standard error, one line each. The stages, each with the type that it
 //! hands to the next one:
 //!
-//! 1. flags ([`ApplyArgs`]) → [`OutputOptions`] and [`InputArguments`]: what counts of them;
-//! 2. arguments → [`Inputs`]: everything that is read, gathered once;
-//! 3. inputs → `Engine` and [`Run`]: what is evaluated, and how it is shown;
+//! 1. flags (`ApplyArgs`) → `OutputOptions` and `InputArguments`: what counts of them;
+//! 2. arguments → `Inputs`: everything that is read, gathered once;
+//! 3. inputs → `Engine` and `Run`: what is evaluated, and how it is shown;
 //! 4. evaluate → `Sink`: results, printed in input order while they come;
 //! 5. render → exit code: what follows all results, and files.
 //!
-//! - [`arguments`]: what is loaded.
-//! - [`conflict`]: flags that exclude each other.
-//! - [`evaluate`]: every resource meets every policy.
-//! - [`inputs`]: policies, resources, exceptions, values and clusters, gathered.
-//! - [`log`]: warnings and notices.
-//! - [`object_path`]: how objects are named.
-//! - [`options`]: the flags.
-//! - [`output`]: what is printed.
-//! - [`output_options`]: flags about output.
-//! - [`render`]: results as text, tables, reports and documents.
-//! - [`run`]: what was loaded, and how it is shown.
+//! - `arguments`: what is loaded.
+//! - `conflict`: flags that exclude each other.
+//! - `evaluate`: every resource meets every policy.
+//! - `inputs`: policies, resources, exceptions, values and clusters, gathered.
+//! - `log`: warnings and notices.
+//! - `object_path`: how objects are named.
+//! - `options`: the flags.
+//! - `output`: what is printed.
+//! - `output_options`: flags about output.
+//! - `render`: results as text, tables, reports and documents.
+//! - `run`: what was loaded, and how it is shown.
 
 mod arguments;
 pub(super) mod conflict;
@@ -46,7 +46,7 @@ use ephor_policies::policy_set::Engine;
 use ephor_report::formats::Format;
 use ephor_report::policy_report::PolicyFacts;
 
-use super::Error;
+use super::CommandError;
 use super::arguments::{Global, given, use_threads};
 use super::console::print;
 use super::explain::decisions::{self, Wanted};
@@ -72,7 +72,7 @@ use run::Run;
 ///
 /// # Errors
 /// Whatever ends the run before anything is evaluated.
-pub fn run(args: &ApplyArgs, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &ApplyArgs, global: &Global) -> Result<i32, CommandError> {
     use_threads(args.run.threads);
     check(args, global)?;
     let options = OutputOptions::read(args, global, OutputContext::here())?;
@@ -86,7 +86,7 @@ pub fn run(args: &ApplyArgs, global: &Global) -> Result<i32, Error> {
     }
 }
 
-fn apply(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i32, Error> {
+fn apply(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i32, CommandError> {
     let started = Instant::now();
     let log = Log::new(&options);
     let arguments = arguments_of(args, global, &options);
@@ -136,7 +136,7 @@ fn arguments_of<'a>(args: &'a ApplyArgs, global: &'a Global, options: &OutputOpt
 ///
 /// # Errors
 /// A resource from which no request can be built, a file that cannot be read or written.
-fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, Error> {
+fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, CommandError> {
     let remarks = Arc::new(Remarks::default());
     let engine = engine.with_remarks(remarks.clone());
     let lowered = run.inputs.policies.policies.iter().filter_map(|p| p.policy.as_ref());
@@ -185,7 +185,7 @@ fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, Error> {
 }
 
 /// Refuses two outputs of one path, and an output that is an input, before anything is written.
-fn check_outputs(args: &ApplyArgs, options: &OutputOptions) -> Result<(), Error> {
+fn check_outputs(args: &ApplyArgs, options: &OutputOptions) -> Result<(), CommandError> {
     let baseline = options.baseline.as_deref().filter(|_| options.writes_baseline);
     let report = options.report_file.as_ref().map(|(_, file)| file.as_str());
     let named =
@@ -205,7 +205,7 @@ fn check_outputs(args: &ApplyArgs, options: &OutputOptions) -> Result<(), Error>
         let whole = absolute(Path::new(path));
         let is_this = |file: &String| whole.is_file() && absolute(Path::new(file)) == whole;
         if let Some((input, _)) = inputs.iter().find(|(_, files)| files.iter().any(is_this)) {
-            return Err(Error::OverwritesInput { path: path.into(), input, flag });
+            return Err(CommandError::OverwritesInput { path: path.into(), input, flag });
         }
     }
     Ok(())

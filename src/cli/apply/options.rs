@@ -8,7 +8,7 @@ use clap::{ValueEnum, ValueHint};
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::apply::conflict::ApplyConflict;
 use crate::cli::arguments::{Global, given};
 use crate::cli::flags::{Record, fields, nanoseconds, whole};
@@ -347,7 +347,7 @@ pub(in crate::cli) fn with_values_of_kyverno(command: clap::Command) -> clap::Co
 ///
 /// # Errors
 /// What is missing or excludes each other.
-pub(super) fn check(args: &ApplyArgs, global: &Global) -> Result<(), Error> {
+pub(super) fn check(args: &ApplyArgs, global: &Global) -> Result<(), CommandError> {
     let resources = args.input.resources();
     let has_payloads = !args.payloads.any_form().is_empty();
     let has_checks = !args.payloads.http_checks().is_empty() || !args.payloads.envoy_checks().is_empty();

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use ephor_search::Problem;
-use ephor_search::cel::{Environment, EvaluationError, Expression};
+use ephor_search::cel::{CelExpression, Environment, EvaluationError};
 use ephor_value::Value;
 use ephor_value::suggest::did_you_mean;
 
@@ -16,7 +16,7 @@ use crate::cli::prompt::{all_keys, keys};
 /// The problem of an expression that has no value, for its error.
 pub(super) fn problem(
     source: &str,
-    expression: &Expression,
+    expression: &CelExpression,
     environment: Environment,
     data: &Value,
     error: &EvaluationError,
@@ -39,7 +39,8 @@ pub(super) fn problem(
 
 /// The key that was probably meant: of the object, or of any one where its value is not known.
 fn meant(key: &str, object: &str, environment: Environment, data: &Value) -> Option<String> {
-    let value = Expression::compile(object, environment, data).ok().and_then(|e| e.evaluate(data).value.ok());
+    let value =
+        CelExpression::compile(object, environment, data).ok().and_then(|e| e.evaluate(data).value.ok());
     let mut known = BTreeSet::new();
     match &value {
         Some(value) => keys(value, &mut known),

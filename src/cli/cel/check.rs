@@ -1,8 +1,8 @@
 //! `ephor cel check`: what is wrong with an expression.
 
-use ephor_search::cel::Expression;
+use ephor_search::cel::CelExpression;
 
-use super::super::Error;
+use super::super::CommandError;
 use crate::cli::arguments::given;
 use crate::cli::cel::input;
 use crate::cli::cel::input::Input;
@@ -39,18 +39,18 @@ pub struct CelCheckArgs {
 ///
 /// # Errors
 /// No expression, a document that cannot be read.
-pub fn run(args: &CelCheckArgs) -> Result<i32, Error> {
+pub fn run(args: &CelCheckArgs) -> Result<i32, CommandError> {
     if args.expressions.is_empty() {
-        return Err(Error::NoExpressionGiven);
+        return Err(CommandError::NoExpressionGiven);
     }
     let (environment, data) = input::read_input(&args.input)?;
     let mut code = 0;
     for source in &args.expressions {
         let wanted = given(&args.wanted).unwrap_or_default();
-        let checked = Expression::compile(source, environment, &data).map_err(Error::expression);
+        let checked = CelExpression::compile(source, environment, &data).map_err(CommandError::expression);
         let checked = checked.and_then(|e| match e.type_name() {
             found if !wanted.is_empty() && found != wanted => {
-                Err(Error::expression(format!("must evaluate to {wanted} but got {found}")))
+                Err(CommandError::expression(format!("must evaluate to {wanted} but got {found}")))
             }
             _ => Ok(e),
         });

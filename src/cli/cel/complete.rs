@@ -7,13 +7,14 @@
 use std::collections::BTreeSet;
 
 use ephor_functions::registry::{self, Language};
-use ephor_search::cel::{Environment, Expression};
+use ephor_search::cel::{CelExpression, Environment};
 use ephor_value::Value;
 
 use crate::cli::prompt::{all_keys, keys};
 
-/// Candidates offered at most.
-const MOST: usize = 200;
+/// Candidates offered at most: what a terminal shows in a list. With a smaller number names of long
+/// documents are not offered; a larger one scrolls.
+const MAX_CANDIDATES: usize = 200;
 
 const MACROS: [&str; 6] = ["all", "exists", "exists_one", "filter", "has", "map"];
 
@@ -38,7 +39,7 @@ pub(super) fn candidates(text: &str, environment: Environment, data: &Value) -> 
         let names: BTreeSet<&str> = functions.chain(MACROS).filter(|name| name.starts_with(word)).collect();
         out.extend(names.into_iter().map(|name| format!("{name}(")));
     }
-    out.truncate(MOST);
+    out.truncate(MAX_CANDIDATES);
     (start, out)
 }
 
@@ -55,7 +56,7 @@ fn subject(text: &str, environment: Environment, data: &Value) -> Option<Value> 
         inside = is_word(c);
         let rest = text.get(at..).filter(|_| begins && c != '.').unwrap_or_default();
         let value =
-            Expression::compile(rest, environment, data).ok().and_then(|e| e.evaluate(data).value.ok());
+            CelExpression::compile(rest, environment, data).ok().and_then(|e| e.evaluate(data).value.ok());
         match value {
             Some(value @ Value::Map(_)) => return Some(value),
             // A list has functions, no keys.

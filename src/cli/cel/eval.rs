@@ -1,8 +1,8 @@
 //! `ephor cel eval`: an expression on a document.
 
-use ephor_search::cel::Expression;
+use ephor_search::cel::CelExpression;
 
-use super::super::Error;
+use super::super::CommandError;
 use crate::cli::cel::input;
 use crate::cli::cel::input::Input;
 use crate::cli::cel::output;
@@ -37,10 +37,10 @@ pub struct CelEvalArgs {
 ///
 /// # Errors
 /// A document that cannot be read, an expression that does not compile or has no value.
-pub fn run(args: &CelEvalArgs) -> Result<i32, Error> {
+pub fn run(args: &CelEvalArgs) -> Result<i32, CommandError> {
     let source = input::only(&args.expression)?;
     let (environment, data) = input::read_input(&args.input)?;
-    let expression = Expression::compile(source, environment, &data).map_err(Error::expression)?;
+    let expression = CelExpression::compile(source, environment, &data).map_err(CommandError::expression)?;
     let outcome = expression.evaluate(&data);
     if args.trace {
         console::print(&output::traced(&expression.trace(&data)));

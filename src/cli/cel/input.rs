@@ -7,7 +7,7 @@ use ephor_search::cel::Environment;
 use ephor_search::document;
 use ephor_value::Value;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::arguments::given;
 
 /// What expressions are evaluated on.
@@ -46,20 +46,24 @@ impl From<EnvironmentName> for Environment {
 ///
 /// # Errors
 /// A document that cannot be read, a variable that is none.
-pub(super) fn read_input(input: &Input) -> Result<(Environment, Value), Error> {
+pub(super) fn read_input(input: &Input) -> Result<(Environment, Value), CommandError> {
     read_data(input, given(&input.input))
 }
 
 /// The same, with the document of a file.
-pub(super) fn read_data(input: &Input, document_file: Option<&str>) -> Result<(Environment, Value), Error> {
+pub(super) fn read_data(
+    input: &Input,
+    document_file: Option<&str>,
+) -> Result<(Environment, Value), CommandError> {
     let environment = Environment::from(input.env);
     let document = match document_file {
         None => Value::Null,
-        Some(path) => document(&text_of(path)?).map_err(Error::input)?,
+        Some(path) => document(&text_of(path)?).map_err(CommandError::input)?,
     };
     let mut data = environment.data(&document);
     for one in &input.set {
-        let (name, json) = one.split_once('=').ok_or_else(|| Error::NoVariable { text: one.clone() })?;
+        let (name, json) =
+            one.split_once('=').ok_or_else(|| CommandError::NoVariable { text: one.clone() })?;
         let value = document_of(name, json)?;
         if let Value::Map(m) = &mut data {
             m.insert(name, value);
@@ -68,22 +72,23 @@ pub(super) fn read_data(input: &Input, document_file: Option<&str>) -> Result<(E
     Ok((environment, data))
 }
 
-pub(super) fn document_of(name: &str, json: &str) -> Result<Value, Error> {
-    document(json).map_err(|cause| Error::Variable { name: name.into(), cause: cause.into() })
+pub(super) fn document_of(name: &str, json: &str) -> Result<Value, CommandError> {
+    document(json).map_err(|cause| CommandError::Variable { name: name.into(), cause: cause.into() })
 }
 
 /// The text of a file, or of standard input.
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn text_of(path: &str) -> Result<String, Error> {
+pub(super) fn text_of(path: &str) -> Result<String, CommandError> {
     if path != "-" {
-        return std::fs::read_to_string(path).map_err(|cause| Error::File { path: path.into(), cause });
+        return std::fs::read_to_string(path)
+            .map_err(|cause| CommandError::File { path: path.into(), cause });
     }
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
-        .map_err(|cause| Error::File { path: "standard input".into(), cause })?;
+        .map_err(|cause| CommandError::File { path: "standard input".into(), cause })?;
     Ok(text)
 }
 
@@ -91,10 +96,10 @@ pub(super) fn text_of(path: &str) -> Result<String, Error> {
 ///
 /// # Errors
 /// There is none, or there are several.
-pub(super) fn only(expressions: &[String]) -> Result<&str, Error> {
+pub(super) fn only(expressions: &[String]) -> Result<&str, CommandError> {
     match expressions {
         [one] => Ok(one),
-        [] => Err(Error::NoExpressionGiven),
-        _ => Err(Error::ManyExpressions),
+        [] => Err(CommandError::NoExpressionGiven),
+        _ => Err(CommandError::ManyExpressions),
     }
 }

@@ -3,6 +3,14 @@
 //! `eval` evaluates an expression on a document, `check` reports what is wrong with it, `repl` is a
 //! prompt. Values and types go to standard output, what is wrong to standard error with exit code
 //! 1.
+//!
+//! - `blame`: where an evaluation failed, and what was probably meant.
+//! - `check`: `ephor cel check`: what is wrong with an expression.
+//! - `complete`: completion of CEL expressions at the cursor.
+//! - `eval`: `ephor cel eval`: an expression on a document.
+//! - `input`: what CEL expressions are evaluated on: flags, documents and variables.
+//! - `output`: what is printed of an expression: types, costs, traces, and the place of a fault.
+//! - `repl`: `ephor cel repl`: a prompt on a document.
 
 mod blame;
 mod check;
@@ -12,7 +20,7 @@ mod input;
 mod output;
 mod repl;
 
-use super::{Error, help};
+use super::{CommandError, help};
 use crate::cli::help::Commands;
 use crate::cli::program_name::program;
 
@@ -20,11 +28,11 @@ use crate::cli::program_name::program;
 #[derive(Debug, clap::Args)]
 pub struct CelArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CelCommand>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum CelCommand {
     Check(check::CelCheckArgs),
     Eval(eval::CelEvalArgs),
     Repl(repl::CelReplArgs),
@@ -34,11 +42,11 @@ enum Command {
 ///
 /// # Errors
 /// Those of the command below it.
-pub fn run(args: CelArgs, commands: Commands) -> Result<i32, Error> {
+pub fn run(args: CelArgs, commands: Commands) -> Result<i32, CommandError> {
     match args.command {
-        Some(Command::Check(args)) => check::run(&args),
-        Some(Command::Eval(args)) => eval::run(&args),
-        Some(Command::Repl(args)) => repl::run(&args),
+        Some(CelCommand::Check(args)) => check::run(&args),
+        Some(CelCommand::Eval(args)) => eval::run(&args),
+        Some(CelCommand::Repl(args)) => repl::run(&args),
         None => {
             help::print(commands, &format!("{} cel", program()));
             Ok(0)

@@ -1,26 +1,26 @@
 //! What is printed of an expression: types, costs, traces, and the place of a fault.
 
-use ephor_search::cel::{Environment, EvaluationError, Expression, Step};
+use ephor_search::cel::{CelExpression, Environment, EvaluationError, Step};
 use ephor_value::Value;
 
 use super::blame;
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::prompt::marked;
 
 /// The error of an expression without a value, with the place of the part that failed.
 pub(super) fn fault(
     source: &str,
-    expression: &Expression,
+    expression: &CelExpression,
     environment: Environment,
     data: &Value,
     error: &EvaluationError,
-) -> Error {
+) -> CommandError {
     let problem = blame::problem(source, expression, environment, data, error);
-    Error::expression(format!("{problem}\n{}", marked(source, &problem)).trim_end().to_string())
+    CommandError::expression(format!("{problem}\n{}", marked(source, &problem)).trim_end().to_string())
 }
 
 /// What is printed about an expression in addition to its value.
-pub(super) fn facts(expression: &Expression, cost: Option<u64>) -> String {
+pub(super) fn facts(expression: &CelExpression, cost: Option<u64>) -> String {
     let estimate = expression.estimate();
     let most = if estimate.max == u64::MAX { "unbounded".to_string() } else { estimate.max.to_string() };
     let mut out = format!("type: {}\n", expression.type_name());

@@ -4,10 +4,10 @@
 
 use std::io::IsTerminal;
 
-use ephor_search::cel::{Environment, Expression};
+use ephor_search::cel::{CelExpression, Environment};
 use ephor_value::Value;
 
-use super::super::Error;
+use super::super::CommandError;
 use super::super::prompt::{self, Answer};
 use super::complete::candidates;
 use crate::cli::arguments::given;
@@ -50,29 +50,29 @@ Tab completes keys of the document and functions.
 /// # Errors
 /// A document that cannot be read, one for which all of standard input was read, a terminal that
 /// cannot be used.
-pub fn run(args: &CelReplArgs) -> Result<i32, Error> {
+pub fn run(args: &CelReplArgs) -> Result<i32, CommandError> {
     let path = match (given(&args.input.input), &args.document[..]) {
         (None, [path]) => Some(path.as_str()),
         (path, []) => path,
-        _ => return Err(Error::Documents),
+        _ => return Err(CommandError::Documents),
     };
     let (environment, data) = input::read_data(&args.input, path)?;
     // At a terminal, lines may follow the end of the document.
     if path == Some("-") && !std::io::stdin().is_terminal() {
-        return Err(Error::NoLines);
+        return Err(CommandError::NoLines);
     }
-    let session = Session { environment, data };
+    let session = CelSession { environment, data };
     prompt::run("cel> ", session, prompt::history("cel_history", given(&args.history)))?;
     Ok(0)
 }
 
 /// The state between two lines.
-struct Session {
+struct CelSession {
     environment: Environment,
     data: Value,
 }
 
-impl prompt::Session for Session {
+impl prompt::PromptSession for CelSession {
     fn answer(&mut self, line: &str) -> Answer {
         let line = line.trim();
         let result = match line.strip_prefix(':') {
@@ -97,28 +97,30 @@ impl prompt::Session for Session {
     }
 }
 
-impl Session {
-    fn command(&mut self, name: &str, rest: &str) -> Result<String, Error> {
+impl CelSession {
+    fn command(&mut self, name: &str, rest: &str) -> Result<String, CommandError> {
         match name {
             "help" | "h" => Ok(HELP.into()),
-            "type" | "t" | "trace" if rest.is_empty() => Err(Error::NoPromptExpression { name: name.into() }),
+            "type" | "t" | "trace" if rest.is_empty() => {
+                Err(CommandError::NoPromptExpression { name: name.into() })
+            }
             "type" | "t" => self.compiled(rest).map(|e| output::facts(&e, Some(e.evaluate(&self.data).cost))),
             "trace" => self.compiled(rest).map(|e| output::traced(&e.trace(&self.data))),
             "load" => {
-                let document = ephor_search::document(&input::text_of(rest)?).map_err(Error::input)?;
+                let document = ephor_search::document(&input::text_of(rest)?).map_err(CommandError::input)?;
                 self.data = self.environment.data(&document);
                 Ok(String::new())
             }
             "set" => self.set(rest),
-            other => Err(Error::NoPromptCommand { name: other.into() }),
+            other => Err(CommandError::NoPromptCommand { name: other.into() }),
         }
     }
 
-    fn compiled(&self, source: &str) -> Result<Expression, Error> {
-        Expression::compile(source, self.environment, &self.data).map_err(Error::expression)
+    fn compiled(&self, source: &str) -> Result<CelExpression, CommandError> {
+        CelExpression::compile(source, self.environment, &self.data).map_err(CommandError::expression)
     }
 
-    fn evaluate(&self, source: &str) -> Result<String, Error> {
+    fn evaluate(&self, source: &str) -> Result<String, CommandError> {
         let expression = self.compiled(source)?;
         let value = expression.evaluate(&self.data).to_text();
         let value = value
@@ -126,8 +128,9 @@ impl Session {
         Ok(format!("{value}\n"))
     }
 
-    fn set(&mut self, text: &str) -> Result<String, Error> {
-        let (name, json) = text.split_once('=').ok_or_else(|| Error::NoVariable { text: text.into() })?;
+    fn set(&mut self, text: &str) -> Result<String, CommandError> {
+        let (name, json) =
+            text.split_once('=').ok_or_else(|| CommandError::NoVariable { text: text.into() })?;
         let value = input::document_of(name.trim(), json.trim())?;
         if let Value::Map(m) = &mut self.data {
             m.insert(name.trim(), value);
@@ -139,11 +142,11 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::prompt::Session as _;
+    use crate::cli::prompt::PromptSession as _;
 
-    fn session() -> Session {
+    fn session() -> CelSession {
         let document = ephor_search::document("{spec: {ports: [80, 443]}}").unwrap();
-        Session { environment: Environment::Kubernetes, data: Environment::Kubernetes.data(&document) }
+        CelSession { environment: Environment::Kubernetes, data: Environment::Kubernetes.data(&document) }
     }
 
     #[test]

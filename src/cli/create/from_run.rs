@@ -14,7 +14,7 @@ use ephor_testing::testing::rows::Verdict;
 use ephor_testing::testing::run::{Options, evaluated, run};
 use ephor_value::Value;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 
 /// Expected results, and the files that they name.
 #[derive(Debug, Default)]
@@ -50,15 +50,15 @@ pub(in crate::cli) fn results(
     text: &str,
     path: &str,
     is_taken: &dyn Fn(&str) -> bool,
-) -> Result<Results, Error> {
+) -> Result<Results, CommandError> {
     let source = SourceText { name: path.into(), text: text.into() };
     let parsed = file::tests(&source, None).into_iter().next();
     let test = match parsed {
         Some(Ok(test)) => test,
-        Some(Err(faulty)) => return Err(Error::input(faulty.text)),
-        None => return Err(Error::NoTests),
+        Some(Err(faulty)) => return Err(CommandError::input(faulty.text)),
+        None => return Err(CommandError::NoTests),
     };
-    let evaluated = evaluated(&test).map_err(Error::input)?;
+    let evaluated = evaluated(&test).map_err(CommandError::input)?;
     let mut all: Vec<Recorded> = Vec::new();
     for (request, outcome) in &evaluated.outcomes {
         // In deletions the object is the one that goes away.
@@ -74,7 +74,7 @@ pub(in crate::cli) fn results(
         }
     }
     let folder =
-        tempfile::tempdir().map_err(|cause| Error::Write { path: "temporary files".into(), cause })?;
+        tempfile::tempdir().map_err(|cause| CommandError::Write { path: "temporary files".into(), cause })?;
     let mut results = Results::default();
     for recorded in &all {
         // The test reads the file of the objects where it will be; until then it is elsewhere.
@@ -83,7 +83,7 @@ pub(in crate::cli) fn results(
         let temporary = folder.path().join(file.as_ref().map_or("", |(name, _)| name));
         if let Some((_, text)) = &file {
             std::fs::write(&temporary, text)
-                .map_err(|cause| Error::Write { path: temporary.display().to_string(), cause })?;
+                .map_err(|cause| CommandError::Write { path: temporary.display().to_string(), cause })?;
         }
         let expected = recorded.expected();
         let with_objects =

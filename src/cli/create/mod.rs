@@ -4,6 +4,11 @@
 //! is a form that its own commands refuse, so `--current` prints the form that they take. Values
 //! are put in as they are. `create policy` and `create test --from-run` are not Kyverno's.
 //! Semantics: `docs/reference/cli.md`.
+//!
+//! - `from_run`: `ephor create test --from-run`: the results that policies give today, as
+//!   expected results of a test.
+//! - `output`: where `create` writes.
+//! - `policy`: `ephor create policy`: a policy that runs as it is written, to begin with.
 
 pub(in crate::cli) mod from_run;
 mod output;
@@ -17,7 +22,7 @@ use clap::ValueHint;
 use super::flags::{Record, fields};
 use super::outputs::Outputs;
 use super::usage::Usage;
-use super::{Error, help};
+use super::{CommandError, help};
 use crate::cli::arguments::{given, only};
 use crate::cli::console::{print, warn};
 use crate::cli::create::output::OutputFile;
@@ -222,7 +227,7 @@ struct Values {
 ///
 /// # Errors
 /// Bad arguments, a file that cannot be written.
-pub fn run(args: CreateArgs, commands: Commands) -> Result<i32, Error> {
+pub fn run(args: CreateArgs, commands: Commands) -> Result<i32, CommandError> {
     let Some(template) = args.template else {
         help::print(commands, &format!("{} create", program()));
         return Ok(0);
@@ -328,7 +333,7 @@ fn values(args: &Values) -> String {
 }
 
 /// The text of a test; `files` gets those that it names and that do not exist yet.
-fn test(args: &Test, files: &mut Vec<(String, String)>) -> Result<String, Error> {
+fn test(args: &Test, files: &mut Vec<(String, String)>) -> Result<String, CommandError> {
     let current = args.form.current;
     let mut out = head("Test", current);
     match current {
@@ -377,7 +382,7 @@ fn test(args: &Test, files: &mut Vec<(String, String)>) -> Result<String, Error>
                 if is_kyverno() {
                     continue;
                 }
-                return Err(Error::MalformedResult { flag: result, value: item.clone() });
+                return Err(CommandError::MalformedResult { flag: result, value: item.clone() });
             };
             out.push_str(&format!("  - policy: {policy}\n    rule: {rule}\n"));
             match current {
@@ -477,10 +482,10 @@ fn filter(out: &mut String, item: &str) {
     }
 }
 
-fn cluster_role(args: &ClusterRole) -> Result<String, Error> {
+fn cluster_role(args: &ClusterRole) -> Result<String, CommandError> {
     let controllers = &args.controllers;
     if controllers.iter().any(|c| c.trim().is_empty()) {
-        return Err(Error::InvalidController);
+        return Err(CommandError::InvalidController);
     }
     let labels: String =
         controllers.iter().map(|c| format!("      rbac.kyverno.io/aggregate-to-{c}: \"true\"\n")).collect();

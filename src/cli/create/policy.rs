@@ -12,7 +12,7 @@ use ephor_kubernetes::Kinds;
 use ephor_value::Value;
 use ephor_value::print::json;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::arguments::{given, only};
 use crate::cli::create::output::OutputFile;
 use crate::cli::policy_files;
@@ -104,7 +104,7 @@ struct Subject {
 ///
 /// # Errors
 /// No name, or an example that cannot be read or is no object.
-pub(super) fn text(args: &CreatePolicyArgs) -> Result<String, Error> {
+pub(super) fn text(args: &CreatePolicyArgs) -> Result<String, CommandError> {
     let subject = match given(&args.from) {
         Some(path) => Subject::of(path)?,
         None => Subject {
@@ -148,10 +148,10 @@ pub(super) fn text(args: &CreatePolicyArgs) -> Result<String, Error> {
 
 impl Subject {
     /// The kind and the labels of the first object of a file.
-    fn of(path: &str) -> Result<Subject, Error> {
+    fn of(path: &str) -> Result<Subject, CommandError> {
         let documents = policy_files::documents(&[path.to_string()])?;
         let object = documents.first().filter(|d| !d.text_at(&["kind"]).is_empty());
-        let object = object.ok_or_else(|| Error::NoObject { path: path.into() })?;
+        let object = object.ok_or_else(|| CommandError::NoObject { path: path.into() })?;
         let (group, version) =
             object.text_at(&["apiVersion"]).rsplit_once('/').unwrap_or(("", object.text_at(&["apiVersion"])));
         let labels = object.at(&["metadata", "labels"]).and_then(Value::as_map);

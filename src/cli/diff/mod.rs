@@ -1,4 +1,17 @@
 //! `ephor diff`: whether policies mean the same; and what `equivalent` and `implies` share with it.
+//!
+//! - `answered`: answers with all that output shows of them.
+//! - `certificates`: `--certificate` and `--check`: what was evaluated, written and evaluated
+//!   again.
+//! - `formats`: answers for programs.
+//! - `options`: flags of the commands that compare policies.
+//! - `out`: `--out`: a folder for each difference, with the object and a test for each side.
+//! - [`question`]: what is compared: pairs of policies, or two sets.
+//! - `replay`: commands that show a difference once more.
+//! - `rules`: what the results of comparisons mean, in the words of code scanning: a rule for
+//!   each way in which two sides differ.
+//! - `sides`: the policies of a side, and the documents that belong to them.
+//! - `text`: answers for people: lines and manifests, and the same as Markdown.
 
 mod answered;
 mod certificates;
@@ -23,7 +36,7 @@ use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_report::formats as run_formats;
 use ephor_value::parallel;
 
-use super::{Error, outputs, progress};
+use super::{CommandError, outputs, progress};
 use crate::cli::arguments::use_threads;
 use crate::cli::console;
 use crate::cli::console::warn;
@@ -31,7 +44,7 @@ use crate::cli::diff::question::Question;
 pub use crate::cli::policy_files::why_unread;
 use answered::{Answered, Compared, Found, Shown, name_place};
 pub use options::Common;
-use options::{FailOn, Format};
+use options::{DiffFailOn, DiffFormat};
 use replay::Replay;
 pub use sides::Loaded;
 pub use text::{changes, counted};
@@ -39,8 +52,9 @@ pub use text::{changes, counted};
 /// The file with differences that are accepted.
 const CONFIG: &str = "ephor-diff.yaml";
 
-/// More objects of a pair are not in its certificate.
-const MOST_IN_CERTIFICATE: usize = 500_000;
+/// More objects of a pair are not in its certificate: they are held in memory until it is written.
+/// The answer is the same for any number.
+const MAX_IN_CERTIFICATE: usize = 500_000;
 
 /// Says whether policies mean the same, or shows the smallest objects on which they differ
 ///
@@ -89,27 +103,27 @@ pub struct DiffArgs {
 ///
 /// # Errors
 /// A side cannot be read or used.
-pub fn run(args: &DiffArgs) -> Result<i32, Error> {
+pub fn run(args: &DiffArgs) -> Result<i32, CommandError> {
     let all = || {
         let (old, new) = (Loaded::read(&args.old)?, Loaded::read(&args.new)?);
         let (mapping, ignored) = (mapping(args.map.as_deref())?, config(args.common.config.as_deref())?);
         let path = args.map.clone().unwrap_or_default();
         let (of_deletions, mapping) = apart(mapping, &old, &new);
-        let failed = |cause| Error::Mapping { path: path.clone(), cause };
+        let failed = |cause| CommandError::Mapping { path: path.clone(), cause };
         let own = pairs(&old.policies, &new.policies, &mapping).map_err(failed)?;
         let deletions = pairs(&old.deletions, &new.deletions, &of_deletions).map_err(failed)?;
         let names = [&*args.old, &*args.new];
         let replay = Replay::of(&args.common, Question::Diff, names, args.map.as_deref(), [&old, &new]);
         answer(&args.common, Question::Diff, ([&old, &new], &replay), [&own, &deletions], &ignored)
     };
-    all().map_err(|cause| Error::Diff(Box::new(cause)))
+    all().map_err(|cause| CommandError::Diff(Box::new(cause)))
 }
 
 /// Answers a question about two sets, each as a whole.
 ///
 /// # Errors
 /// A side cannot be read or used.
-pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<i32, Error> {
+pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<i32, CommandError> {
     let all = || {
         let (one, other) = (Loaded::read(a)?, Loaded::read(b)?);
         let word = if question == Question::Implies { "implies" } else { "and" };
@@ -139,32 +153,35 @@ pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<
             if let Some(at) = [&one, &other].iter().position(|side| side.policies.policies.is_empty()) {
                 let arguments = [a, b].into_iter().nth(at).unwrap_or_default().to_string();
                 let causes = vec!["policies that delete objects deny nothing".to_string()];
-                return Err(Error::NoPolicyFound { arguments, causes });
+                return Err(CommandError::NoPolicyFound { arguments, causes });
             }
         }
         let ignored = config(common.config.as_deref())?;
         let replay = Replay::of(common, question, [a, b], None, [&one, &other]);
         answer(common, question, ([&one, &other], &replay), [&own, &deletions], &ignored)
     };
-    all().map_err(|cause| Error::Diff(Box::new(cause)))
+    all().map_err(|cause| CommandError::Diff(Box::new(cause)))
 }
 
 /// Which new policies replace which old ones.
-fn mapping(path: Option<&str>) -> Result<Mapping, Error> {
+fn mapping(path: Option<&str>) -> Result<Mapping, CommandError> {
     let Some(path) = path else { return Ok(Mapping::default()) };
-    let text = std::fs::read_to_string(path).map_err(|cause| Error::File { path: path.into(), cause })?;
-    let written = yaml_value_strict(&text).map_err(|cause| Error::Yaml { path: path.into(), cause })?;
-    Mapping::of(&written).map_err(|cause| Error::Mapping { path: path.into(), cause })
+    let text =
+        std::fs::read_to_string(path).map_err(|cause| CommandError::File { path: path.into(), cause })?;
+    let written =
+        yaml_value_strict(&text).map_err(|cause| CommandError::Yaml { path: path.into(), cause })?;
+    Mapping::of(&written).map_err(|cause| CommandError::Mapping { path: path.into(), cause })
 }
 
 /// The differences that are accepted.
-fn config(path: Option<&str>) -> Result<Ignored, Error> {
+fn config(path: Option<&str>) -> Result<Ignored, CommandError> {
     let path = match path {
         Some(path) => path,
         None if std::path::Path::new(CONFIG).exists() => CONFIG,
         None => return Ok(Ignored::default()),
     };
-    let text = std::fs::read_to_string(path).map_err(|cause| Error::File { path: path.into(), cause })?;
+    let text =
+        std::fs::read_to_string(path).map_err(|cause| CommandError::File { path: path.into(), cause })?;
     Ok(Ignored::read(path, &text)?)
 }
 
@@ -175,7 +192,7 @@ fn answer(
     (loaded, replay): ([&Loaded; 2], &Replay),
     [pairs, deletions]: [&[Pair]; 2],
     ignored: &Ignored,
-) -> Result<i32, Error> {
+) -> Result<i32, CommandError> {
     use_threads(common.threads);
     let named = [("--out", &common.out), ("--certificate", &common.certificate)];
     outputs::distinct(named.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))))?;
@@ -200,7 +217,7 @@ fn answer(
         }
         found
     };
-    let found: Result<Vec<(Answered, Option<Certified>)>, Error> =
+    let found: Result<Vec<(Answered, Option<Certified>)>, CommandError> =
         parallel::map(&all, one).into_iter().collect();
     if let Some(bar) = bar {
         bar.finish_and_clear();
@@ -214,15 +231,15 @@ fn answer(
     }
     let run = || formats::run_of(&found, question);
     console::print(&match common.output_format {
-        Format::Text => text::text(&found, question, replay, false),
-        Format::Markdown => text::text(&found, question, replay, true),
-        Format::Json => serde_json::to_string_pretty(&formats::json_of(&found))? + "\n",
-        Format::Sarif => console::whole(run_formats::sarif::write(&run())),
-        Format::Github => match run_formats::github::write(&run()) {
+        DiffFormat::Text => text::text(&found, question, replay, false),
+        DiffFormat::Markdown => text::text(&found, question, replay, true),
+        DiffFormat::Json => serde_json::to_string_pretty(&formats::json_of(&found))? + "\n",
+        DiffFormat::Sarif => console::whole(run_formats::sarif::write(&run())),
+        DiffFormat::Github => match run_formats::github::write(&run()) {
             annotations if annotations.is_empty() => text::summary(&found, question) + "\n",
             annotations => annotations,
         },
-        Format::Junit => run_formats::junit::write(&run()),
+        DiffFormat::Junit => run_formats::junit::write(&run()),
     });
     if found.iter().any(|answered| fails(answered, common.fail_on, question)) {
         return Ok(1);
@@ -242,13 +259,13 @@ fn of_pair(
     (options, says): (Options, bool),
     ignored: &Ignored,
     records: bool,
-) -> Result<(Answered, Option<Certified>), Error> {
+) -> Result<(Answered, Option<Certified>), CommandError> {
     let name = pair.name.clone();
     let (Some(old), Some(new)) = (&pair.old, &pair.new) else { return Ok((only(pair), None)) };
     let (before, after) = (Side::new(old.clone(), &name)?, Side::new(new.clone(), &name)?);
     // Messages are compared on the objects of a comparison both ways.
     let shares = says && !records && question != Question::Implies;
-    let collector = Collector::new(if shares { MAX_WITH_MESSAGES } else { MOST_IN_CERTIFICATE });
+    let collector = Collector::new(if shares { MAX_WITH_MESSAGES } else { MAX_IN_CERTIFICATE });
     let observer: Option<&dyn Observer> = (records || shares).then_some(&collector as &dyn Observer);
     let comparison = match question {
         Question::Diff => compare_observed(&before, &after, options, observer),
@@ -261,7 +278,7 @@ fn of_pair(
         (_, Some(collector)) => {
             let evaluated = collector.into_objects();
             let certified = Certified::of(&name, [&before, &after], &comparison, evaluated);
-            Some(certified.map_err(|cause| Error::Certificate { path: name.clone(), cause })?)
+            Some(certified.map_err(|cause| CommandError::Certificate { path: name.clone(), cause })?)
         }
     };
     let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
@@ -304,7 +321,7 @@ fn of_deletion(
     question: Question,
     options: Options,
     ignored: &Ignored,
-) -> Result<Answered, Error> {
+) -> Result<Answered, CommandError> {
     let name = pair.name.clone();
     let (Some(old), Some(new)) = (&pair.old, &pair.new) else { return Ok(only(pair)) };
     let (before, after) = (Side::new(old.clone(), &name)?, Side::new(new.clone(), &name)?);
@@ -348,19 +365,19 @@ fn apart(mapping: Mapping, old: &Loaded, new: &Loaded) -> (Mapping, Mapping) {
     (Mapping { entries: apart }, Mapping { entries: rest })
 }
 
-fn fails(answered: &Answered, on: FailOn, question: Question) -> bool {
+fn fails(answered: &Answered, on: DiffFailOn, question: Question) -> bool {
     let compared = match (&answered.found, on) {
-        (Found::Only { is_old, .. }, FailOn::Weaker) => return *is_old,
-        (Found::Only { is_old, .. }, FailOn::Stricter) => return !*is_old,
+        (Found::Only { is_old, .. }, DiffFailOn::Weaker) => return *is_old,
+        (Found::Only { is_old, .. }, DiffFailOn::Stricter) => return !*is_old,
         (Found::Only { .. }, _) => return true,
         (Found::Compared(compared), _) => compared,
     };
     // Sets of which one allows some updates are not equivalent; pairs of `diff` may be so.
     let allows_more = question != Question::Diff && compared.existing.is_some();
     match on {
-        FailOn::Weaker => compared.has(Shown::is_weaker),
-        FailOn::Stricter => compared.has(Shown::is_stricter),
-        FailOn::Any => compared.answer == Answer::Differs || allows_more,
-        FailOn::Tested => !compared.answer.is_proved() || !compared.differences.is_empty() || allows_more,
+        DiffFailOn::Weaker => compared.has(Shown::is_weaker),
+        DiffFailOn::Stricter => compared.has(Shown::is_stricter),
+        DiffFailOn::Any => compared.answer == Answer::Differs || allows_more,
+        DiffFailOn::Tested => !compared.answer.is_proved() || !compared.differences.is_empty() || allows_more,
     }
 }

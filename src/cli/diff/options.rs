@@ -13,10 +13,10 @@ use crate::cli::flag_values::time;
 pub struct Common {
     /// differences with which the exit code is 1
     #[arg(long, value_name = "DIFFERENCE", default_value = "any")]
-    pub fail_on: FailOn,
+    pub fail_on: DiffFailOn,
     /// form of the answer
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub output_format: Format,
+    pub output_format: DiffFormat,
     /// file with differences that are accepted (default ephor-diff.yaml, if it exists)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<String>,
@@ -69,7 +69,7 @@ impl Common {
 
 /// Differences with which the exit code is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FailOn {
+pub enum DiffFailOn {
     /// The new policy allows what the old one denies
     Weaker,
     /// The new policy denies what the old one allows
@@ -82,7 +82,7 @@ pub enum FailOn {
 
 /// The forms of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum DiffFormat {
     /// Lines and manifests, for people
     Text,
     /// One object

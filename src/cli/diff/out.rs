@@ -12,7 +12,7 @@ use ephor_compare::{Difference, RequestContext};
 use ephor_document::write::{Style, to_string};
 use ephor_value::{Str, Value};
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::console::warn;
 use crate::cli::create::from_run;
 use crate::cli::outputs::Outputs;
@@ -43,8 +43,8 @@ const NAMESPACES: [&str; 2] = ["namespaceObject", "namespaceSelector"];
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn write(folder: &str, loaded: [&Loaded; 2], found: &mut [Answered]) -> Result<(), Error> {
-    let failed = |cause| Error::Write { path: folder.into(), cause };
+pub fn write(folder: &str, loaded: [&Loaded; 2], found: &mut [Answered]) -> Result<(), CommandError> {
+    let failed = |cause| CommandError::Write { path: folder.into(), cause };
     let mut outputs = Outputs::staged(Path::new(folder))?;
     let mut folders = Vec::new();
     for answered in found.iter_mut() {
@@ -102,7 +102,7 @@ fn of_difference(
     compared: &Compared,
     shown: &Shown,
     outputs: &mut Outputs,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     let difference = &shown.difference;
     outputs.add(&folder.join("object.yaml"), name, to_string(&difference.object, Style::Block))?;
     if let Some(old) = &difference.old_object {

@@ -4,13 +4,24 @@
 //! In: the word of a difference, and the question. Out: a title, and help that says what a result
 //! with this word is.
 
+use ephor_compare::DifferenceKind;
+
 use crate::cli::diff::question::Question;
+
+/// The ways in which two sides differ, in the order in which they are counted.
+pub(super) const KINDS: [DifferenceKind; 5] = [
+    DifferenceKind::Weaker,
+    DifferenceKind::Stricter,
+    DifferenceKind::Action,
+    DifferenceKind::Errors,
+    DifferenceKind::Result,
+];
 
 /// The texts of a rule: its word, then title and help where a policy replaces another, then both
 /// where sets `A` and `B` are compared.
-type Row = (&'static str, [&'static str; 2], [&'static str; 2]);
+type RuleRow = (&'static str, [&'static str; 2], [&'static str; 2]);
 
-const ROWS: [Row; 10] = [
+const ROWS: [RuleRow; 10] = [
     (
         "weaker",
         [
@@ -127,21 +138,12 @@ pub(super) fn texts(word: &str, question: Question) -> (&'static str, String) {
 
 #[cfg(test)]
 mod tests {
-    use ephor_compare::DifferenceKind;
-
     use super::*;
 
     #[test]
     fn every_kind_of_difference_has_texts_of_its_own() {
-        let kinds = [
-            DifferenceKind::Weaker,
-            DifferenceKind::Stricter,
-            DifferenceKind::Action,
-            DifferenceKind::Errors,
-            DifferenceKind::Result,
-        ];
         for question in [Question::Diff, Question::Equivalent, Question::Implies] {
-            let known = kinds.iter().map(|kind| texts(kind.name(), question).1);
+            let known = KINDS.iter().map(|kind| texts(kind.name(), question).1);
             let mut all: Vec<String> = known
                 .chain(
                     ["removed", "added", "equal", "schedule", "existing"].map(|word| texts(word, question).1),
@@ -150,7 +152,7 @@ mod tests {
             assert!(all.iter().all(|help| help.starts_with("A result is ")), "{all:?}");
             all.sort();
             all.dedup();
-            assert_eq!(all.len(), kinds.len() + 5, "{all:?}");
+            assert_eq!(all.len(), KINDS.len() + 5, "{all:?}");
         }
     }
 }

@@ -12,7 +12,7 @@ use ephor_policies::load::{self, LoadedPolicy, Policies, Purpose};
 use ephor_sources::files::{self, SourceText};
 use ephor_value::{Str, Value};
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::console::warn;
 use crate::cli::policy_files;
 use crate::cli::policy_files::{helps, why_unread};
@@ -35,7 +35,7 @@ impl Loaded {
     ///
     /// # Errors
     /// There is no such file, no policy in it, or a part that cannot be read.
-    pub fn read(path: &str) -> Result<Loaded, Error> {
+    pub fn read(path: &str) -> Result<Loaded, CommandError> {
         policy_files::exists(path)?;
         let read = files::policies_with_json(&[path]);
         let mut unread: Vec<String> = read.notices.iter().filter_map(why_unread).collect();
@@ -44,12 +44,12 @@ impl Loaded {
         unread.extend(policies.problems.iter().filter(known).map(ToString::to_string));
         if !unread.is_empty() {
             unread.extend(helps(&read.sources, &policies));
-            return Err(Error::SideUnread { path: path.into(), causes: unread });
+            return Err(CommandError::SideUnread { path: path.into(), causes: unread });
         }
         name_others(path, &policies);
         let deletions = deletions(&read.sources, &mut policies);
         if policies.policies.is_empty() && deletions.policies.is_empty() {
-            return Err(Error::NoPolicyFound { arguments: path.into(), causes: contents(&policies) });
+            return Err(CommandError::NoPolicyFound { arguments: path.into(), causes: contents(&policies) });
         }
         let of = |is_wanted: fn(&str) -> bool| documents(&read.sources, is_wanted);
         Ok(Loaded {

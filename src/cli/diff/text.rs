@@ -14,6 +14,7 @@ use ephor_value::print::json;
 
 use super::answered::{Answered, Compared, Decided, Found, Shown};
 use super::replay::Replay;
+use super::rules::KINDS;
 use crate::cli::diff::question::Question;
 
 /// Where the place behind a headline begins, if the headline is shorter.
@@ -401,14 +402,7 @@ fn ways(compared: &[&Compared]) -> String {
     for one in compared.iter().filter(|c| c.claimed == Answer::Differs) {
         let is_deletion = one.in_clusters().all(|d| d.environment.operation == "DELETE")
             && one.in_clusters().next().is_some();
-        let kinds = [
-            DifferenceKind::Weaker,
-            DifferenceKind::Stricter,
-            DifferenceKind::Action,
-            DifferenceKind::Errors,
-            DifferenceKind::Result,
-        ];
-        let found = kinds
+        let found = KINDS
             .into_iter()
             .filter(|kind| one.has(|shown| shown.difference.kind == *kind))
             .map(|kind| kind.name());

@@ -1,5 +1,9 @@
 //! `ephor docs`: the pages of the commands as Markdown files and as manual pages; those of the book
 //! are in `reference`.
+//!
+//! - `page`: the page of a command in Markdown: usage, what it does, flags by heading, examples,
+//!   exit codes.
+//! - [`reference`]: the pages of the book about the commands.
 
 mod page;
 pub mod reference;
@@ -9,7 +13,7 @@ use std::path::Path;
 use clap::Command;
 use clap_mangen::Man;
 
-use super::Error;
+use super::CommandError;
 use super::flags::plain;
 use super::help::summary;
 use super::outputs::Outputs;
@@ -53,7 +57,7 @@ pub struct DocsArgs {
 ///
 /// # Errors
 /// No folder, or one that cannot be written.
-pub fn run(args: &DocsArgs, commands: Commands) -> Result<i32, Error> {
+pub fn run(args: &DocsArgs, commands: Commands) -> Result<i32, CommandError> {
     let mut root = commands();
     root.build();
     let mut files = Outputs::default();
@@ -69,7 +73,7 @@ pub fn run(args: &DocsArgs, commands: Commands) -> Result<i32, Error> {
     Ok(0)
 }
 
-fn manual_pages(root: &Command, folder: &Path, files: &mut Outputs) -> Result<(), Error> {
+fn manual_pages(root: &Command, folder: &Path, files: &mut Outputs) -> Result<(), CommandError> {
     for page in pages(root, None) {
         let name = page.name.replace(' ', "-");
         let path = folder.join(format!("{name}.1")).display().to_string();
@@ -78,13 +82,13 @@ fn manual_pages(root: &Command, folder: &Path, files: &mut Outputs) -> Result<()
         let man = Man::new(command).title(name.to_uppercase()).section("1").manual("User Commands");
         let man = man.source(format!("{} {}", program(), env!("CARGO_PKG_VERSION")));
         let mut text = Vec::new();
-        man.render(&mut text).map_err(|cause| Error::Write { path: path.clone(), cause })?;
+        man.render(&mut text).map_err(|cause| CommandError::Write { path: path.clone(), cause })?;
         files.add(Path::new(&path), &page.name, text)?;
     }
     Ok(())
 }
 
-fn markdown(root: &Command, folder: &Path, args: &DocsArgs, files: &mut Outputs) -> Result<(), Error> {
+fn markdown(root: &Command, folder: &Path, args: &DocsArgs, files: &mut Outputs) -> Result<(), CommandError> {
     let link = |name: &str| match args.website {
         true => format!("../{}", file_name(name)),
         false => format!("{}.md", file_name(name)),

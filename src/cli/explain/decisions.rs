@@ -21,8 +21,8 @@ use ephor_value::suggest::did_you_mean;
 use crate::cli::apply::{InputArguments, Inputs, Log, OutputOptions};
 use crate::cli::arguments::{Global, given};
 use crate::cli::console::print;
-use crate::cli::explain::options::{ExplainArgs, Output};
-use crate::cli::{Error, console};
+use crate::cli::explain::options::{ExplainArgs, ExplainFormat};
+use crate::cli::{CommandError, console};
 
 /// Which decisions are wanted, and how they are shown.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +43,7 @@ pub(in crate::cli) struct Wanted<'a> {
 ///
 /// # Errors
 /// An input that cannot be read, or no policy, rule or object of the name.
-pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Error> {
+pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, CommandError> {
     let flags = &args.decisions;
     let verbose = flags.tree || given(&global.verbosity).is_some();
     let colour = !args.remove_color && console::shows_colours();
@@ -66,7 +66,7 @@ pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Er
     let mut inputs = Inputs::gather(&arguments, &options, &log)?;
     if inputs.policies.policies.is_empty() {
         let causes = log.notes().into_iter().map(|note| note.text).collect();
-        return Err(Error::NoPolicyFound { arguments: args.policies.join(", "), causes });
+        return Err(CommandError::NoPolicyFound { arguments: args.policies.join(", "), causes });
     }
     let engine = inputs.engine_of_compiled()?;
     let wanted = Wanted {
@@ -76,7 +76,7 @@ pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Er
         colour,
         verbose,
     };
-    if args.output != Output::Json {
+    if args.output != ExplainFormat::Json {
         print(&text(&inputs, &engine, &wanted)?);
         return Ok(0);
     }
@@ -95,13 +95,17 @@ pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Er
 ///
 /// # Errors
 /// An object that gives no request, or no policy, rule or object of the name.
-pub(in crate::cli) fn text(inputs: &Inputs, engine: &Engine, wanted: &Wanted<'_>) -> Result<String, Error> {
+pub(in crate::cli) fn text(
+    inputs: &Inputs,
+    engine: &Engine,
+    wanted: &Wanted<'_>,
+) -> Result<String, CommandError> {
     let one = |resource| {
         let decided = about(inputs, engine, resource, wanted)?;
         let rules: Vec<String> = decided.iter().map(|d| d.text(wanted.colour, wanted.verbose)).collect();
         Ok(format!("{}\n\n{}", headline(resource), rules.join("\n")))
     };
-    let texts: Result<Vec<String>, Error> = chosen(inputs, wanted)?.into_iter().map(one).collect();
+    let texts: Result<Vec<String>, CommandError> = chosen(inputs, wanted)?.into_iter().map(one).collect();
     Ok(texts?.join("\n"))
 }
 
@@ -109,7 +113,7 @@ pub(in crate::cli) fn text(inputs: &Inputs, engine: &Engine, wanted: &Wanted<'_>
 ///
 /// # Errors
 /// None has the name.
-fn chosen<'i>(inputs: &'i Inputs, wanted: &Wanted<'_>) -> Result<Vec<&'i Document>, Error> {
+fn chosen<'i>(inputs: &'i Inputs, wanted: &Wanted<'_>) -> Result<Vec<&'i Document>, CommandError> {
     let Some(object) = wanted.object else { return Ok(inputs.resources.iter().collect()) };
     let name = |d: &Document| ResourceName::of(&d.value).kind_and_name();
     let found: Vec<&Document> = inputs.resources.iter().filter(|d| name(d) == object).collect();
@@ -118,7 +122,7 @@ fn chosen<'i>(inputs: &'i Inputs, wanted: &Wanted<'_>) -> Result<Vec<&'i Documen
     }
     let names: Vec<String> = inputs.resources.iter().map(name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    Err(Error::NoObjectOfName {
+    Err(CommandError::NoObjectOfName {
         object: object.into(),
         meant: did_you_mean(object, &names).map(String::from),
     })
@@ -135,7 +139,7 @@ fn about(
     engine: &Engine,
     resource: &Document,
     wanted: &Wanted<'_>,
-) -> Result<Vec<Decided>, Error> {
+) -> Result<Vec<Decided>, CommandError> {
     let before = changed_before(inputs, engine, &resource.value, wanted.policy)?;
     let mut out = Vec::new();
     let loaded = inputs.policies.policies.iter().filter(|p| wanted.policy.is_none_or(|name| key(p) == name));
@@ -146,7 +150,7 @@ fn about(
         let object = before.iter().find(|(of, _)| of.as_ref().is_none_or(|of| Arc::ptr_eq(of, policy)));
         let object = object.map_or(&resource.value, |(_, object)| object);
         let own = engine.with_set(inputs.alone(policy.clone()));
-        let request = inputs.requests.of_policy(policy, object.clone(), &own).map_err(Error::input)?;
+        let request = inputs.requests.of_policy(policy, object.clone(), &own).map_err(CommandError::input)?;
         out.extend(decisions::decide(loaded, &own, &request, resource));
     }
     if let Some(name) = wanted.policy.filter(|_| !has_policy) {
@@ -157,7 +161,7 @@ fn about(
     let meant = did_you_mean(rule, &names).map(String::from);
     out.retain(|d| d.rule == rule);
     match out.is_empty() {
-        true => Err(Error::NoRule { rule: rule.into(), kind: None, meant, names: Vec::new() }),
+        true => Err(CommandError::NoRule { rule: rule.into(), kind: None, meant, names: Vec::new() }),
         false => Ok(out),
     }
 }
@@ -166,7 +170,7 @@ fn about(
 ///
 /// # Errors
 /// None has the name.
-pub(in crate::cli) fn only(policies: &mut Vec<LoadedPolicy>, name: &str) -> Result<(), Error> {
+pub(in crate::cli) fn only(policies: &mut Vec<LoadedPolicy>, name: &str) -> Result<(), CommandError> {
     if !policies.iter().any(|p| key(p) == name) {
         return Err(no_policy(policies, name));
     }
@@ -174,10 +178,10 @@ pub(in crate::cli) fn only(policies: &mut Vec<LoadedPolicy>, name: &str) -> Resu
     Ok(())
 }
 
-fn no_policy(policies: &[LoadedPolicy], name: &str) -> Error {
+fn no_policy(policies: &[LoadedPolicy], name: &str) -> CommandError {
     let names: Vec<String> = policies.iter().map(key).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    Error::NoPolicyOfName { name: name.into(), meant: did_you_mean(name, &names).map(String::from) }
+    CommandError::NoPolicyOfName { name: name.into(), meant: did_you_mean(name, &names).map(String::from) }
 }
 
 /// `name`, or `namespace/name`.
@@ -210,14 +214,14 @@ fn changed_before(
     engine: &Engine,
     object: &Value,
     wanted: Option<&str>,
-) -> Result<Vec<AsSeen>, Error> {
+) -> Result<Vec<AsSeen>, CommandError> {
     let changing = changing_before(engine.set(), wanted);
     if changing.is_empty() {
         return Ok(Vec::new());
     }
     // What policies decide that change nothing is not needed here.
     let engine = &engine.with_set(inputs.exceptions.clone().with(changing));
-    let request = inputs.requests.of(object.clone(), None, engine).map_err(Error::input)?;
+    let request = inputs.requests.of(object.clone(), None, engine).map_err(CommandError::input)?;
     let outcome = inputs.requests.with_own_values(object, &request, engine.evaluate(&request), engine);
     let (mut out, mut current) = (Vec::new(), object);
     for policy in engine.set().mutating() {

@@ -1,4 +1,8 @@
 //! `ephor explain`: the lowered rules of policies, and why they decide as they do.
+//!
+//! - `decisions`: `ephor explain POLICY -r RESOURCE`: what policies decide about resources, and
+//!   why.
+//! - `options`: the flags of `explain`.
 
 pub(super) mod decisions;
 mod options;
@@ -8,25 +12,25 @@ use ephor_policies::load::{self, Policies};
 use ephor_sources::files;
 use ephor_value::suggest::did_you_mean;
 
-use super::Error;
+use super::CommandError;
 use crate::cli::arguments::{Global, given, some_policies};
 use crate::cli::console;
 use crate::cli::policy_files::exists;
 pub use options::ExplainArgs;
-use options::Output;
+use options::ExplainFormat;
 
 /// Runs the command.
 ///
 /// # Errors
 /// No policy, no such rule.
-pub fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &ExplainArgs, global: &Global) -> Result<i32, CommandError> {
     let arguments = some_policies(&args.policies)?;
     if !args.input.resources().is_empty() {
         arguments.iter().try_for_each(|argument| exists(argument))?;
         return decisions::run(args, global);
     }
     if given(&args.decisions.object).is_some() {
-        return Err(Error::ObjectWithoutResources);
+        return Err(CommandError::ObjectWithoutResources);
     }
     let mut policies = policies(arguments)?;
     if let Some(name) = given(&args.decisions.policy) {
@@ -44,7 +48,7 @@ pub fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Error> {
             eprintln!("warning: {}:{}: policy `{}` is refused: {why}", p.source, p.line, p.name);
         }
     }
-    if args.output == Output::Json {
+    if args.output == ExplainFormat::Json {
         let wanted = Wanted { rule, kind, as_lowered: args.as_lowered };
         let bundle = explain::bundle(&policies, wanted);
         console::print(&format!("{}\n", bundle.write()?));
@@ -56,7 +60,7 @@ pub fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Error> {
 
 /// Loads the policies; what is skipped is printed as a warning, and is an error when nothing is
 /// left.
-fn policies(arguments: &[String]) -> Result<Policies, Error> {
+fn policies(arguments: &[String]) -> Result<Policies, CommandError> {
     let mut all = Policies::default();
     let mut warnings = Vec::new();
     for argument in arguments {
@@ -70,7 +74,7 @@ fn policies(arguments: &[String]) -> Result<Policies, Error> {
         all.cleanups.iter().map(|c| format!("{} `{}` has no rules", c.policy.api.kind, c.policy.key())),
     );
     if all.policies.is_empty() {
-        return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: warnings });
+        return Err(CommandError::NoPolicyFound { arguments: arguments.join(", "), causes: warnings });
     }
     for text in warnings {
         eprintln!("warning: {text}");
@@ -78,11 +82,11 @@ fn policies(arguments: &[String]) -> Result<Policies, Error> {
     Ok(all)
 }
 
-fn nothing(all: &[Explained], rule: Option<&str>, kind: Option<&str>) -> Error {
+fn nothing(all: &[Explained], rule: Option<&str>, kind: Option<&str>) -> CommandError {
     let kind = kind.map(String::from);
-    let Some(rule) = rule else { return Error::NoRules { kind } };
+    let Some(rule) = rule else { return CommandError::NoRules { kind } };
     let names: Vec<&str> = all.iter().map(|r| &*r.rule).collect();
     let meant = did_you_mean(rule, &names).map(String::from);
     let names = names.iter().map(ToString::to_string).collect();
-    Error::NoRule { rule: rule.into(), kind, meant, names }
+    CommandError::NoRule { rule: rule.into(), kind, meant, names }
 }

@@ -38,7 +38,7 @@ pub struct ExplainArgs {
     pub(in crate::cli) kind: Option<String>,
     /// output format: text, or json for the IR (docs/internals/ir-json.md)
     #[arg(long, short, value_name = "FORMAT", default_value = "text")]
-    pub(in crate::cli) output: Output,
+    pub(in crate::cli) output: ExplainFormat,
     /// rules before optimisation, with --output json
     #[arg(long)]
     pub(in crate::cli) as_lowered: bool,
@@ -76,7 +76,7 @@ pub(in crate::cli) struct Decisions {
 
 /// A format of explanations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(in crate::cli) enum Output {
+pub(in crate::cli) enum ExplainFormat {
     Text,
     Json,
 }

@@ -2,6 +2,9 @@
 //!
 //! Only `--save` writes; what a file loses is a warning. Texts on standard output are Kyverno
 //! 1.19.1's.
+//!
+//! - `output`: repaired files: how they are written, and what is said of them.
+//! - `policies`: `ephor fix policy`: repairs policies with deprecated syntax.
 
 mod output;
 mod policies;
@@ -15,7 +18,7 @@ use ephor_testing::testing::repair::{self as repair_test, Repaired};
 use ephor_value::Value;
 
 use super::usage::Usage;
-use super::{Error, help};
+use super::{CommandError, help};
 use crate::cli::console::{print, warn};
 use crate::cli::fix::output::{save, warnings, yaml_of};
 use crate::cli::help::Commands;
@@ -78,7 +81,7 @@ struct Tests {
 ///
 /// # Errors
 /// Bad arguments, a missing folder.
-pub fn run(args: FixArgs, commands: Commands) -> Result<i32, Error> {
+pub fn run(args: FixArgs, commands: Commands) -> Result<i32, CommandError> {
     let unrepaired = match args.what {
         None => {
             help::print(commands, &format!("{} fix", program()));
@@ -89,20 +92,20 @@ pub fn run(args: FixArgs, commands: Commands) -> Result<i32, Error> {
     };
     print("Done.\n");
     if unrepaired > 0 && !is_kyverno() {
-        return Err(Error::NotRepaired { count: unrepaired });
+        return Err(CommandError::NotRepaired { count: unrepaired });
     }
     Ok(0)
 }
 
 /// Repairs tests; returns how many documents it could not.
-fn tests(args: &Tests) -> Result<usize, Error> {
+fn tests(args: &Tests) -> Result<usize, CommandError> {
     if args.folders.is_empty() {
         return Err(Usage::NoArguments.into());
     }
     if args.file_name.is_empty() {
-        return Err(Error::NoFileName);
+        return Err(CommandError::NoFileName);
     }
-    let found = find(&args.folders, &args.file_name, "").map_err(Error::input)?;
+    let found = find(&args.folders, &args.file_name, "").map_err(CommandError::input)?;
     let mut unrepaired = 0;
     for source in &found.sources {
         let mut texts = Vec::new();

@@ -3,7 +3,7 @@
 use ephor_document::write::{self as yaml, Style};
 use ephor_value::Value;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::console::print;
 use crate::cli::outputs::write_whole;
 
@@ -17,7 +17,7 @@ pub(super) fn save(what: &str, path: &str, text: &str) {
     print(&format!("  Saving {what}file ({path})...\n"));
     match write_whole(path, text) {
         Ok(()) => print("    OK\n"),
-        Err(Error::Write { cause, .. }) => print(&format!("    ERROR: {cause}\n")),
+        Err(CommandError::Write { cause, .. }) => print(&format!("    ERROR: {cause}\n")),
         Err(error) => print(&format!("    ERROR: {error}\n")),
     }
 }

@@ -14,7 +14,7 @@ use ephor_sources::files;
 use ephor_value::Value;
 use ephor_value::place::PathPart;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::console::{print, warn};
 use crate::cli::fix::output::{save, warnings, yaml_of};
 use crate::cli::usage::Usage;
@@ -29,12 +29,12 @@ struct Repair<'p> {
 ///
 /// # Errors
 /// No argument, a missing path.
-pub(super) fn run(paths: &[String], is_saved: bool) -> Result<(), Error> {
+pub(super) fn run(paths: &[String], is_saved: bool) -> Result<(), CommandError> {
     if paths.is_empty() {
         return Err(Usage::NoArguments.into());
     }
     if let Some(path) = paths.iter().find(|path| !Path::new(path).exists()) {
-        return Err(Error::NoPath { path: path.clone() });
+        return Err(CommandError::NoPath { path: path.clone() });
     }
     for source in &files::policies(paths).sources {
         let read = load::argument(std::slice::from_ref(source));

@@ -11,8 +11,9 @@ use ephor_value::Value;
 
 use crate::cli::prompt::{all_keys, keys};
 
-/// Candidates offered at most.
-const MOST: usize = 200;
+/// Candidates offered at most: what a terminal shows in a list. With a smaller number names of long
+/// documents are not offered; a larger one scrolls.
+const MAX_CANDIDATES: usize = 200;
 
 /// Where the word at the end of `text` begins, and what it could become.
 pub fn candidates(text: &str, document: &Value) -> (usize, Vec<String>) {
@@ -40,7 +41,7 @@ pub fn candidates(text: &str, document: &Value) -> (usize, Vec<String>) {
         let names = ephor_functions::all().iter().map(|f| f.name).filter(|name| name.starts_with(word));
         out.extend(names.map(|name| format!("{name}(")));
     }
-    out.truncate(MOST);
+    out.truncate(MAX_CANDIDATES);
     (start, out)
 }
 

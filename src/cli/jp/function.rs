@@ -6,7 +6,7 @@
 use ephor_functions::{Function, page};
 use ephor_value::suggest::did_you_mean;
 
-use super::super::Error;
+use super::super::CommandError;
 use crate::cli::arguments::given;
 use crate::cli::candidates::function_names;
 use crate::cli::console;
@@ -44,7 +44,7 @@ pub struct JpFunctionArgs {
 ///
 /// # Errors
 /// None that is known.
-pub fn run(args: &JpFunctionArgs) -> Result<i32, Error> {
+pub fn run(args: &JpFunctionArgs) -> Result<i32, CommandError> {
     if args.markdown {
         console::print(&page::markdown());
         return Ok(0);

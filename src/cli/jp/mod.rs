@@ -3,6 +3,15 @@
 //! `query`, `parse` and `function` have the flags, output and exit codes of Kyverno's commands;
 //! `repl` is a prompt on a document. What goes beyond Kyverno is on standard error, after its text:
 //! the line of an expression with a caret under the place, and advice.
+//!
+//! - `complete`: completion of expressions at the cursor.
+//! - `function`: `ephor jp function`: the functions that expressions can call.
+//! - `input`: documents and expressions of `ephor jp`, from files and standard input.
+//! - `output`: results and problems of `ephor jp` as text.
+//! - `parse`: `ephor jp parse`: the syntax tree of expressions, or the IR that they become.
+//! - `query`: `ephor jp query`: expressions on a document.
+//! - `repl`: `ephor jp repl`: a prompt on a document.
+//! - `session`: A session of `jp repl`: a document, and an answer to each line.
 
 mod complete;
 mod function;
@@ -13,7 +22,7 @@ mod query;
 mod repl;
 mod session;
 
-use super::{Error, help};
+use super::{CommandError, help};
 use crate::cli::help::Commands;
 use crate::cli::program_name::program;
 
@@ -30,11 +39,11 @@ use crate::cli::program_name::program;
   ephor jp function --search duration")]
 pub struct JpArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<JpCommand>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum JpCommand {
     Function(function::JpFunctionArgs),
     Parse(parse::JpParseArgs),
     Query(query::JpQueryArgs),
@@ -45,12 +54,12 @@ enum Command {
 ///
 /// # Errors
 /// Those of the command below it.
-pub fn run(args: JpArgs, commands: Commands) -> Result<i32, Error> {
+pub fn run(args: JpArgs, commands: Commands) -> Result<i32, CommandError> {
     match args.command {
-        Some(Command::Function(args)) => function::run(&args),
-        Some(Command::Parse(args)) => parse::run(&args),
-        Some(Command::Query(args)) => query::run(&args),
-        Some(Command::Repl(args)) => repl::run(&args),
+        Some(JpCommand::Function(args)) => function::run(&args),
+        Some(JpCommand::Parse(args)) => parse::run(&args),
+        Some(JpCommand::Query(args)) => query::run(&args),
+        Some(JpCommand::Repl(args)) => repl::run(&args),
         None => {
             help::print(commands, &format!("{} jp", program()));
             Ok(0)

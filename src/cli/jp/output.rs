@@ -6,18 +6,18 @@ use ephor_search::Problem;
 use ephor_value::Value;
 use ephor_value::suggest::did_you_mean;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::prompt::all_keys;
 
 /// A result as the flags want it.
 ///
 /// # Errors
 /// It has no form in JSON.
-pub(super) fn render(value: &Value, compact: bool, unquoted: bool) -> Result<String, Error> {
+pub(super) fn render(value: &Value, compact: bool, unquoted: bool) -> Result<String, CommandError> {
     match value {
         Value::Str(s) if unquoted => Ok(s.to_string()),
-        other if compact => ephor_search::json(other).map_err(|error| Error::Marshal(error.into())),
-        other => ephor_search::json_pretty(other).map_err(|error| Error::Marshal(error.into())),
+        other if compact => ephor_search::json(other).map_err(|error| CommandError::Marshal(error.into())),
+        other => ephor_search::json_pretty(other).map_err(|error| CommandError::Marshal(error.into())),
     }
 }
 

@@ -3,7 +3,7 @@
 use ephor_analysis::print;
 use ephor_search::Expression;
 
-use super::super::Error;
+use super::super::CommandError;
 use super::super::flags::{Record, fields};
 use crate::cli::console;
 use crate::cli::jp::input;
@@ -35,7 +35,7 @@ pub struct JpParseArgs {
 ///
 /// # Errors
 /// A file that cannot be read, a text that is no expression.
-pub fn run(args: &JpParseArgs) -> Result<i32, Error> {
+pub fn run(args: &JpParseArgs) -> Result<i32, CommandError> {
     let mut expressions = args.expressions.clone();
     for path in fields(&args.file) {
         expressions.push(input::file(&path)?);
@@ -45,7 +45,7 @@ pub fn run(args: &JpParseArgs) -> Result<i32, Error> {
     }
     for text in &expressions {
         let expression = Expression::compile(text)
-            .map_err(|problem| Error::NoExpression { problem: Box::new(problem) })?;
+            .map_err(|problem| CommandError::NoExpression { problem: Box::new(problem) })?;
         let shown = if args.ir { ir(&expression) } else { expression.ast().tree() };
         console::print(&format!("# {text}\n{shown}\n"));
     }

@@ -7,7 +7,7 @@
 use ephor_search::Expression;
 use ephor_value::Value;
 
-use super::super::Error;
+use super::super::CommandError;
 use super::super::flags::{Record, fields};
 use crate::cli::arguments::given;
 use crate::cli::console;
@@ -50,7 +50,7 @@ pub struct JpQueryArgs {
 ///
 /// # Errors
 /// A file that cannot be read, no expression and no document, an expression that fails.
-pub fn run(args: &JpQueryArgs) -> Result<i32, Error> {
+pub fn run(args: &JpQueryArgs) -> Result<i32, CommandError> {
     let mut queries = args.expressions.clone();
     for path in fields(&args.query) {
         queries.push(input::file(&path)?);
@@ -61,7 +61,7 @@ pub fn run(args: &JpQueryArgs) -> Result<i32, Error> {
     };
     // An empty file counts as none.
     if queries.is_empty() && document.is_null() {
-        return Err(Error::NothingToQuery);
+        return Err(CommandError::NothingToQuery);
     }
     if queries.is_empty() {
         queries.push(input::typed("a jmespath expression")?);
@@ -72,12 +72,12 @@ pub fn run(args: &JpQueryArgs) -> Result<i32, Error> {
     for query in &queries {
         let expression = Expression::compile(query).map_err(|problem| {
             let marked = marked(query, &problem);
-            Error::Query { query: query.clone(), problem: Box::new(problem), marked }
+            CommandError::Query { query: query.clone(), problem: Box::new(problem), marked }
         })?;
         let result = expression.search_in(&mut document).map_err(|problem| {
             let problem = output::with_meant_key(problem, &document);
             let marked = marked(query, &problem);
-            Error::Search { problem: Box::new(problem), marked }
+            CommandError::Search { problem: Box::new(problem), marked }
         })?;
         console::print(&format!("# {query}\n"));
         let text = output::render(&result, args.compact, args.unquoted)?;

@@ -5,8 +5,8 @@
 
 use ephor_value::Value;
 
-use super::super::{Error, prompt};
-use super::session::Session;
+use super::super::{CommandError, prompt};
+use super::session::JpSession;
 use crate::cli::arguments::given;
 use crate::cli::jp::input;
 
@@ -39,17 +39,17 @@ pub struct JpReplArgs {
 ///
 /// # Errors
 /// A document that cannot be read, a terminal that cannot be used.
-pub fn run(args: &JpReplArgs) -> Result<i32, Error> {
+pub fn run(args: &JpReplArgs) -> Result<i32, CommandError> {
     let path = match (given(&args.input), &args.document[..]) {
         (None, [path]) => Some(path.as_str()),
         (path, []) => path,
-        _ => return Err(Error::Documents),
+        _ => return Err(CommandError::Documents),
     };
     let document = match path {
         Some(path) => input::document(&input::file(path)?)?,
         None => Value::Null,
     };
-    let session = Session::new(document, args.compact, args.unquoted);
+    let session = JpSession::new(document, args.compact, args.unquoted);
     prompt::run("jp> ", session, prompt::history("jp_history", given(&args.history)))?;
     Ok(0)
 }

@@ -27,16 +27,16 @@ Tab completes names of functions and keys of the document.
 ";
 
 /// The state between two lines.
-pub struct Session {
+pub struct JpSession {
     document: Value,
     compact: bool,
     unquoted: bool,
 }
 
-impl Session {
+impl JpSession {
     /// A session on a document.
-    pub fn new(document: Value, compact: bool, unquoted: bool) -> Session {
-        Session { document, compact, unquoted }
+    pub fn new(document: Value, compact: bool, unquoted: bool) -> JpSession {
+        JpSession { document, compact, unquoted }
     }
 
     fn evaluate(&mut self, text: &str) -> Answer {
@@ -55,7 +55,7 @@ impl Session {
     }
 }
 
-impl prompt::Session for Session {
+impl prompt::PromptSession for JpSession {
     fn answer(&mut self, line: &str) -> Answer {
         let line = line.trim();
         let Some(command) = line.strip_prefix(':') else {
@@ -107,10 +107,10 @@ fn compiled(text: &str, show: impl Fn(&Expression) -> String) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::prompt::Session as _;
+    use crate::cli::prompt::PromptSession as _;
 
-    fn session() -> Session {
-        Session::new(ephor_search::read("spec: {name: web, ports: [80, 443]}").unwrap(), false, false)
+    fn session() -> JpSession {
+        JpSession::new(ephor_search::read("spec: {name: web, ports: [80, 443]}").unwrap(), false, false)
     }
 
     fn out(answer: Answer) -> String {

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use ephor_document::write::{Style, to_string};
-use ephor_migrate::{File, Outcome};
+use ephor_migrate::{DocumentOutcome, File};
 use ephor_value::{Map, Value};
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::console::warn;
 use crate::cli::create::from_run;
 use crate::cli::outputs::{Outputs, write_with_folders};
@@ -37,7 +37,7 @@ pub fn write(
     files: &[File],
     tested: &[PathBuf],
     outputs: &mut Outputs,
-) -> Result<Vec<String>, Error> {
+) -> Result<Vec<String>, CommandError> {
     let is_tested = |file: &&File| std::fs::canonicalize(&file.name).is_ok_and(|path| tested.contains(&path));
     let mut out = Vec::new();
     for file in files.iter().filter(|file| file.has_moved() && !is_tested(file)) {
@@ -53,7 +53,7 @@ pub fn write(
 fn objects(file: &File) -> Vec<Value> {
     let mut out = Vec::new();
     for part in &file.parts {
-        let Outcome::Moved(migrated, proof) = &part.outcome else { continue };
+        let DocumentOutcome::Moved(migrated, proof) = &part.outcome else { continue };
         let Ok(proof) = &**proof else { continue };
         if migrated.documents.iter().all(|document| KINDS.contains(&document.kind)) {
             out.extend(proof.boundary.iter().cloned());
@@ -68,7 +68,7 @@ fn one(
     file: &File,
     objects: &[Value],
     outputs: &mut Outputs,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<String>, CommandError> {
     let policies = layout.target(&file.name);
     let name = policies.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let stem = policies.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

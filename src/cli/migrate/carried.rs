@@ -12,13 +12,13 @@ use ephor_migrate::File;
 use ephor_testing::testing::find::find;
 use ephor_value::Value;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::console::warn;
 use crate::cli::create::from_run;
 use crate::cli::outputs::Outputs;
 
 use super::out::Layout;
-use super::rows::Row;
+use super::rows::MigrateRow;
 
 /// The name of test files.
 const NAME: &str = "kyverno-test.yaml";
@@ -52,14 +52,14 @@ pub fn carry(
     layout: &Layout,
     arguments: &[String],
     files: &[File],
-    rows: &[Row<'_>],
+    rows: &[MigrateRow<'_>],
     outputs: &mut Outputs,
-) -> Result<Carried, Error> {
+) -> Result<Carried, CommandError> {
     let folders: Vec<String> = arguments.iter().filter(|a| Path::new(a).is_dir()).cloned().collect();
     if folders.is_empty() {
         return Ok(Carried::default());
     }
-    let found = find(&folders, NAME, "").map_err(Error::input)?;
+    let found = find(&folders, NAME, "").map_err(CommandError::input)?;
     let mut out = Carried::default();
     for source in &found.sources {
         let Ok(test) = yaml_value(&source.text) else { continue };
@@ -88,9 +88,9 @@ fn one(
     layout: &Layout,
     name: &str,
     (text, test): (&str, &Value),
-    rows: &[Row<'_>],
+    rows: &[MigrateRow<'_>],
     outputs: &mut Outputs,
-) -> Result<String, Error> {
+) -> Result<String, CommandError> {
     let path = layout.target(name);
     let head = without_results(text);
     let is_taken = |file: &str| outputs.contains(&path.with_file_name(file));
@@ -117,7 +117,7 @@ fn one(
 }
 
 /// Violations that the old test expects and the new results do not have.
-fn lost(old: &Value, new: &Value, rows: &[Row<'_>]) -> Vec<String> {
+fn lost(old: &Value, new: &Value, rows: &[MigrateRow<'_>]) -> Vec<String> {
     let list = |v: &Value| v.get("results").and_then(Value::as_list).unwrap_or_default().to_vec();
     let has = |policies: &[String], resource: &str| {
         list(new).iter().any(|result| {
@@ -167,7 +167,7 @@ fn without_results(text: &str) -> String {
 }
 
 /// Copies a file below an argument to its place below the folder.
-fn copy(layout: &Layout, path: &Path, outputs: &mut Outputs) -> Result<(), Error> {
+fn copy(layout: &Layout, path: &Path, outputs: &mut Outputs) -> Result<(), CommandError> {
     let Ok(text) = std::fs::read(path) else { return Ok(()) };
     let name = path.display().to_string();
     let target = layout.target(&name);

@@ -12,7 +12,7 @@ use ephor_policies::kinds::{CLASSIC, KINDS};
 use ephor_sources::files::SourceText;
 use ephor_value::{Map, Value};
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::console::warn;
 
 /// What the names of sources begin with.
@@ -30,7 +30,7 @@ pub struct Read {
 ///
 /// # Errors
 /// It does not answer, or refuses to list policies.
-pub fn read(choice: &Choice) -> Result<Read, Error> {
+pub fn read(choice: &Choice) -> Result<Read, CommandError> {
     let cluster = connect(choice)?;
     let kinds = cluster.kinds()?;
     let mut sources = Vec::new();
@@ -49,7 +49,7 @@ pub fn read(choice: &Choice) -> Result<Read, Error> {
 }
 
 /// The objects of a kind; none, where the cluster does not have it.
-pub fn list(cluster: &Cluster, kinds: &Kinds, group: &str, kind: &str) -> Result<Vec<Value>, Error> {
+pub fn list(cluster: &Cluster, kinds: &Kinds, group: &str, kind: &str) -> Result<Vec<Value>, CommandError> {
     match kinds.named(kind).find(|resource| &*resource.group == group) {
         Some(resource) => Ok(cluster.list(resource, "")?),
         None => Ok(Vec::new()),

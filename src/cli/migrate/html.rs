@@ -5,13 +5,13 @@ use std::fmt::Write;
 use ephor_document::write::{Style, to_string};
 use ephor_report::formats::html::escape;
 
-use super::rows::{Row, Status};
+use super::rows::{MigrateRow, Status};
 use super::text::summary;
 
 const STYLE: &str = include_str!("page.css");
 
 /// The page.
-pub fn page(rows: &[Row<'_>]) -> String {
+pub fn page(rows: &[MigrateRow<'_>]) -> String {
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>Migration to CEL</title><style>{STYLE}</style></head><body>\n<main>\n<h1>Migration to CEL</h1>\n<p>{}</p>\n\
@@ -68,7 +68,7 @@ fn text(name: &str, text: &str) -> String {
     format!("<pre tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</pre>", escape(name), escape(text))
 }
 
-fn notes(row: &Row<'_>) -> Vec<String> {
+fn notes(row: &MigrateRow<'_>) -> Vec<String> {
     let why = Some(&row.why).filter(|why| !why.is_empty());
     let mut out: Vec<String> = why.into_iter().chain(&row.remarks).map(|text| escape(text)).collect();
     out.extend(row.refused.iter().map(|refused| {

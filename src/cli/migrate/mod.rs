@@ -3,6 +3,19 @@
 //! The conversion and the proofs are `ephor_migrate`'s; here are files, reports and the exit code.
 //! Without `--out` the migrated policies are printed, and what came of them goes to standard error;
 //! with it, or with another format, the report is printed.
+//!
+//! - `boundary`: tests (`kyverno-test.yaml`) for migrated policies that no test names.
+//! - `carried`: tests (`kyverno-test.yaml`) of migrated policies.
+//! - [`cluster`]: `--cluster`: policies and exceptions that are stored in a cluster.
+//! - `html`: the report as a page: a table, then each policy with old and new side by side.
+//! - `out`: `--out`: where the migrated files stand in the folder, laid out as the old ones.
+//! - `own`: policies of our own groups: they move as Kyverno's do, and what takes their place is
+//!   in our own groups again.
+//! - `rows`: what a report says about each policy.
+//! - `stored`: `kyverno migrate`: objects of custom resources in the version in which they are
+//!   stored.
+//! - `stored_error`: why definitions of custom resources are not migrated.
+//! - `text`: the report as lines, and as Markdown for a merge request.
 
 mod boundary;
 mod carried;
@@ -27,14 +40,14 @@ use ephor_sources::files::{self, SourceText};
 use ephor_value::{Value, parallel};
 
 use super::outputs::{Outputs, absolute};
-use super::{Error, progress};
+use super::{CommandError, progress};
 use crate::cli::arguments::{Global, cluster_choice, given, use_threads};
 use crate::cli::console::{print, warn};
 use crate::cli::flag_values::time;
 use crate::cli::policy_files;
 use crate::cli::program_name::is_kyverno;
 use out::Layout;
-use rows::{Row, rows};
+use rows::{MigrateRow, rows};
 pub(super) use stored::with_flags_of_kyverno;
 
 /// Writes policies in CEL for ClusterPolicies, and proves that they mean the same
@@ -95,7 +108,7 @@ pub struct MigrateArgs {
     out: Option<String>,
     /// form of the report
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    format: MigrateFormat,
     /// longest time for the proof of one policy, after which it counts as tested
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = time)]
     time_limit: Duration,
@@ -121,7 +134,7 @@ enum To {
 
 /// Forms of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum MigrateFormat {
     /// Lines, for people
     Text,
     /// One object
@@ -136,16 +149,16 @@ enum Format {
 ///
 /// # Errors
 /// A file cannot be read or written, the cluster does not answer, or there is no policy.
-pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
     let context = given(&args.context);
     if is_kyverno() {
         return stored::run(&args.resource, context, global);
     }
     if args.shadow && args.to == To::Vap {
-        return Err(Error::ShadowsOfKyverno);
+        return Err(CommandError::ShadowsOfKyverno);
     }
     if args.paths.is_empty() && !args.cluster {
-        return Err(Error::NothingToMigrate);
+        return Err(CommandError::NothingToMigrate);
     }
     use_threads(args.threads);
     for path in args.paths.iter().filter(|path| *path != "-") {
@@ -179,9 +192,9 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, Error> {
     }
     own::as_own(&mut migrated, &own)?;
     if !migrated.iter().any(File::has_policies) {
-        return Err(Error::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
+        return Err(CommandError::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
-    let rows: Vec<Row> = migrated.iter().flat_map(rows).collect();
+    let rows: Vec<MigrateRow> = migrated.iter().flat_map(rows).collect();
     let mut tests = Vec::new();
     if let Some(folder) = &args.out {
         let layout = Layout::of(folder, &arguments);
@@ -218,18 +231,18 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, Error> {
         }
     }
     match args.format {
-        Format::Text if args.out.is_none() => {
+        MigrateFormat::Text if args.out.is_none() => {
             let texts: Vec<String> =
                 migrated.iter().filter(|file| file.has_policies()).map(File::migrated).collect();
             print(&texts.join("---\n"));
             eprint!("{}", text::lines(&rows, &tests));
         }
-        Format::Text => print(&text::lines(&rows, &tests)),
-        Format::Markdown => print(&text::markdown(&rows, &tests)),
-        Format::Json => print(&(serde_json::to_string_pretty(&rows::json(&rows, &tests))? + "\n")),
-        Format::Html => print(&html::page(&rows)),
+        MigrateFormat::Text => print(&text::lines(&rows, &tests)),
+        MigrateFormat::Markdown => print(&text::markdown(&rows, &tests)),
+        MigrateFormat::Json => print(&(serde_json::to_string_pretty(&rows::json(&rows, &tests))? + "\n")),
+        MigrateFormat::Html => print(&html::page(&rows)),
     }
-    Ok(if rows.iter().all(Row::is_good) { 0 } else { 2 })
+    Ok(if rows.iter().all(MigrateRow::is_good) { 0 } else { 2 })
 }
 
 /// The kinds that clusters have: those that the files or the cluster define, too.
@@ -247,8 +260,8 @@ fn options(args: &MigrateArgs, sources: &[SourceText], definitions: Vec<Value>) 
     let documents: Vec<Value> = of_files.chain(definitions).collect();
     Options {
         to: match args.to {
-            To::Vpol => ephor_migrate::To::Kyverno,
-            To::Vap => ephor_migrate::To::Kubernetes,
+            To::Vpol => ephor_migrate::TargetApi::Kyverno,
+            To::Vap => ephor_migrate::TargetApi::Kubernetes,
         },
         kinds: Kinds::with(&documents),
         types: Types::with(&documents),
@@ -259,7 +272,7 @@ fn options(args: &MigrateArgs, sources: &[SourceText], definitions: Vec<Value>) 
 }
 
 /// Migrates files, with a progress bar.
-fn migrated(sources: &[SourceText], options: &Options, limits: Limits) -> Result<Vec<File>, Error> {
+fn migrated(sources: &[SourceText], options: &Options, limits: Limits) -> Result<Vec<File>, CommandError> {
     let bar = (sources.len() > 1).then(|| progress::bar(sources.len(), "files")).flatten();
     let one = |source: &SourceText| {
         let found = file(&source.name, &source.text, options, limits);
@@ -267,7 +280,7 @@ fn migrated(sources: &[SourceText], options: &Options, limits: Limits) -> Result
             bar.set_message(source.name.clone());
             bar.inc(1);
         }
-        found.map_err(|cause| Error::Migrate { path: source.name.clone(), cause })
+        found.map_err(|cause| CommandError::Migrate { path: source.name.clone(), cause })
     };
     let found = parallel::map(sources, one);
     if let Some(bar) = bar {

@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 
 use ephor_kubernetes::groups::PolicyNames;
-use ephor_migrate::{File, Outcome};
+use ephor_migrate::{DocumentOutcome, File};
 use ephor_sources::files::SourceText;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::console::warn;
 use crate::cli::convert::renamed;
 
@@ -42,17 +42,17 @@ pub fn as_kyverno(sources: &mut [SourceText]) -> BTreeSet<String> {
 ///
 /// # Errors
 /// A document cannot be read.
-pub fn as_own(files: &mut [File], own: &BTreeSet<String>) -> Result<(), Error> {
+pub fn as_own(files: &mut [File], own: &BTreeSet<String>) -> Result<(), CommandError> {
     for file in files.iter_mut().filter(|file| own.contains(&file.name)) {
         let name = file.name.clone();
         let rename = |text: &mut String| {
             *text = renamed(&name, text, PolicyNames::Own)?.text;
-            Ok::<(), Error>(())
+            Ok::<(), CommandError>(())
         };
         rename(&mut file.text)?;
         for part in &mut file.parts {
             rename(&mut part.text)?;
-            if let Outcome::Moved(migrated, _) = &mut part.outcome {
+            if let DocumentOutcome::Moved(migrated, _) = &mut part.outcome {
                 let written = migrated.documents.iter_mut().chain(&mut migrated.shadows);
                 written.map(|document| &mut document.text).try_for_each(rename)?;
             }

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use ephor_compare::{Answer, Apart, Difference, Universe, but_for};
 use ephor_document::json::to_serde;
-use ephor_migrate::{File, Outcome, Part, Proof, Refused};
+use ephor_migrate::{DocumentOutcome, File, FileDocument, Proof, Refused};
 
 /// A line of a report.
 #[derive(Debug)]
-pub struct Row<'f> {
+pub struct MigrateRow<'f> {
     /// The file.
     pub file: &'f str,
     /// The line on which the policy begins.
@@ -84,7 +84,7 @@ impl Status {
     }
 }
 
-impl Row<'_> {
+impl MigrateRow<'_> {
     /// Whether the policy moved and means the same, as far as anybody can say.
     pub fn is_good(&self) -> bool {
         matches!(self.status, Status::Proved | Status::Relative | Status::Tested)
@@ -102,12 +102,12 @@ impl Row<'_> {
 }
 
 /// The rows of a file.
-pub fn rows(file: &File) -> Vec<Row<'_>> {
+pub fn rows(file: &File) -> Vec<MigrateRow<'_>> {
     file.parts.iter().filter_map(|part| row(file, part)).collect()
 }
 
-fn row<'f>(file: &'f File, part: &'f Part) -> Option<Row<'f>> {
-    let mut row = Row {
+fn row<'f>(file: &'f File, part: &'f FileDocument) -> Option<MigrateRow<'f>> {
+    let mut row = MigrateRow {
         file: &file.name,
         line: part.line,
         name: if part.id.1.is_empty() { "a document without a name" } else { &part.id.1 },
@@ -124,13 +124,13 @@ fn row<'f>(file: &'f File, part: &'f Part) -> Option<Row<'f>> {
         time: part.time.as_millis(),
     };
     match &part.outcome {
-        Outcome::Unchanged => return None,
-        Outcome::Unreadable(why) => row.why.clone_from(why),
-        Outcome::Refused(all) => {
+        DocumentOutcome::Unchanged => return None,
+        DocumentOutcome::Unreadable(why) => row.why.clone_from(why),
+        DocumentOutcome::Refused(all) => {
             row.status = Status::Refused;
             row.refused = all;
         }
-        Outcome::Moved(migrated, proof) => {
+        DocumentOutcome::Moved(migrated, proof) => {
             row.new = migrated.documents.iter().map(|d| (d.kind, d.name.as_str())).collect();
             let texts: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
             row.new_text = texts.join("---\n");
@@ -182,12 +182,12 @@ fn remarks(proof: &Proof) -> Vec<String> {
 }
 
 /// How many rows have a status.
-pub fn count(rows: &[Row<'_>], status: Status) -> usize {
+pub fn count(rows: &[MigrateRow<'_>], status: Status) -> usize {
     rows.iter().filter(|row| row.status == status).count()
 }
 
 /// The report as an object.
-pub fn json(rows: &[Row<'_>], tests: &[String]) -> serde_json::Value {
+pub fn json(rows: &[MigrateRow<'_>], tests: &[String]) -> serde_json::Value {
     let difference = |d: &Difference| {
         json!({
             "kind": d.kind.name(),
@@ -198,7 +198,7 @@ pub fn json(rows: &[Row<'_>], tests: &[String]) -> serde_json::Value {
             "new": {"verdict": d.new.verdict.name(), "message": &*d.new.message},
         })
     };
-    let row = |row: &Row<'_>| {
+    let row = |row: &MigrateRow<'_>| {
         json!({
             "file": row.file,
             "line": row.line,

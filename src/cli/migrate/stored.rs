@@ -8,7 +8,7 @@ use ephor_cluster::{Cluster, Failure, connect, path_of};
 use ephor_kubernetes::Resource;
 use ephor_value::{Map, Str, Value};
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::arguments;
 use crate::cli::arguments::{Global, cluster_choice};
 use crate::cli::console::print;
@@ -40,14 +40,14 @@ pub fn with_flags_of_kyverno(command: clap::Command) -> clap::Command {
 ///
 /// # Errors
 /// A name is blank, or the cluster does not answer or refuses.
-pub fn run(names: &[String], context: Option<&str>, global: &Global) -> Result<i32, Error> {
+pub fn run(names: &[String], context: Option<&str>, global: &Global) -> Result<i32, CommandError> {
     if names.iter().any(|name| name.trim().is_empty()) {
         return Err(StoredVersionError::Blank.into());
     }
     if let Some(path) =
         arguments::given(&global.kubeconfig).filter(|path| !std::path::Path::new(path).exists())
     {
-        return Err(Error::NoFile { path: path.into() });
+        return Err(CommandError::NoFile { path: path.into() });
     }
     let cluster = connect(&cluster_choice(context, global))?;
     for name in names {
@@ -56,7 +56,7 @@ pub fn run(names: &[String], context: Option<&str>, global: &Global) -> Result<i
     Ok(0)
 }
 
-fn migrate(cluster: &Cluster, name: &str) -> Result<(), Error> {
+fn migrate(cluster: &Cluster, name: &str) -> Result<(), CommandError> {
     print(&format!("migrating resource: {name} ...\n"));
     let definition = cluster.get(&format!("{DEFINITIONS}/{name}"))?;
     let versions = definition.at(&["spec", "versions"]).and_then(Value::as_list).unwrap_or_default();

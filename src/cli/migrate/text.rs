@@ -7,10 +7,10 @@ use ephor_document::write::{Style, to_string};
 
 use crate::cli::diff::{changes, counted};
 
-use super::rows::{Row, Status, count, universe};
+use super::rows::{MigrateRow, Status, count, universe};
 
 /// One line a policy, with what a reader needs to decide below it.
-pub fn lines(rows: &[Row<'_>], tests: &[String]) -> String {
+pub fn lines(rows: &[MigrateRow<'_>], tests: &[String]) -> String {
     let mut out = String::new();
     for row in rows {
         let _ = writeln!(out, "{}: {}{}", row.place(), row.name, outcome(row));
@@ -32,7 +32,7 @@ pub fn lines(rows: &[Row<'_>], tests: &[String]) -> String {
     out
 }
 
-fn outcome(row: &Row<'_>) -> String {
+fn outcome(row: &MigrateRow<'_>) -> String {
     let why = if row.why.is_empty() { String::new() } else { format!(" ({})", row.why) };
     let names: Vec<&str> = row.new.iter().map(|(_, name)| *name).collect();
     let is_same = names.len() == 1 && names.first() == Some(&row.name);
@@ -61,7 +61,7 @@ fn headline(difference: &Difference) -> String {
 }
 
 /// `5 policies: 3 proved (2 but for what is named), 1 tested, 1 refused`
-pub fn summary(rows: &[Row<'_>]) -> String {
+pub fn summary(rows: &[MigrateRow<'_>]) -> String {
     let counts = Status::ALL.into_iter().map(|status| (count(rows, status), status));
     let one = |(n, status): (usize, Status)| {
         let apart = rows.iter().filter(|row| row.status == status && !row.but_for.is_empty()).count();
@@ -76,7 +76,7 @@ pub fn summary(rows: &[Row<'_>]) -> String {
 }
 
 /// The report of a merge request: a table, and below it what needs a decision.
-pub fn markdown(rows: &[Row<'_>], tests: &[String]) -> String {
+pub fn markdown(rows: &[MigrateRow<'_>], tests: &[String]) -> String {
     let mut out = format!("## Migration to CEL\n\n{}\n\n", summary(rows));
     out.push_str("| policy | becomes | same meaning | notes |\n|---|---|---|---|\n");
     for row in rows {

@@ -1,4 +1,6 @@
 //! `ephor serve`: the admission webhook server.
+//!
+//! - `conflict`: flags of `serve` that are missing or exclude each other.
 
 pub(super) mod conflict;
 
@@ -9,26 +11,29 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{ValueEnum, ValueHint};
 use ephor_cluster::Choice;
-use ephor_controllers::lease::Place;
+use ephor_controllers::lease::LeaseName;
 use ephor_controllers::native::Made;
 use ephor_controllers::reports::{Form, ReportOptions, Subject};
 use ephor_controllers::scan::native::Reported;
-use ephor_controllers::webhooks::Plan;
+use ephor_controllers::webhooks::WebhookPlan;
 use ephor_controllers::{certificates, scan};
 use ephor_engine::Status;
 use ephor_kubernetes::groups::PolicyNames;
 use ephor_server::serve::check::Check;
-use ephor_server::serve::http::Limits;
+use ephor_server::serve::kind_filter::KindFilter;
 use ephor_server::serve::live::ConfigMaps;
 use ephor_server::serve::places::Places;
 use ephor_server::serve::reports::Wanted;
+use ephor_server::serve::run as serve;
 use ephor_server::serve::self_signed::SelfSigned;
-use ephor_server::serve::stored::Chosen;
+use ephor_server::serve::settings::AuditLog;
+use ephor_server::serve::settings::Tls;
+use ephor_server::serve::settings::{Leading, Settings};
+use ephor_server::serve::state::Limits;
 use ephor_server::serve::tls::Pair;
-use ephor_server::serve::{AuditLog, Leading, Settings, Tls, run as serve};
 use tracing_subscriber::EnvFilter;
 
-use super::Error;
+use super::CommandError;
 use super::flags::{Record, fields};
 use super::outbound::{self, Outbound};
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
@@ -60,7 +65,7 @@ pub struct ServeArgs {
     #[command(flatten)]
     places: PlaceOptions,
     #[command(flatten)]
-    cluster: ClusterOptions,
+    cluster: ServeClusterOptions,
     #[command(flatten)]
     stored: StoredOptions,
     #[command(flatten)]
@@ -103,7 +108,7 @@ struct PlaceOptions {
 /// What a cluster gives and takes.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Cluster")]
-struct ClusterOptions {
+struct ServeClusterOptions {
     /// external data from the cluster, too: that of the pod's service account, or of KUBECONFIG
     #[arg(long)]
     cluster: bool,
@@ -321,7 +326,7 @@ enum LogFormat {
 ///
 /// # Errors
 /// Flags that exclude each other, certificates that cannot be read, addresses in use.
-pub fn run(args: &ServeArgs, global: &Global) -> Result<i32, Error> {
+pub fn run(args: &ServeArgs, global: &Global) -> Result<i32, CommandError> {
     let settings = settings(args, global)?;
     outbound::configure(&args.outbound)?;
     log(&args.logs)?;
@@ -342,7 +347,7 @@ pub fn run(args: &ServeArgs, global: &Global) -> Result<i32, Error> {
     Ok(0)
 }
 
-fn settings(args: &ServeArgs, global: &Global) -> Result<Settings, Error> {
+fn settings(args: &ServeArgs, global: &Global) -> Result<Settings, CommandError> {
     let (places, limits) = (&args.places, &args.limits);
     let paths = |list: &[Record]| fields(list).into_iter().map(PathBuf::from).collect::<Vec<_>>();
     let mut policies = paths(&places.policies);
@@ -415,7 +420,7 @@ fn cluster(args: &ServeArgs, global: &Global) -> Option<Choice> {
 }
 
 /// The policies of the cluster that are served.
-fn stored(options: &StoredOptions, has_cluster: bool) -> Result<Option<Chosen>, Error> {
+fn stored(options: &StoredOptions, has_cluster: bool) -> Result<Option<KindFilter>, CommandError> {
     let words = fields(&options.kinds);
     if words.is_empty() {
         return Ok(None);
@@ -423,13 +428,13 @@ fn stored(options: &StoredOptions, has_cluster: bool) -> Result<Option<Chosen>, 
     if !has_cluster {
         return Err(ServeConflict::KindsWithoutCluster.into());
     }
-    let mut chosen = Chosen::of(words.iter().map(String::as_str))?;
+    let mut chosen = KindFilter::of(words.iter().map(String::as_str))?;
     chosen.exceptions = given(&options.exceptions).map(String::from);
     Ok(Some(chosen))
 }
 
 /// What the leading replica keeps in step.
-fn leading(args: &ServeArgs, stored: &Chosen, written: &Wanted) -> Leading {
+fn leading(args: &ServeArgs, stored: &KindFilter, written: &Wanted) -> Leading {
     let StoredOptions { server, webhooks, lease, take_over, native_policies, .. } = &args.stored;
     let makes = |kind: &str| native_policies.iter().any(|word| word == kind);
     let native = Made { validating: makes("validating"), mutating: makes("mutating") };
@@ -439,7 +444,7 @@ fn leading(args: &ServeArgs, stored: &Chosen, written: &Wanted) -> Leading {
         (None, None) => None,
     };
     let served = stored.clone();
-    let plan = Plan {
+    let plan = WebhookPlan {
         options: webhook_options::options(server, webhooks),
         authority,
         secret: None,
@@ -460,19 +465,19 @@ fn leading(args: &ServeArgs, stored: &Chosen, written: &Wanted) -> Leading {
     let background = account(&args.stored.background_kubeconfig);
     let (lifetimes, interval) = (args.stored.ttl_interval, args.stored.background_interval);
     let identity = format!("{identity}_{}", std::process::id());
-    let lease = Place { namespace, name, identity };
+    let lease = LeaseName { namespace, name, identity };
     let scans = scans(&args.stored, written);
     Leading { plan, native, lease, reports, cleanup, background, interval, lifetimes, scans }
 }
 
 /// How objects are scanned, if they are.
-fn scans(options: &StoredOptions, written: &Wanted) -> Option<scan::Setup> {
+fn scans(options: &StoredOptions, written: &Wanted) -> Option<scan::ScanSetup> {
     let has = |kind: &str| options.native_reports.iter().any(|word| word == kind);
     let native = Reported { validating: has("validating"), mutating: has("mutating") };
     let journal = written.journal("kyverno-scan");
     let interval = options.background_scan_interval;
     let reports = written.options.clone();
-    (options.background_scan == "on").then_some(scan::Setup { interval, native, reports, journal })
+    (options.background_scan == "on").then_some(scan::ScanSetup { interval, native, reports, journal })
 }
 
 /// The Secrets with credentials for registries.
@@ -485,7 +490,7 @@ fn pull_secrets(images: &ImageOptions, has_cluster: bool) -> Result<Vec<String>,
 }
 
 /// What is written to the cluster.
-fn written(options: &ClusterOptions, has_cluster: bool) -> Result<Wanted, ServeConflict> {
+fn written(options: &ServeClusterOptions, has_cluster: bool) -> Result<Wanted, ServeConflict> {
     if (options.reports || options.events) && !has_cluster {
         return Err(ServeConflict::NoCluster);
     }
@@ -533,7 +538,7 @@ fn log_levels() -> Vec<clap_complete::CompletionCandidate> {
     ["error", "warn", "info", "debug", "trace", "off"].map(Into::into).into()
 }
 
-fn log(options: &Logs) -> Result<(), Error> {
+fn log(options: &Logs) -> Result<(), CommandError> {
     // The flag was read with the same parser.
     let filter = EnvFilter::try_new(&options.log_level.0).unwrap_or_default();
     let to = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -541,5 +546,5 @@ fn log(options: &Logs) -> Result<(), Error> {
         LogFormat::Text => to.with_ansi(false).try_init(),
         LogFormat::Json => to.json().try_init(),
     };
-    done.map_err(Error::Log)
+    done.map_err(CommandError::Log)
 }

@@ -4,6 +4,11 @@
 //! in parallel, their output is in the order of their files. Warnings that Kyverno does not print
 //! go to standard error, one line each. With `--output-format` standard output is one document of a
 //! format of our own (`report`).
+//!
+//! - `options`: the flags of `ephor test`.
+//! - `report`: the results of tests in the formats of `ephor apply`.
+//! - `totals`: what all tests of a run add up to.
+//! - `watch`: `ephor test --watch`: a new run whenever a file changes that tests name.
 
 mod options;
 mod report;
@@ -25,11 +30,11 @@ use ephor_testing::testing::selector::Selector;
 use ephor_value::suggest::did_you_mean;
 
 use super::usage::Usage;
-use super::{Error, outputs};
+use super::{CommandError, outputs};
 use crate::cli::arguments::{given, use_threads};
 use crate::cli::console;
 use crate::cli::console::{print, warn};
-use crate::cli::test::totals::Totals;
+use crate::cli::test::totals::TestTotals;
 use options::CoverageFormat;
 pub use options::TestArgs;
 pub(super) use options::with_values_of_kyverno;
@@ -42,7 +47,7 @@ const BLOCK: usize = 64;
 ///
 /// # Errors
 /// Tests cannot be read or run, or how many failed.
-pub fn run(args: &TestArgs) -> Result<i32, Error> {
+pub fn run(args: &TestArgs) -> Result<i32, CommandError> {
     use_threads(args.threads);
     super::outbound::configure_for(Profile::kyverno_cli());
     if args.folders.is_empty() {
@@ -52,7 +57,7 @@ pub fn run(args: &TestArgs) -> Result<i32, Error> {
     if args.watch { watch::watch(args, session) } else { session(args) }
 }
 
-fn session(args: &TestArgs) -> Result<i32, Error> {
+fn session(args: &TestArgs) -> Result<i32, CommandError> {
     let report = Report::of(&args.output)?;
     // What Kyverno prints about the run, unless standard output is a document.
     let line = |text: &str| if report.is_printed() { eprint!("{text}") } else { print(text) };
@@ -63,7 +68,7 @@ fn session(args: &TestArgs) -> Result<i32, Error> {
     }
     let found = find(&args.folders, &args.file_name, &args.git_branch).map_err(|text| {
         line(&format!("\nError loading tests: {text}\n"));
-        Error::input(text)
+        CommandError::input(text)
     })?;
     for place in &found.empty {
         warn(&format!("{place}: no {} found", args.file_name));
@@ -72,18 +77,18 @@ fn session(args: &TestArgs) -> Result<i32, Error> {
     if tests.is_empty() {
         line("\nNo test yamls available\n");
         match (args.exit.require_tests, wrong.first()) {
-            (_, Some(e)) => return Err(Error::input(e.clone())),
-            (true, None) => return Err(Error::NoTests),
+            (_, Some(e)) => return Err(CommandError::input(e.clone())),
+            (true, None) => return Err(CommandError::NoTests),
             (false, None) => {}
         }
-        report.write(Totals::default(), args)?;
+        report.write(TestTotals::default(), args)?;
         return strictly_some(args, &found, 0).map(|()| 0);
     }
     let format = Format::from(args.output.kyverno_format);
     let colour = !args.output.remove_color && format == Format::Table;
     let cells = colour && console::shows_colours();
     let style = Style { format, detailed: args.output.detailed_results, colour, cells };
-    let mut totals = Totals { is_reported: report.is_some(), ..Totals::default() };
+    let mut totals = TestTotals { is_reported: report.is_some(), ..TestTotals::default() };
     let mut out: Box<dyn Write> = match report.is_printed() {
         true => Box::new(std::io::sink()),
         false => Box::new(std::io::BufWriter::new(std::io::stdout().lock())),
@@ -125,12 +130,12 @@ fn unselected(selector: &str, tests: &[Test]) -> String {
 ///
 /// # Errors
 /// There is none.
-fn strictly_some(args: &TestArgs, found: &Found, rows: usize) -> Result<(), Error> {
+fn strictly_some(args: &TestArgs, found: &Found, rows: usize) -> Result<(), CommandError> {
     match (&found.empty[..], rows) {
         _ if !args.exit.strict => Ok(()),
-        ([], 0) => Err(Error::NoResults),
+        ([], 0) => Err(CommandError::NoResults),
         ([], _) => Ok(()),
-        (places, _) => Err(Error::PlacesWithoutTests {
+        (places, _) => Err(CommandError::PlacesWithoutTests {
             name: args.file_name.clone(),
             places: places.iter().map(|place| format!("`{place}`")).collect::<Vec<_>>().join(", "),
         }),
@@ -141,7 +146,7 @@ fn strictly_some(args: &TestArgs, found: &Found, rows: usize) -> Result<(), Erro
 ///
 /// # Errors
 /// A document is no test.
-fn read(found: &Found, line: &impl Fn(&str)) -> Result<Vec<Test>, Error> {
+fn read(found: &Found, line: &impl Fn(&str)) -> Result<Vec<Test>, CommandError> {
     let (mut tests, mut faulty) = (Vec::new(), Vec::new());
     for source in &found.sources {
         let repository = found
@@ -165,7 +170,7 @@ fn read(found: &Found, line: &impl Fn(&str)) -> Result<Vec<Test>, Error> {
     for hint in faulty.iter().filter_map(|f| f.hint.as_ref()) {
         warn(hint);
     }
-    Err(Error::FaultyTests { count: faulty.len() })
+    Err(CommandError::FaultyTests { count: faulty.len() })
 }
 
 fn run_all(
@@ -173,9 +178,9 @@ fn run_all(
     selector: &Selector,
     args: &TestArgs,
     style: Style,
-    totals: &mut Totals,
+    totals: &mut TestTotals,
     out: &mut impl Write,
-) -> Result<(), Error> {
+) -> Result<(), CommandError> {
     let options = Options {
         strictness: Strictness { warnings_as_errors: args.exit.warnings_as_errors, registry: args.registry },
         coverage: args.coverage.is_recorded(),
@@ -200,7 +205,7 @@ fn run_all(
             let _ = out.flush();
             ran.log.hints.iter().for_each(|hint| warn(hint));
             if let Some(text) = ran.failed {
-                return Err(Error::input(text));
+                return Err(CommandError::input(text));
             }
             if !args.output.fail_only {
                 let text = render(&ran.rows, style);
@@ -242,10 +247,10 @@ fn deprecated(test: &Test) -> Ran {
 fn finish(
     args: &TestArgs,
     style: Style,
-    totals: Totals,
+    totals: TestTotals,
     report: Report,
     out: &mut impl Write,
-) -> Result<i32, Error> {
+) -> Result<i32, CommandError> {
     let failures = totals.failures;
     let text = match args.output.fail_only {
         true => format!("\nTest Summary: {failures} out of {} tests failed\n\n", totals.rows),
@@ -283,13 +288,13 @@ fn finish(
     }
     report.write(totals, args)?;
     if failures > 0 {
-        return Err(Error::FailedTests { count: failures });
+        return Err(CommandError::FailedTests { count: failures });
     }
     if args.exit.strict && vacuous > 0 {
-        return Err(Error::VacuousResults { count: vacuous });
+        return Err(CommandError::VacuousResults { count: vacuous });
     }
     if let Some(min) = args.coverage.min.filter(|min| reached < *min) {
-        return Err(Error::Coverage { reached, min });
+        return Err(CommandError::Coverage { reached, min });
     }
     Ok(0)
 }

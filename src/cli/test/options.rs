@@ -47,7 +47,7 @@ pub struct TestArgs {
     #[arg(long)]
     pub(super) watch: bool,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(super) output: TestOutputFlags,
     #[command(flatten)]
     pub(super) exit: Exit,
     #[command(flatten)]
@@ -65,7 +65,7 @@ impl TestArgs {
 /// What is printed.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
-pub(super) struct Output {
+pub(super) struct TestOutputFlags {
     /// format of Kyverno's results, between the lines about the run (default a table)
     #[arg(short = 'o', value_name = "FORMAT", default_value = "", hide_default_value = true)]
     pub(super) kyverno_format: TestFormat,

@@ -14,14 +14,14 @@ use ephor_report::run::{Counts, Finding, Invocation, Note, Place, PolicyInfo, Re
 use ephor_testing::testing::file::Test;
 use ephor_testing::testing::rows::{Row, Verdict};
 
-use super::options::{Output, TestArgs};
-use crate::cli::Error;
+use super::options::{TestArgs, TestOutputFlags};
+use crate::cli::CommandError;
 use crate::cli::console;
 use crate::cli::console::print;
 use crate::cli::outputs::write_whole;
 use crate::cli::report_file::report_file;
 use crate::cli::roots;
-use crate::cli::test::totals::Totals;
+use crate::cli::test::totals::TestTotals;
 
 /// Where the results go in addition to what Kyverno prints.
 pub(super) struct Report(Option<(Format, Option<String>)>);
@@ -31,7 +31,7 @@ impl Report {
     ///
     /// # Errors
     /// The file has no extension of a format.
-    pub(super) fn of(flags: &Output) -> Result<Report, Error> {
+    pub(super) fn of(flags: &TestOutputFlags) -> Result<Report, CommandError> {
         let file = report_file(flags.output_format, &flags.report_file)?;
         let printed = || flags.output_format.map(|format| (format, None));
         Ok(Report(file.map(|(format, file)| (format, Some(file))).or_else(printed)))
@@ -51,7 +51,7 @@ impl Report {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(super) fn write(self, totals: Totals, args: &TestArgs) -> Result<(), Error> {
+    pub(super) fn write(self, totals: TestTotals, args: &TestArgs) -> Result<(), CommandError> {
         let Some((format, file)) = self.0 else { return Ok(()) };
         let mut run = run(totals, args.exit.strict);
         if args.output.fail_only {
@@ -69,7 +69,7 @@ impl Report {
     }
 }
 
-fn run(totals: Totals, is_strict: bool) -> Run {
+fn run(totals: TestTotals, is_strict: bool) -> Run {
     let findings = totals.findings;
     let policies: HashSet<&str> = findings.iter().map(|f| f.policy.name.as_str()).collect();
     let resources: HashSet<&ResourceName> = findings.iter().filter_map(|f| f.resource.as_ref()).collect();

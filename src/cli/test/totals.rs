@@ -7,7 +7,7 @@ use ephor_testing::testing::coverage::Coverage;
 use ephor_testing::testing::rows::Row;
 
 /// The totals of all tests so far.
-pub(super) struct Totals {
+pub(super) struct TestTotals {
     pub started: Instant,
     pub rows: usize,
     pub failed: Vec<Row>,
@@ -19,9 +19,9 @@ pub(super) struct Totals {
     pub findings: Vec<Finding>,
 }
 
-impl Default for Totals {
-    fn default() -> Totals {
-        Totals {
+impl Default for TestTotals {
+    fn default() -> TestTotals {
+        TestTotals {
             started: Instant::now(),
             rows: 0,
             failed: Vec::new(),

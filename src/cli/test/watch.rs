@@ -10,13 +10,16 @@ use ephor_testing::testing::file;
 use ephor_testing::testing::find::find;
 
 use super::options::TestArgs;
-use crate::cli::Error;
+use crate::cli::CommandError;
 
 /// How long files have to stay unchanged before the tests run again.
 const QUIET: Duration = Duration::from_millis(100);
 
 /// Runs the tests, and again whenever a file changes that they name, until the program is ended.
-pub(super) fn watch(args: &TestArgs, session: fn(&TestArgs) -> Result<i32, Error>) -> Result<i32, Error> {
+pub(super) fn watch(
+    args: &TestArgs,
+    session: fn(&TestArgs) -> Result<i32, CommandError>,
+) -> Result<i32, CommandError> {
     loop {
         let (sender, changes) = std::sync::mpsc::channel();
         let written: Vec<PathBuf> = args.written().into_iter().map(|(_, file)| file.into()).collect();

@@ -6,6 +6,7 @@
 //! work"; `docs/semantics/generate.md`.
 
 use crate::background_facts::{Class, RuleFacts, Trigger};
+use crate::field_manager::{GENERATE_MANAGER, MUTATE_MANAGER};
 use crate::native::holds;
 use ephor_cluster::{Cluster, Failure};
 use ephor_engine::generate::{Key, Present, WantedObject};
@@ -13,8 +14,6 @@ use ephor_external::LookupError;
 use ephor_kubernetes::Resource;
 use ephor_value::{Map, Value};
 
-/// The name under which fields of generated objects are written.
-pub const MANAGER: &str = "generate";
 /// The label of objects that are copied.
 pub const CLONE_SOURCE: &str = "generate.kyverno.io/clone-source";
 /// The label that names the source of a copy.
@@ -89,7 +88,7 @@ pub fn apply(cluster: &Cluster, wanted: &WantedObject, by_server: bool) -> Resul
     }
     let object = in_namespace(cluster, &wanted.object)?;
     let Some(current) = cluster.current(&object)? else {
-        return match cluster.create(&object, MANAGER) {
+        return match cluster.create(&object, GENERATE_MANAGER) {
             Ok(created) => Ok(Done::Created(created)),
             // Another replica, or a try that was not finished, was faster.
             Err(e) if e.is_conflict() => Ok(Done::Nothing(object)),
@@ -100,9 +99,9 @@ pub fn apply(cluster: &Cluster, wanted: &WantedObject, by_server: bool) -> Resul
         return Ok(Done::Nothing(current));
     }
     if by_server {
-        return Ok(Done::Updated(cluster.write(&object, Some(&current), MANAGER)?));
+        return Ok(Done::Updated(cluster.write(&object, Some(&current), GENERATE_MANAGER)?));
     }
-    Ok(Done::Updated(cluster.replace(&replacing(&object, &current), MANAGER)?))
+    Ok(Done::Updated(cluster.replace(&replacing(&object, &current), GENERATE_MANAGER)?))
 }
 
 /// An object without namespace is written to `default`, where its kind needs one.
@@ -157,9 +156,9 @@ fn is_as_wanted(current: &Value, wanted: &Value) -> bool {
 /// Whether another program has written fields of an object, other than its status.
 fn is_changed_by_others(object: &Value) -> bool {
     let fields = object.at(&["metadata", "managedFields"]).and_then(Value::as_list).unwrap_or_default();
-    fields
-        .iter()
-        .any(|entry| entry.text_at(&["manager"]) != MANAGER && entry.text_at(&["subresource"]) != "status")
+    fields.iter().any(|entry| {
+        entry.text_at(&["manager"]) != GENERATE_MANAGER && entry.text_at(&["subresource"]) != "status"
+    })
 }
 
 /// Labels an object that is copied, so that its changes are noticed.
@@ -171,7 +170,7 @@ fn label_source(cluster: &Cluster, source: &Value) {
     }
     let labels = Value::Map([(CLONE_SOURCE.into(), "".into())].into_iter().collect());
     let patch = Value::map([("metadata", Value::map([("labels", labels)]))]);
-    if let Err(error) = cluster.merge(source, &patch, MANAGER) {
+    if let Err(error) = cluster.merge(source, &patch, GENERATE_MANAGER) {
         let name = source.text_at(&["metadata", "name"]);
         tracing::warn!(name, error = %error, "the source of copies cannot be labelled: its changes are not noticed");
     }
@@ -293,7 +292,7 @@ pub fn orphan(cluster: &Cluster, objects: &[Value]) -> Result<(), Failure> {
     let patch =
         Value::map([("metadata", Value::map([("labels", Value::Map(labels.into_iter().collect()))]))]);
     for object in objects {
-        match cluster.merge(object, &patch, MANAGER) {
+        match cluster.merge(object, &patch, GENERATE_MANAGER) {
             Err(e) if !e.is_not_found() => return Err(e),
             _ => {}
         }
@@ -371,8 +370,8 @@ pub fn replace(cluster: &Cluster, object: &Value, facts: &RuleFacts) -> Result<(
 /// See [`replace`].
 pub fn replace_part(cluster: &Cluster, object: &Value, subresource: &str) -> Result<(), Failure> {
     match subresource {
-        "" => cluster.replace(object, super::MUTATE_MANAGER).map(drop),
-        subresource => cluster.replace_part(object, subresource, super::MUTATE_MANAGER).map(drop),
+        "" => cluster.replace(object, MUTATE_MANAGER).map(drop),
+        subresource => cluster.replace_part(object, subresource, MUTATE_MANAGER).map(drop),
     }
 }
 

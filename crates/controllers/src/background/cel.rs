@@ -17,7 +17,7 @@ use ephor_value::{Map, Str, Value};
 
 use super::Reconciler;
 use super::apply::{self, Done, PREFIX, SOURCE_UID};
-use super::state::{self, Kind};
+use super::state::{self, ObjectKind};
 use super::work::{Case, WorkError};
 
 /// The longest value of a label.
@@ -47,7 +47,7 @@ impl Reconciler {
             };
         };
         let says = |result: &RuleOutcome, done: &[Done]| {
-            self.setup.outlet.generated(policy, gate.settings(), found, result, done);
+            self.setup.event_sink.generated(policy, gate.settings(), found, result, done);
         };
         let objects = match (result.status, result.effect.as_deref()) {
             (Status::Pass, Some(Effect::Generated(objects))) => objects.as_slice(),
@@ -166,7 +166,7 @@ impl Reconciler {
     }
 
     /// The kinds of objects that a policy has generated.
-    pub(super) fn generated_kinds(&self, key: &str) -> Result<Vec<Kind>, Failure> {
+    pub(super) fn generated_kinds(&self, key: &str) -> Result<Vec<ObjectKind>, Failure> {
         let mut known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_none() {
             *known = Some(state::read_kinds(&self.setup.cluster, &self.setup.namespace)?);

@@ -6,12 +6,14 @@
 //! `docs/reference/cluster.md`, "Background work".
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
+use super::reconciler::{AT_LEAST, BackgroundError};
 use crate::admit::Gate;
 use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 use crate::cleanup;
+use crate::field_manager::MANAGER;
 use crate::in_use::{InUse, PolicyKey};
 use crate::queue::Next;
 use ephor_cluster::Failure;
@@ -20,21 +22,17 @@ use ephor_ir::{Policy, Rule};
 use ephor_value::Value;
 
 use super::apply::{self, Origin};
-use super::state::{self, Known};
-use super::{AT_LEAST, Error, MANAGER, Reconciler, requests, targets, work};
+use super::state::{self, RuleOnRecord};
+use super::{Reconciler, requests, targets, work};
 
-/// How many triggers a request has at most.
-const TOGETHER: usize = 100;
-
-/// When rules acted last on all that exists.
-#[derive(Default)]
-pub(super) struct Existing {
-    last: Mutex<Option<Instant>>,
-}
+/// How many triggers a request has at most: a request is one object, and is done again as a whole
+/// when one of its triggers fails. A larger number repeats more work, a smaller one writes more
+/// objects.
+const MAX_TRIGGERS: usize = 100;
 
 impl Reconciler {
     /// Acts on what has changed in policies since it was last looked at.
-    pub(super) fn policies(&self) -> Result<Next, Error> {
+    pub(super) fn policies(&self) -> Result<Next, BackgroundError> {
         let in_use = (self.setup.source)();
         let known = state::read(&self.setup.cluster, &self.setup.namespace)?;
         // Another replica may have led in between.
@@ -57,7 +55,7 @@ impl Reconciler {
             }
         }
         self.unwatch(gate)?;
-        if failures.is_empty() { Ok(Next::After(AT_LEAST)) } else { Err(Error::Policies(failures)) }
+        if failures.is_empty() { Ok(Next::After(AT_LEAST)) } else { Err(BackgroundError::Policies(failures)) }
     }
 
     /// Stops watching kinds that no synchronised policy generates any more.
@@ -80,7 +78,7 @@ impl Reconciler {
         in_use: &dyn InUse,
         class: Class,
         key: &str,
-        before: &[Known],
+        before: &[RuleOnRecord],
         again: bool,
     ) -> Result<(), Failure> {
         let gate = in_use.gate();
@@ -89,7 +87,7 @@ impl Reconciler {
         if facts.is_empty() && self.is_stored(in_use, class, key)? {
             return Ok(());
         }
-        let now: Vec<Known> = facts.iter().map(Known::of).collect();
+        let now: Vec<RuleOnRecord> = facts.iter().map(RuleOnRecord::of).collect();
         if now == before && !again {
             return Ok(());
         }
@@ -186,7 +184,7 @@ impl Reconciler {
         triggers
             .retain(|t| seen.insert((t.kind.clone(), t.namespace.clone(), t.uid.clone(), t.name.clone())));
         let changes = matches!(facts.kind, WorkKind::Mutate | WorkKind::CelMutate);
-        let together = if changes { 1 } else { TOGETHER };
+        let together = if changes { 1 } else { MAX_TRIGGERS };
         for some in triggers.chunks(together) {
             let rule = |trigger: &Trigger| RuleWork {
                 rule: facts.rule.clone(),

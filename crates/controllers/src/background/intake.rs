@@ -15,9 +15,9 @@ use ephor_cluster::{Cluster, Failure};
 use ephor_engine::Request;
 use ephor_value::Value;
 
-use super::MANAGER;
 use super::apply::{self, CLONE_SOURCE};
 use super::{accounts, requests, rights};
+use crate::field_manager::MANAGER;
 
 /// How often a request is written at most, and the pause between two tries.
 const TRIES: u32 = 3;

@@ -3,94 +3,65 @@
 //! In: UpdateRequests, and changes of policies. Out: generated objects, changed objects, deleted
 //! ones. A request stays until its work is done; each piece of work compares what is there with
 //! what should be there, so it may be done again after a crash. Two requests about the same trigger
-//! are never worked on at the same time. Semantics: `docs/reference/cluster.md`, "Background work".
+//! are never worked on at the same time. Semantics: `docs/start/cluster.md`, "Background work".
+//!
+//! - `accounts`: whether the accounts of scans and of deletions may do what a policy wants of
+//!   them.
+//! - [`apply`]: objects that rules generate, written to a cluster.
+//! - `cel`: generatingPolicies: objects that expressions generate.
+//! - [`event_sink`]: what background work says about itself.
+//! - [`existing`]: changes of policies.
+//! - [`intake`]: work of requests, written down before they are answered.
+//! - `reconciler`: what the controllers of background work share.
+//! - [`requests`]: updateRequests: work that outlives the server that took it.
+//! - `rights`: whether the account of background work may do the work of a policy.
+//! - [`state`]: what rules with background work were written as when they were last acted on.
+//! - `sync`: generated objects of GeneratingPolicies that another program has changed.
+//! - `targets`: mutatingPolicies on objects that exist.
+//! - [`task`]: pieces of background work.
+//! - [`trigger`]: the object that work is about.
+//! - `watched`: what is known of generated objects and of the objects that they are copies of.
+//! - `work`: the work of an UpdateRequest.
 
 mod accounts;
 pub mod apply;
 mod cel;
+pub mod event_sink;
 pub mod existing;
 pub mod intake;
-pub mod outlet;
+mod reconciler;
 pub mod requests;
 mod rights;
 pub mod state;
 mod sync;
 mod targets;
+pub mod task;
 pub mod trigger;
+mod watched;
 mod work;
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::background_facts::{RuleWork, Trigger};
-use crate::in_use::Source;
+use crate::field_manager::MANAGER;
 use crate::lease::Leader;
 use crate::queue::{Next, Queue, Workers};
+use ephor_cluster::Failure;
 use ephor_cluster::cache::Cache;
 use ephor_cluster::changes::Changes;
-use ephor_cluster::{Cluster, Failure};
 use ephor_value::Value;
+use reconciler::{AT_LEAST, BackgroundError, LastActed, PATIENCE, Reconciler, SOON};
 
-use outlet::Outlet;
+pub use reconciler::BackgroundSetup;
 use requests::{KIND, TRIES, UpdateRequest};
+use task::Task;
+pub use task::Tasks;
+use watched::Watched;
 use work::WorkError;
 
-/// The name under which requests and their status are written.
-const MANAGER: &str = "ephor";
-/// The name under which fields of changed objects are written.
-const MUTATE_MANAGER: &str = "ephor-mutate";
 const GROUP: &str = "kyverno.io";
 /// How many threads work.
 const WORKERS: usize = 4;
-/// How long requests may take to be listed.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long work waits that is too early, or whose trigger is in work.
-const SOON: Duration = Duration::from_millis(100);
-/// How often requests and policies are looked at even if nothing is known to have changed.
-const AT_LEAST: Duration = Duration::from_secs(10);
-
-/// What background work needs.
-#[derive(Clone)]
-pub struct Setup {
-    /// The cluster, with the account that generates and changes objects.
-    pub cluster: Arc<Cluster>,
-    /// The namespace of UpdateRequests.
-    pub namespace: String,
-    /// The policies in use.
-    pub source: Source,
-    /// How often rules act again on all that exists.
-    pub interval: Duration,
-    /// Where results are written.
-    pub outlet: Outlet,
-}
-
-/// A piece of work.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Task {
-    /// Which requests there are.
-    Requests,
-    /// One of them.
-    Request(String),
-    /// What has changed in policies.
-    Policies,
-    /// An object that a policy of expressions generated has changed, or its source.
-    Sync(sync::Generated),
-    /// The source of copies is gone: its group and version, kind and identifier.
-    SourceGone(String, String, String),
-}
-
-/// What is to be done.
-#[derive(Clone, Default)]
-pub struct Tasks(Arc<Queue<Task>>);
-
-impl Tasks {
-    /// Says that this replica has begun to lead.
-    pub fn begin(&self) {
-        self.0.add(Task::Requests);
-        self.0.add(Task::Policies);
-    }
-}
 
 /// The controllers of background work; they end when this is dropped.
 pub struct Background {
@@ -103,11 +74,15 @@ impl Background {
     ///
     /// # Errors
     /// The system has no more threads.
-    pub fn start(setup: Setup, leader: Arc<Leader>, tasks: Arc<Tasks>) -> std::io::Result<Background> {
+    pub fn start(
+        setup: BackgroundSetup,
+        leader: Arc<Leader>,
+        tasks: Arc<Tasks>,
+    ) -> std::io::Result<Background> {
         let queue = tasks.0.clone();
         let changed = queue.clone();
         let cache = Cache::with_callback(Arc::new(move |_, _| changed.add(Task::Requests)));
-        let watched: Arc<sync::Watched> = Arc::default();
+        let watched: Arc<Watched> = Arc::default();
         let (seen, adds) = (watched.clone(), queue.clone());
         let reconciler = Reconciler {
             changes: Changes::new(Arc::new(move |change| seen.take(change, &adds))),
@@ -118,7 +93,7 @@ impl Background {
             queue: queue.clone(),
             cache,
             busy: Mutex::default(),
-            existing: existing::Existing::default(),
+            existing: LastActed::default(),
         };
         let workers = Workers::start("background", WORKERS, queue.clone(), move |task| reconciler.run(task))?;
         tasks.begin();
@@ -131,36 +106,8 @@ impl Background {
     }
 }
 
-struct Reconciler {
-    setup: Setup,
-    leader: Arc<Leader>,
-    queue: Arc<Queue<Task>>,
-    cache: Cache,
-    /// Triggers in work, each with its policy.
-    busy: Mutex<HashSet<String>>,
-    existing: existing::Existing,
-    /// What is watched of the objects that policies of expressions generate.
-    changes: Changes,
-    watched: Arc<sync::Watched>,
-    /// The kinds of these, by the key of the policy; `None` = not read yet.
-    kinds: Mutex<Option<BTreeMap<String, Vec<state::Kind>>>>,
-}
-
-/// Why a task failed.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Cluster(#[from] Failure),
-    #[error("{}", .0.join("; "))]
-    Policies(Vec<String>),
-}
-
-fn now() -> i64 {
-    jiff::Timestamp::now().as_second()
-}
-
 impl Reconciler {
-    fn run(&self, task: &Task) -> Result<Next, Error> {
+    fn run(&self, task: &Task) -> Result<Next, BackgroundError> {
         if !self.leader.is_leading() {
             return Ok(Next::Done);
         }
@@ -176,7 +123,7 @@ impl Reconciler {
     }
 
     /// Looks which requests there are.
-    fn requests(&self) -> Result<Next, Error> {
+    fn requests(&self) -> Result<Next, BackgroundError> {
         if !self.cache.has(GROUP, KIND) {
             let kinds = self.setup.cluster.kinds()?;
             // A cluster without these has no work either.
@@ -192,7 +139,7 @@ impl Reconciler {
     }
 
     /// Does the work of a request.
-    fn request(&self, name: &str) -> Result<Next, Error> {
+    fn request(&self, name: &str) -> Result<Next, BackgroundError> {
         let Some(document) = self.read(name)? else { return Ok(Next::Done) };
         let Some(request) = requests::read(&document) else { return Ok(Next::Done) };
         let Some(_claim) = self.claim(&request) else { return Ok(Next::After(SOON)) };
@@ -206,7 +153,7 @@ impl Reconciler {
     }
 
     /// Does the work of a policy again; what the policy itself says against it is logged alone.
-    fn synced(&self, generated: &sync::Generated) -> Result<Next, Error> {
+    fn synced(&self, generated: &task::Generated) -> Result<Next, BackgroundError> {
         match self.sync(generated) {
             Ok(next) => Ok(next),
             Err(WorkError::Cluster(e)) if e.is_passing() => Err(e.into()),
@@ -229,14 +176,14 @@ impl Reconciler {
     }
 
     /// Ends a request whose work is done or given up.
-    fn end(&self, document: &Value) -> Result<Next, Error> {
+    fn end(&self, document: &Value) -> Result<Next, BackgroundError> {
         match self.setup.cluster.remove(document, None) {
             Err(e) if !e.is_not_found() && !e.is_conflict() => Err(e.into()),
             _ => Ok(Next::Done),
         }
     }
 
-    fn fail(&self, request: &UpdateRequest, message: &str) -> Result<Next, Error> {
+    fn fail(&self, request: &UpdateRequest, message: &str) -> Result<Next, BackgroundError> {
         let name = request.document.text_at(&["metadata", "name"]);
         let policy = &*request.work.policy;
         if request.failures + 1 >= TRIES {
@@ -252,41 +199,5 @@ impl Reconciler {
         }
         let doublings = u32::try_from(request.failures).unwrap_or_default().min(8);
         Ok(Next::After(Duration::from_millis(500).saturating_mul(1 << doublings)))
-    }
-
-    /// Claims the triggers of a request; `None` = one of them is in work.
-    fn claim(&self, request: &UpdateRequest) -> Option<Claim<'_>> {
-        let of = |work: &RuleWork| claim_of(&request.work.policy, &work.trigger);
-        self.claim_all(request.work.rules.iter().map(of).collect())
-    }
-
-    fn claim_all(&self, keys: HashSet<String>) -> Option<Claim<'_>> {
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        if keys.iter().any(|key| busy.contains(key)) {
-            return None;
-        }
-        busy.extend(keys.iter().cloned());
-        Some(Claim { busy: &self.busy, keys })
-    }
-}
-
-/// What work on a trigger is claimed by.
-fn claim_of(policy: &str, trigger: &Trigger) -> String {
-    match &*trigger.uid {
-        "" => format!("{policy} {}/{}/{}", trigger.kind, trigger.namespace, trigger.name),
-        uid => format!("{policy} {uid}"),
-    }
-}
-
-/// Triggers in work, until this is dropped.
-struct Claim<'c> {
-    busy: &'c Mutex<HashSet<String>>,
-    keys: HashSet<String>,
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        busy.retain(|key| !self.keys.contains(key));
     }
 }

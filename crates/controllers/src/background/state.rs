@@ -13,14 +13,14 @@ use ephor_cluster::{Cluster, Failure};
 use ephor_document::json;
 use ephor_value::{Value, print};
 
-use super::MANAGER;
+use crate::field_manager::MANAGER;
 
 /// The name of the ConfigMap.
 const NAME: &str = "ephor-background";
 
 /// A rule as it was acted on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct RuleOnRecord {
     /// Its name.
     pub rule: String,
     /// Whether it generates objects.
@@ -30,7 +30,7 @@ pub struct Known {
     /// Whether they outlive it.
     pub orphans: bool,
     /// Their kinds.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ObjectKind>,
     /// A hash of where they are.
     pub place: String,
     /// A hash of the whole rule.
@@ -44,23 +44,23 @@ fn hash(value: &Value) -> String {
 }
 
 /// Group and version, and kind.
-pub type Kind = (String, String);
+pub type ObjectKind = (String, String);
 
-fn kind_value((version, kind): &Kind) -> Value {
+fn kind_value((version, kind): &ObjectKind) -> Value {
     Value::list(vec![(&**version).into(), (&**kind).into()])
 }
 
-fn read_kind(pair: &Value) -> Option<Kind> {
+fn read_kind(pair: &Value) -> Option<ObjectKind> {
     match pair.as_list() {
         Some([version, kind]) => Some((version.as_str()?.into(), kind.as_str()?.into())),
         _ => None,
     }
 }
 
-impl Known {
+impl RuleOnRecord {
     /// A rule as it is written.
-    pub fn of(facts: &RuleFacts) -> Known {
-        Known {
+    pub fn of(facts: &RuleFacts) -> RuleOnRecord {
+        RuleOnRecord {
             rule: facts.rule.to_string(),
             generates: matches!(facts.kind, WorkKind::Generate | WorkKind::CelGenerate),
             synchronize: facts.synchronize,
@@ -83,10 +83,10 @@ impl Known {
         ])
     }
 
-    fn read(value: &Value) -> Known {
+    fn read(value: &Value) -> RuleOnRecord {
         let flag = |key: &str| value.get(key).and_then(Value::as_bool).unwrap_or(false);
         let kinds = value.get("kinds").and_then(Value::as_list).unwrap_or_default();
-        Known {
+        RuleOnRecord {
             rule: value.text_at(&["rule"]).into(),
             generates: flag("generates"),
             synchronize: flag("synchronize"),
@@ -99,7 +99,7 @@ impl Known {
 }
 
 /// The rules of all policies as they were acted on, by the kind and the key of the policy.
-pub type State = BTreeMap<(Class, String), Vec<Known>>;
+pub type RulesOnRecord = BTreeMap<(Class, String), Vec<RuleOnRecord>>;
 
 fn reference(namespace: &str) -> Value {
     Value::map([
@@ -133,9 +133,9 @@ fn policy_of(key: &str) -> (Class, String) {
 ///
 /// # Errors
 /// The cluster does not answer.
-pub fn read(cluster: &Cluster, namespace: &str) -> Result<State, Failure> {
+pub fn read(cluster: &Cluster, namespace: &str) -> Result<RulesOnRecord, Failure> {
     let entry = |(key, list): (String, Value)| {
-        let rules = list.as_list()?.iter().map(Known::read).collect();
+        let rules = list.as_list()?.iter().map(RuleOnRecord::read).collect();
         Some((policy_of(&key), rules))
     };
     let entries = entries(cluster, namespace)?.into_iter().filter(|(key, _)| !key.starts_with(KINDS));
@@ -154,7 +154,7 @@ fn entries(cluster: &Cluster, namespace: &str) -> Result<Vec<(String, Value)>, F
 ///
 /// # Errors
 /// The cluster does not answer.
-pub fn read_kinds(cluster: &Cluster, namespace: &str) -> Result<BTreeMap<String, Vec<Kind>>, Failure> {
+pub fn read_kinds(cluster: &Cluster, namespace: &str) -> Result<BTreeMap<String, Vec<ObjectKind>>, Failure> {
     let entry = |(key, list): (String, Value)| {
         let policy = key.strip_prefix(KINDS)?.replace('_', "/");
         Some((policy, list.as_list()?.iter().filter_map(read_kind).collect()))
@@ -166,7 +166,12 @@ pub fn read_kinds(cluster: &Cluster, namespace: &str) -> Result<BTreeMap<String,
 ///
 /// # Errors
 /// The cluster refuses.
-pub fn write_kinds(cluster: &Cluster, namespace: &str, policy: &str, kinds: &[Kind]) -> Result<(), Failure> {
+pub fn write_kinds(
+    cluster: &Cluster,
+    namespace: &str,
+    policy: &str,
+    kinds: &[ObjectKind],
+) -> Result<(), Failure> {
     let key = format!("{KINDS}{}", policy.replace('/', "_"));
     let text = print::json(&Value::list(kinds.iter().map(kind_value).collect()));
     set(cluster, namespace, &key, text.into())
@@ -181,11 +186,11 @@ pub fn write(
     namespace: &str,
     class: Class,
     policy: &str,
-    rules: &[Known],
+    rules: &[RuleOnRecord],
 ) -> Result<(), Failure> {
     let text = match rules {
         [] => Value::Null,
-        rules => print::json(&Value::list(rules.iter().map(Known::to_value).collect())).into(),
+        rules => print::json(&Value::list(rules.iter().map(RuleOnRecord::to_value).collect())).into(),
     };
     set(cluster, namespace, &key(class, policy), text)
 }
@@ -211,18 +216,18 @@ mod tests {
     use crate::background_facts::facts;
     use ephor_document::yaml_value;
 
-    fn known(generate: &str) -> Known {
+    fn known(generate: &str) -> RuleOnRecord {
         let policy = format!(
             "{{kind: ClusterPolicy, metadata: {{name: p}}, spec: {{rules: [{{name: r, match: {{any: [{{resources: {{kinds: [Namespace]}}}}]}}, generate: {generate}}}]}}}}"
         );
-        Known::of(facts(&yaml_value(&policy).unwrap()).first().unwrap())
+        RuleOnRecord::of(facts(&yaml_value(&policy).unwrap()).first().unwrap())
     }
 
     #[test]
     fn a_rule_is_read_as_it_was_written() {
         let rule =
             known("{apiVersion: v1, kind: ConfigMap, name: a, namespace: b, synchronize: true, data: {}}");
-        assert_eq!(Known::read(&rule.to_value()), rule);
+        assert_eq!(RuleOnRecord::read(&rule.to_value()), rule);
         assert_eq!(rule.kinds, [("v1".to_string(), "ConfigMap".to_string())]);
     }
 

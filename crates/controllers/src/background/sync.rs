@@ -5,92 +5,20 @@
 //! written down: when a replica begins to lead, all generated objects come as changes. Semantics:
 //! `docs/reference/cluster.md`, "Background work".
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::PoisonError;
 
-use crate::background_facts::{Class, Trigger, WorkKind};
+use crate::background::reconciler::SOON;
+use crate::background::task::Generated;
+use crate::background_facts::{Class, WorkKind};
 use crate::in_use::{InUse, PolicyKey};
-use crate::queue::{Next, Queue};
+use crate::queue::Next;
 use ephor_cluster::Failure;
-use ephor_cluster::changes::Change;
 use ephor_value::Value;
 
-use super::apply::{self, PREFIX, SOURCE_UID};
+use super::apply::{self, SOURCE_UID};
 use super::work::{Case, WorkError};
-use super::{Reconciler, SOON, Task, trigger};
-
-/// What is known of generated objects and of the objects that they are copies of.
-#[derive(Default)]
-pub(super) struct Watched {
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// The versions that are as they should be, by identifier.
-    settled: HashMap<String, String>,
-    /// What was generated of a source, by its identifier.
-    copies: HashMap<String, HashSet<Generated>>,
-    /// The versions of objects that may be sources, by identifier.
-    versions: HashMap<String, String>,
-}
-
-/// What an object was generated for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Generated {
-    /// The name of the policy.
-    pub policy: String,
-    /// The namespace of the object.
-    pub namespace: String,
-    /// The trigger.
-    pub trigger: Trigger,
-}
-
-/// What a generated object was generated for, if a GeneratingPolicy did.
-fn generated(change: &Change) -> Option<Generated> {
-    let label = |key: &str| change.labels.get(&format!("{PREFIX}{key}"));
-    if label("rule-name").is_some() {
-        return None;
-    }
-    let trigger = apply::trigger_by(&|key| label(key).cloned().unwrap_or_default());
-    let policy = label("policy-name").filter(|name| !name.is_empty())?;
-    Some(Generated { policy: policy.clone(), namespace: change.namespace.clone(), trigger })
-}
-
-impl Watched {
-    /// Takes a change, and adds the work that follows.
-    pub fn take(&self, change: &Change, queue: &Queue<Task>) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(generated) = generated(change) {
-            if let Some(source) = change.labels.get(SOURCE_UID) {
-                state.copies.entry(source.clone()).or_default().insert(generated.clone());
-            }
-            let is_settled = state.settled.get(&change.uid) == Some(&change.version);
-            if change.is_gone {
-                state.settled.remove(&change.uid);
-            }
-            if change.is_gone || !is_settled {
-                queue.add(Task::Sync(generated));
-            }
-        }
-        if change.is_gone {
-            state.versions.remove(&change.uid);
-            if state.copies.remove(&change.uid).is_some() {
-                queue.add(Task::SourceGone(
-                    change.api_version.clone(),
-                    change.kind.clone(),
-                    change.uid.clone(),
-                ));
-            }
-            return;
-        }
-        let before = state.versions.insert(change.uid.clone(), change.version.clone());
-        if before.is_some_and(|before| before != change.version) {
-            let copies = state.copies.get(&change.uid).into_iter().flatten();
-            copies.for_each(|copy| queue.add(Task::Sync(copy.clone())));
-        }
-    }
-}
+use super::{Reconciler, trigger};
 
 impl Reconciler {
     /// Notes that an object is as it should be.
@@ -132,7 +60,7 @@ impl Reconciler {
         if !facts.synchronize {
             return Ok(Next::Done);
         }
-        let claim = HashSet::from([super::claim_of(key, &generated.trigger)]);
+        let claim = HashSet::from([crate::background::reconciler::claim_of(key, &generated.trigger)]);
         let Some(_claim) = self.claim_all(claim) else { return Ok(Next::After(SOON)) };
         // Who changes a policy and then an object expects the new policy to count.
         if !self.is_current(&*in_use, key)? {
@@ -194,6 +122,12 @@ impl Reconciler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::background::apply::PREFIX;
+    use crate::background::task::Task;
+    use crate::background::watched::Watched;
+    use crate::background::watched::generated;
+    use crate::queue::Queue;
+    use ephor_cluster::changes::Change;
 
     fn change(uid: &str, version: &str, labels: &[(&str, &str)]) -> Change {
         Change {

@@ -6,7 +6,7 @@
 //! `docs/reference/cluster.md`, "Background work"; `docs/semantics/cel-policies.md`, "Changes".
 
 use crate::admit::Incoming;
-use crate::cleanup::{self, Place};
+use crate::cleanup::{self, SweptPlace};
 use ephor_engine::expressions::existing::Targets;
 use ephor_engine::{Effect, Request, RuleOutcome, Status};
 use ephor_ir::Policy;
@@ -17,8 +17,8 @@ use ephor_value::Value;
 
 use super::Reconciler;
 use super::apply;
-use super::outlet::Changed;
 use super::work::{Case, WorkError, review};
+use crate::background::event_sink::Changed;
 
 /// What a policy of expressions says about objects that exist.
 fn existing(policy: &Policy) -> Option<&ExistingObjects> {
@@ -111,7 +111,7 @@ impl Reconciler {
             let says = |changed: &[Value]| {
                 let (policy, settings) = (case.policy, case.gate.settings());
                 let what = Changed { result: &result, objects: changed, failure: None };
-                self.setup.outlet.changed(policy, settings, object, &what);
+                self.setup.event_sink.changed(policy, settings, object, &what);
             };
             match (result.status, result.effect.as_deref()) {
                 (Status::Pass, Some(Effect::Patched(changed))) if changed.json_eq(object) => says(&[]),
@@ -140,7 +140,7 @@ impl Reconciler {
 
 /// The resources that the constraints on existing objects name, or those on requests where there
 /// are none.
-fn places<'k>(case: &Case<'_>, served: &'k Kinds) -> Vec<Place<'k>> {
+fn places<'k>(case: &Case<'_>, served: &'k Kinds) -> Vec<SweptPlace<'k>> {
     let of = |key: &str| cleanup::placed(case.facts.written.get(key), served);
     match of("targetMatchConstraints") {
         none if none.is_empty() => of("matchConstraints"),

@@ -16,10 +16,10 @@ use ephor_kubernetes::Kinds;
 use ephor_value::{Map, Value};
 
 use super::apply::{self, Done, InCluster, Origin};
-use super::outlet::Changed;
+use super::reconciler::{Reconciler, now};
 use super::requests::UpdateRequest;
 use super::trigger::{self, Change, SETTLES, TriggerError};
-use super::{Reconciler, now};
+use crate::background::event_sink::Changed;
 
 /// Why work is not done.
 #[derive(Debug, thiserror::Error)]
@@ -148,7 +148,7 @@ impl Reconciler {
         let verdict = engine.triggers(policy, rule, &request);
         let says = |status: Status, text: &str, done: &[Done]| {
             let result = RuleOutcome::new(&rule.name, rule.kind, status, text);
-            self.setup.outlet.generated(policy, gate.settings(), found, &result, done);
+            self.setup.event_sink.generated(policy, gate.settings(), found, &result, done);
         };
         match verdict.as_ref().map(|verdict| verdict.status) {
             Some(Status::Pass) => {}
@@ -213,7 +213,7 @@ impl Reconciler {
         let failure = (!failures.is_empty()).then(|| failures.join("; "));
         if let Some(result) = shown(&results) {
             let what = Changed { result, objects: &changed, failure: failure.as_deref() };
-            self.setup.outlet.changed(policy, gate.settings(), found, &what);
+            self.setup.event_sink.changed(policy, gate.settings(), found, &what);
         }
         failure.map_or(Ok(()), |text| Err(WorkError::Rules(text)))
     }

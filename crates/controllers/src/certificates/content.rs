@@ -24,8 +24,10 @@ use super::issue::{self, Pem};
 const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "ephor");
 /// Annotations that begin so are of a program that would write it, too.
 const OTHER: &str = "cert-manager.io/";
-/// How many authorities are trusted at most.
-const MOST: usize = 10;
+/// How many authorities are trusted at most: one is in use and one comes next, others are of
+/// replicas that renewed at the same time. Fewer could drop one in use; more make the bundle
+/// longer.
+const MAX_AUTHORITIES: usize = 10;
 
 /// Why a pair cannot be used by any server.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -153,7 +155,7 @@ pub fn merged(lists: &[&[Trusted]], now: SystemTime) -> Vec<Trusted> {
     let mut seen = HashSet::new();
     let is_valid = |der: &&Trusted| validity(der).is_some_and(|(_, until)| until >= now);
     let all = lists.iter().flat_map(|list| list.iter()).filter(is_valid);
-    all.filter(|der| seen.insert(der.as_ref().to_vec())).take(MOST).cloned().collect()
+    all.filter(|der| seen.insert(der.as_ref().to_vec())).take(MAX_AUTHORITIES).cloned().collect()
 }
 
 /// What a Secret holds.

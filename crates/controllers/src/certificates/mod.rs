@@ -9,7 +9,11 @@
 //! have carried that bundle for a while; the former authority stays in the bundle until it expires,
 //! and no certificate that it signed is valid any longer. So at every moment the bundle verifies
 //! what any replica serves. A Secret that another program writes is only read. Semantics:
-//! `docs/reference/cluster.md`, "Certificates".
+//! `docs/start/cluster.md`, "Certificates".
+//!
+//! - [`content`]: what Secrets with certificates hold, and what is wrong with it.
+//! - [`issue`]: certificates that this program issues: an authority, and pairs for servers that it
+//!   signs.
 
 pub mod content;
 pub mod issue;
@@ -18,7 +22,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crate::webhooks::MANAGER;
+use crate::field_manager::MANAGER;
 use ephor_cluster::follow::Follower;
 use ephor_cluster::{Cluster, Failure};
 use ephor_value::Value;
@@ -47,7 +51,7 @@ pub struct Wanted {
 
 /// Why a Secret cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum CertificateError {
     /// The cluster refuses.
     #[error("Secret {name}: {cause}")]
     Cluster {
@@ -82,7 +86,7 @@ pub enum Step {
 }
 
 #[derive(Default)]
-struct State {
+struct CertificateState {
     /// The pair in use.
     served: Option<Arc<Pem>>,
     /// What webhook configurations are to trust.
@@ -101,7 +105,7 @@ pub struct ServerSecret {
     cluster: Arc<Cluster>,
     wanted: Wanted,
     clock: Clock,
-    state: Mutex<State>,
+    state: Mutex<CertificateState>,
 }
 
 impl std::fmt::Debug for ServerSecret {
@@ -119,7 +123,7 @@ impl ServerSecret {
         ServerSecret { cluster, wanted, clock, state: Mutex::default() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CertificateState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,8 +156,8 @@ impl ServerSecret {
     ///
     /// # Errors
     /// It may not be watched.
-    pub fn follow(&self, changed: impl Fn() + Send + 'static) -> Result<Follower, Error> {
-        let failed = |cause| Error::Cluster { name: self.name(), cause };
+    pub fn follow(&self, changed: impl Fn() + Send + 'static) -> Result<Follower, CertificateError> {
+        let failed = |cause| CertificateError::Cluster { name: self.name(), cause };
         let kinds = self.cluster.kinds().map_err(failed)?;
         let resource =
             kinds.kind("", "v1", "Secret").ok_or_else(|| failed(Failure::no_match("v1", "Secret")))?;
@@ -166,7 +170,7 @@ impl ServerSecret {
     ///
     /// # Errors
     /// The cluster refuses. What was in use stays in use.
-    pub fn read(&self) -> Result<bool, Error> {
+    pub fn read(&self) -> Result<bool, CertificateError> {
         let read = self.get(&self.wanted.name).and_then(|found| match found {
             Some(found) => Ok(self.take(&found)),
             None if self.state().served.is_none() => self.create(),
@@ -185,7 +189,7 @@ impl ServerSecret {
     ///
     /// # Errors
     /// The cluster refuses.
-    pub fn check(&self) -> Result<Option<String>, Error> {
+    pub fn check(&self) -> Result<Option<String>, CertificateError> {
         let found = self.get(&self.wanted.name)?;
         let fault = found.and_then(|found| self.fault(&Content::of(&found), (self.clock)()));
         Ok(fault.map(|fault| self.named(&fault)))
@@ -211,7 +215,7 @@ impl ServerSecret {
     ///
     /// # Errors
     /// The cluster refuses.
-    pub fn reconcile(&self) -> Result<Step, Error> {
+    pub fn reconcile(&self) -> Result<Step, CertificateError> {
         let now = (self.clock)();
         let Some(current) = self.get(&self.wanted.name)? else {
             self.create()?;
@@ -254,7 +258,7 @@ impl ServerSecret {
         Ok(Step::Changed)
     }
 
-    fn write_pair(&self, current: &Value, pair: &Pem) -> Result<(), Error> {
+    fn write_pair(&self, current: &Value, pair: &Pem) -> Result<(), CertificateError> {
         let data = [("tls.crt", &*pair.certificate), ("tls.key", &*pair.key)];
         if self.write(&with_data(current, &data))? {
             tracing::info!(secret = self.name(), "the server has a new certificate");
@@ -264,7 +268,7 @@ impl ServerSecret {
 
     /// Creates the Secret, or reads the one that another replica has created meanwhile. What is
     /// served, and the authorities that are trusted, stay in use.
-    fn create(&self) -> Result<bool, Error> {
+    fn create(&self) -> Result<bool, CertificateError> {
         let now = (self.clock)();
         let authority = self.authority(now)?;
         // Other replicas may serve what another authority has signed.
@@ -285,14 +289,14 @@ impl ServerSecret {
             }
             Err(e) if e.is_conflict() => {
                 let found = self.get(&self.wanted.name)?;
-                found.map(|found| self.take(&found)).ok_or_else(|| Error::Conflicts(self.name()))
+                found.map(|found| self.take(&found)).ok_or_else(|| CertificateError::Conflicts(self.name()))
             }
-            Err(cause) => Err(Error::Cluster { name: self.name(), cause }),
+            Err(cause) => Err(CertificateError::Cluster { name: self.name(), cause }),
         }
     }
 
     /// The authority; one that is missing, cannot be used or expires soon is replaced.
-    fn authority(&self, now: SystemTime) -> Result<Authority, Error> {
+    fn authority(&self, now: SystemTime) -> Result<Authority, CertificateError> {
         let name = format!("{}-ca", self.wanted.name);
         let full = full(&self.wanted, &name);
         let soon = now.checked_add(RENEW).unwrap_or(now);
@@ -300,7 +304,7 @@ impl ServerSecret {
             let found = self.get(&name)?;
             if let Some(current) = &found {
                 if !is_own(current) {
-                    return Err(Error::ForeignAuthority(full));
+                    return Err(CertificateError::ForeignAuthority(full));
                 }
                 if let Some(authority) = Authority::read(&Content::of(current).pair, soon) {
                     return Ok(authority);
@@ -319,10 +323,10 @@ impl ServerSecret {
                 }
                 // Another replica was faster.
                 Err(e) if e.is_conflict() || e.is_not_found() => {}
-                Err(cause) => return Err(Error::Cluster { name: full, cause }),
+                Err(cause) => return Err(CertificateError::Cluster { name: full, cause }),
             }
         }
-        Err(Error::Conflicts(full))
+        Err(CertificateError::Conflicts(full))
     }
 
     /// The authorities without which clients would refuse what this replica serves.
@@ -382,14 +386,14 @@ impl ServerSecret {
         if self.wanted.host.is_empty() { &[] } else { std::slice::from_ref(&self.wanted.host) }
     }
 
-    fn get(&self, name: &str) -> Result<Option<Value>, Error> {
+    fn get(&self, name: &str) -> Result<Option<Value>, CertificateError> {
         let reference = secret(&self.wanted.namespace, name, &[]);
-        let failed = |cause| Error::Cluster { name: full(&self.wanted, name), cause };
+        let failed = |cause| CertificateError::Cluster { name: full(&self.wanted, name), cause };
         self.cluster.current(&reference).map_err(failed)
     }
 
     /// Replaces the Secret, if it is still the one that was read; whether it was.
-    fn write(&self, object: &Value) -> Result<bool, Error> {
+    fn write(&self, object: &Value) -> Result<bool, CertificateError> {
         match self.cluster.replace(object, MANAGER) {
             Ok(written) => {
                 self.take(&written);
@@ -397,7 +401,7 @@ impl ServerSecret {
             }
             // It has changed: the next step begins with what it is now.
             Err(e) if e.is_conflict() || e.is_not_found() => Ok(false),
-            Err(cause) => Err(Error::Cluster { name: self.name(), cause }),
+            Err(cause) => Err(CertificateError::Cluster { name: self.name(), cause }),
         }
     }
 }

@@ -4,15 +4,17 @@
 //! (ClusterPolicyReport without namespace) under the object's uid and owned by it. Several programs
 //! may write one report: each changes the results that it read, and reads again when another one
 //! was faster. Nothing is written when only times differ, and a report without results is deleted.
-//! Reports of other programs are never changed. Semantics: `docs/reference/cluster.md`, "Reports
-//! and events".
+//! Reports of other programs are never changed. Semantics: `docs/start/cluster.md`, "Reports and events".
+//!
+//! - [`result_owner`]: which results still have their policy.
+//! - [`results`]: results as reports hold them.
 
-pub mod alive;
+pub mod result_owner;
 pub mod results;
 
 use std::sync::Arc;
 
-use crate::webhooks::MANAGER;
+use crate::field_manager::MANAGER;
 use ephor_cluster::{Cluster, Failure, Page};
 use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::Policy;
@@ -21,8 +23,9 @@ use ephor_value::{Str, Value};
 
 use results::{entries, order, without_time};
 
-/// How often a report is written again because another program changed it in between.
-const MOST_WRITES: usize = 8;
+/// How often a report is written again because another program changed it in between. When all fail
+/// the results come with the next scan; a larger number delays the other reports.
+const MAX_WRITES: usize = 8;
 /// The label of Kyverno's own objects.
 const OWN: (&str, &str) = ("app.kubernetes.io/managed-by", "kyverno");
 
@@ -113,7 +116,7 @@ impl Subject {
 
 /// Why a report is not written.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ReportError {
     /// The cluster refuses.
     #[error(transparent)]
     Cluster(#[from] Failure),
@@ -128,7 +131,7 @@ pub enum Error {
         version: &'static str,
     },
     /// Others write the same report.
-    #[error("other programs changed it {MOST_WRITES} times in a row")]
+    #[error("other programs changed it {MAX_WRITES} times in a row")]
     Changed,
 }
 
@@ -179,7 +182,7 @@ impl Reports {
     ///
     /// # Errors
     /// Its kinds are not known.
-    pub fn are_served(&self) -> Result<bool, Error> {
+    pub fn are_served(&self) -> Result<bool, ReportError> {
         let (kinds, (group, version)) = (self.cluster.kinds()?, self.form.api());
         Ok(self.form.kinds().into_iter().all(|kind| kinds.kind(group, version, kind).is_some()))
     }
@@ -189,13 +192,18 @@ impl Reports {
     ///
     /// # Errors
     /// The cluster refuses, or others write the same report all the time.
-    pub fn update(&self, scope: &Value, change: &dyn Fn(Vec<Value>) -> Vec<Value>) -> Result<bool, Error> {
+    pub fn update(
+        &self,
+        scope: &Value,
+        change: &dyn Fn(Vec<Value>) -> Vec<Value>,
+    ) -> Result<bool, ReportError> {
         let (namespace, uid) = (scope.text_at(&["namespace"]), scope.text_at(&["uid"]));
         let kind = self.form.kind(namespace);
         let kinds = self.cluster.kinds()?;
         let (group, version) = self.form.api();
-        let resource = kinds.kind(group, version, kind).ok_or(Error::NoKind { kind, group, version })?;
-        for _ in 0..MOST_WRITES {
+        let resource =
+            kinds.kind(group, version, kind).ok_or(ReportError::NoKind { kind, group, version })?;
+        for _ in 0..MAX_WRITES {
             let current = match self.cluster.object(resource, namespace, uid) {
                 Ok(report) => Some(report),
                 Err(e) if e.is_not_found() => None,
@@ -229,7 +237,7 @@ impl Reports {
                 Err(e) => return Err(e.into()),
             }
         }
-        Err(Error::Changed)
+        Err(ReportError::Changed)
     }
 
     /// Shows the objects that Kyverno's reports are about, each with the results; the lists are
@@ -237,7 +245,7 @@ impl Reports {
     ///
     /// # Errors
     /// Reports cannot be listed.
-    pub fn each(&self, see: &mut dyn FnMut(&Value, Vec<Value>)) -> Result<(), Error> {
+    pub fn each(&self, see: &mut dyn FnMut(&Value, Vec<Value>)) -> Result<(), ReportError> {
         let kinds = self.cluster.kinds()?;
         let (group, version) = self.form.api();
         for kind in self.form.kinds() {
@@ -264,7 +272,7 @@ impl Reports {
     ///
     /// # Errors
     /// Reports cannot be listed, or one cannot be deleted; the others are.
-    pub fn remove_other_form(&self) -> Result<usize, Error> {
+    pub fn remove_other_form(&self) -> Result<usize, ReportError> {
         let kinds = self.cluster.kinds()?;
         let (group, version) = self.form.other().api();
         let (mut failed, mut count) = (None, 0);

@@ -12,13 +12,13 @@ use ephor_value::{Map, Value};
 
 /// What identifies a result of an object: source and policy, and the rule where policies have rules
 /// with names.
-pub type Key = [String; 3];
+pub type ResultKey = [String; 3];
 
 /// The source of results of policies whose rules have names.
 const WITH_RULES: &str = "kyverno";
 
 /// The key of an entry.
-pub fn key_of(entry: &Value) -> Key {
+pub fn key_of(entry: &Value) -> ResultKey {
     let [source, policy, rule] = ["source", "policy", "rule"].map(|key| entry.text_at(&[key]).to_string());
     let rule = if source == WITH_RULES { rule } else { String::new() };
     [source, policy, rule]
@@ -45,7 +45,7 @@ pub fn entries(policy: &Policy, rules: &[RuleOutcome], seconds: u64) -> Vec<Valu
 
 /// The results of a report with new ones: those with the same key are replaced.
 pub fn merged(before: Vec<Value>, new: &[Value]) -> Vec<Value> {
-    let keys: Vec<Key> = new.iter().map(key_of).collect();
+    let keys: Vec<ResultKey> = new.iter().map(key_of).collect();
     let mut all: Vec<Value> = before.into_iter().filter(|entry| !keys.contains(&key_of(entry))).collect();
     all.extend(new.iter().cloned());
     all

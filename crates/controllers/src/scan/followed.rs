@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use crate::queue::Queue;
 use ephor_cluster::Cluster;
-use ephor_cluster::follow::{Change, Follower};
+use ephor_cluster::follow::{FollowEvent, Follower};
 use ephor_kubernetes::{Kinds, Resource};
 use ephor_value::Str;
 
-use super::Work;
 use super::objects::Objects;
 use super::policies::Policies;
+use super::work::ScanWork;
 
 /// How long the changes of an object must pause.
 const SETTLES: Duration = Duration::from_secs(5);
@@ -24,10 +24,10 @@ const SETTLES: Duration = Duration::from_secs(5);
 const REPORTS: [&str; 3] = ["wgpolicyk8s.io", "openreports.io", "reports.kyverno.io"];
 
 /// Group and kind.
-type Key = (Str, Str);
+type KindKey = (Str, Str);
 
 /// A kind that is followed.
-struct Kind {
+struct FollowedKind {
     /// What is evaluated on its objects.
     digest: u64,
     version: Str,
@@ -38,23 +38,23 @@ struct Kind {
 pub struct Followed {
     cluster: Arc<Cluster>,
     objects: Arc<Objects>,
-    queue: Arc<Queue<Work>>,
-    kinds: Mutex<HashMap<Key, Kind>>,
+    queue: Arc<Queue<ScanWork>>,
+    kinds: Mutex<HashMap<KindKey, FollowedKind>>,
     /// Those that may not be listed, which the log has named.
-    unlisted: Mutex<HashSet<Key>>,
+    unlisted: Mutex<HashSet<KindKey>>,
 }
 
-fn key(resource: &Resource) -> Key {
+fn key(resource: &Resource) -> KindKey {
     (resource.group.clone(), resource.kind.clone())
 }
 
 impl Followed {
     /// Nothing is followed yet.
-    pub fn new(cluster: Arc<Cluster>, objects: Arc<Objects>, queue: Arc<Queue<Work>>) -> Followed {
+    pub fn new(cluster: Arc<Cluster>, objects: Arc<Objects>, queue: Arc<Queue<ScanWork>>) -> Followed {
         Followed { cluster, objects, queue, kinds: Mutex::default(), unlisted: Mutex::default() }
     }
 
-    fn kinds(&self) -> MutexGuard<'_, HashMap<Key, Kind>> {
+    fn kinds(&self) -> MutexGuard<'_, HashMap<KindKey, FollowedKind>> {
         self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,14 +85,14 @@ impl Followed {
                 if std::mem::replace(&mut kind.digest, digest) != digest {
                     is_changed = true;
                     let all = self.objects.of(&resource);
-                    all.into_iter().for_each(|uid| self.queue.add(Work::Object(uid)));
+                    all.into_iter().for_each(|uid| self.queue.add(ScanWork::Object(uid)));
                 }
                 continue;
             }
             match self.follow(&resource) {
                 Ok(follower) => {
                     let version = resource.version.clone();
-                    kinds.insert(key, Kind { digest, version, _follower: follower });
+                    kinds.insert(key, FollowedKind { digest, version, _follower: follower });
                     is_changed = true;
                 }
                 Err(error) => {
@@ -112,16 +112,16 @@ impl Followed {
         let (objects, queue, of) = (self.objects.clone(), self.queue.clone(), resource.clone());
         let (mut round, mut is_listed) = (0u64, false);
         Follower::start(&self.cluster, resource, move |change| match change {
-            Change::Begins => round += 1,
-            Change::Present(object) => {
+            FollowEvent::Begins => round += 1,
+            FollowEvent::Present(object) => {
                 if let Some(uid) = objects.see(&of, &object, round) {
                     // What was there before comes at once; new objects often change a few times.
                     let pause = if is_listed { SETTLES } else { Duration::ZERO };
-                    queue.add_after(Work::Object(uid), pause);
+                    queue.add_after(ScanWork::Object(uid), pause);
                 }
             }
-            Change::Gone(object) => objects.remove(object.text_at(&["metadata", "uid"])),
-            Change::Complete => {
+            FollowEvent::Gone(object) => objects.remove(object.text_at(&["metadata", "uid"])),
+            FollowEvent::Complete => {
                 is_listed = true;
                 objects.remove_before(&of, round);
             }
@@ -130,8 +130,8 @@ impl Followed {
 }
 
 /// The resources that policies are about, each kind in one version.
-fn wanted(served: &Kinds, policies: &Policies) -> Vec<(Key, Arc<Resource>)> {
-    let mut found: Vec<(Key, Arc<Resource>)> = Vec::new();
+fn wanted(served: &Kinds, policies: &Policies) -> Vec<(KindKey, Arc<Resource>)> {
+    let mut found: Vec<(KindKey, Arc<Resource>)> = Vec::new();
     for resource in served.all() {
         let key = key(resource);
         let is_left_out = REPORTS.contains(&&*resource.group) || &*resource.kind == "Event";

@@ -3,15 +3,25 @@
 //! In: the policies in use, the objects of the kinds that they are about. Out: reports with the
 //! results, and events about new violations. An object is scanned when it is new, when it or the
 //! policies change, and after an interval; workers take objects from a queue at a limited pace.
-//! Only the replica that leads scans. Semantics: `docs/reference/cluster.md`, "Background scans".
+//! Only the replica that leads scans. Semantics: `docs/start/cluster.md`, "Background scans".
+//!
+//! - `evaluate`: evaluating policies on a stored object.
+//! - `followed`: the kinds whose objects are followed.
+//! - [`native`]: policies of Kubernetes that scans report on.
+//! - [`objects`]: the objects that are scanned, as far as they are known.
+//! - [`pace`]: A limit of how much is done in a second.
+//! - [`policies`]: the policies that scans evaluate.
+//! - `scan_events`: events of scans, written on a thread of their own.
+//! - [`work`]: pieces of work of a scan.
 
-mod announce;
 mod evaluate;
 mod followed;
 pub mod native;
 pub mod objects;
 pub mod pace;
 pub mod policies;
+pub(crate) mod scan_events;
+pub mod work;
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -23,8 +33,10 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::events::{Journal, Occasion};
 use crate::in_use::{InUse, Source};
 use crate::queue::{Next, Queue, Workers};
-use crate::reports::results::{Key, key_of};
+use crate::reports::results::{ResultKey, key_of};
 use crate::reports::{self, Reports, object, text};
+use crate::scan::scan_events::ScanEvents;
+use crate::scan::work::ScanWork;
 use ephor_cluster::{Cluster, Failure, api_version};
 use ephor_engine::Status;
 use ephor_engine::request::NoObjects;
@@ -32,11 +44,10 @@ use ephor_ir::Policy;
 use ephor_kubernetes::Kinds;
 use ephor_value::{Str, Value};
 
-use announce::Announcer;
 use evaluate::{Finding, changes_others, evaluate};
 use followed::Followed;
 use native::{Native, Reported};
-use objects::{Known, Objects, Scan, Uid, content};
+use objects::{Objects, Scan, ScannedObject, Uid, content};
 use pace::Pace;
 use policies::Policies;
 
@@ -51,7 +62,7 @@ const PER_SECOND: u32 = 100;
 
 /// What scans need.
 #[derive(Clone)]
-pub struct Setup {
+pub struct ScanSetup {
     /// How often an object is scanned even if nothing changes; zero = never.
     pub interval: Duration,
     /// Which policies of Kubernetes have results.
@@ -62,21 +73,10 @@ pub struct Setup {
     pub journal: Option<Journal>,
 }
 
-/// A piece of work.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Work {
-    /// Which policies there are, and which kinds they are about.
-    Policies,
-    /// Results in reports whose policies are gone.
-    Sweep,
-    /// An object.
-    Object(Uid),
-}
-
 /// A queue for scans. Which policies there are does not wait for objects: those that wait are then
 /// scanned once, with the policies of now.
-pub fn queue() -> Queue<Work> {
-    Queue::with_first(|work| *work == Work::Policies)
+pub fn queue() -> Queue<ScanWork> {
+    Queue::with_first(|work| *work == ScanWork::Policies)
 }
 
 /// Whether this replica leads.
@@ -84,24 +84,25 @@ pub type Leads = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The scans of a replica; they end when this is dropped.
 pub struct Scans {
-    queue: Arc<Queue<Work>>,
-    _workers: Workers<Work>,
+    queue: Arc<Queue<ScanWork>>,
+    _workers: Workers<ScanWork>,
 }
 
 impl Scans {
-    /// Starts scans; `queue` gets [`Work::Policies`] whenever the replica begins or ceases to lead.
+    /// Starts scans; `queue` gets [`ScanWork::Policies`] whenever the replica begins or ceases to
+    /// lead.
     ///
     /// # Errors
     /// The system has no more threads.
     pub fn start(
-        setup: Setup,
+        setup: ScanSetup,
         cluster: Arc<Cluster>,
         source: Source,
-        queue: Arc<Queue<Work>>,
+        queue: Arc<Queue<ScanWork>>,
         leads: Leads,
     ) -> std::io::Result<Scans> {
         let notified = queue.clone();
-        let changed = Arc::new(move |_: &str, _: &str| notified.add_after(Work::Policies, PAUSE));
+        let changed = Arc::new(move |_: &str, _: &str| notified.add_after(ScanWork::Policies, PAUSE));
         let objects: Arc<Objects> = Arc::default();
         let scanner = Scanner {
             reports: Reports::new(cluster.clone(), setup.reports.clone()),
@@ -110,7 +111,7 @@ impl Scans {
             announcer: setup
                 .journal
                 .clone()
-                .map(|journal| Announcer::start(journal, cluster.clone()))
+                .map(|journal| ScanEvents::start(journal, cluster.clone()))
                 .transpose()?,
             setup,
             cluster,
@@ -130,40 +131,40 @@ impl Scans {
 
     /// Says that the policies in use, the settings or the kinds of the cluster have changed.
     pub fn notify(&self) {
-        self.queue.add_after(Work::Policies, PAUSE);
+        self.queue.add_after(ScanWork::Policies, PAUSE);
     }
 }
 
 /// Why a scan is not complete.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+enum ScanError {
     #[error(transparent)]
     Cluster(#[from] Failure),
     #[error(transparent)]
-    Reports(#[from] reports::Error),
+    Reports(#[from] reports::ReportError),
     #[error(transparent)]
     Object(#[from] NoObjects),
 }
 
 /// What is scanned with.
-struct Plan {
+struct ScanPlan {
     in_use: Arc<dyn InUse>,
     native: Vec<Arc<Policy>>,
     policies: Policies,
 }
 
 struct Scanner {
-    setup: Setup,
+    setup: ScanSetup,
     cluster: Arc<Cluster>,
     reports: Reports,
     native: Native,
     source: Source,
     leads: Leads,
-    queue: Arc<Queue<Work>>,
+    queue: Arc<Queue<ScanWork>>,
     objects: Arc<Objects>,
     followed: Followed,
-    announcer: Option<Announcer>,
-    plan: Mutex<Option<Arc<Plan>>>,
+    announcer: Option<ScanEvents>,
+    plan: Mutex<Option<Arc<ScanPlan>>>,
     /// The kinds of the cluster, as the server knows them.
     kinds: Mutex<Option<Arc<Kinds>>>,
     /// Hashes of the labels of namespaces with objects.
@@ -174,9 +175,9 @@ struct Scanner {
 }
 
 impl Scanner {
-    fn run(&self, work: &Work) -> Result<Next, Error> {
+    fn run(&self, work: &ScanWork) -> Result<Next, ScanError> {
         if !(self.leads)() {
-            if *work == Work::Policies {
+            if *work == ScanWork::Policies {
                 self.queue.clear();
                 self.followed.end();
                 *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -184,13 +185,13 @@ impl Scanner {
             return Ok(Next::Done);
         }
         match work {
-            Work::Policies => self.policies(),
-            Work::Sweep => self.sweep(),
-            Work::Object(uid) => self.object(uid),
+            ScanWork::Policies => self.policies(),
+            ScanWork::Sweep => self.sweep(),
+            ScanWork::Object(uid) => self.object(uid),
         }
     }
 
-    fn plan(&self) -> Option<Arc<Plan>> {
+    fn plan(&self) -> Option<Arc<ScanPlan>> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -200,7 +201,7 @@ impl Scanner {
     }
 
     /// Follows the objects that the policies are about.
-    fn policies(&self) -> Result<Next, Error> {
+    fn policies(&self) -> Result<Next, ScanError> {
         let in_use = (self.source)();
         self.renew_kinds(&*in_use)?;
         if !self.reports.are_served()? {
@@ -214,14 +215,14 @@ impl Scanner {
         self.has_no_reports.store(false, Ordering::Relaxed);
         let native = self.native.policies()?;
         let before = self.plan();
-        let is_same = |plan: &&Arc<Plan>| {
+        let is_same = |plan: &&Arc<ScanPlan>| {
             std::ptr::addr_eq(Arc::as_ptr(&plan.in_use), Arc::as_ptr(&in_use)) && plan.native == native
         };
         let plan = match before.as_ref().filter(is_same) {
             Some(plan) => plan.clone(),
             None => {
                 let policies = Policies::of(&*in_use, &native);
-                Arc::new(Plan { in_use, native, policies })
+                Arc::new(ScanPlan { in_use, native, policies })
             }
         };
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
@@ -229,7 +230,7 @@ impl Scanner {
         let is_changed = self.followed.update(&kinds, &plan.policies);
         let had = before.as_ref().map(|before| &before.policies.alive);
         if is_changed || had != Some(&plan.policies.alive) {
-            self.queue.add(Work::Sweep);
+            self.queue.add(ScanWork::Sweep);
         }
         self.namespaces(&*plan.in_use);
         Ok(Next::After(AT_LEAST))
@@ -245,12 +246,12 @@ impl Scanner {
         *before = now;
         drop(before);
         if !changed.is_empty() {
-            self.objects.outdate(&changed).into_iter().for_each(|uid| self.queue.add(Work::Object(uid)));
+            self.objects.outdate(&changed).into_iter().for_each(|uid| self.queue.add(ScanWork::Object(uid)));
         }
     }
 
     /// Discovers the kinds of the cluster again when the server has.
-    fn renew_kinds(&self, in_use: &dyn InUse) -> Result<(), Error> {
+    fn renew_kinds(&self, in_use: &dyn InUse) -> Result<(), ScanError> {
         let now = in_use.engine().external().known_kinds();
         let before = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if before.as_ref().is_some_and(|before| !Arc::ptr_eq(before, &now)) {
@@ -261,7 +262,7 @@ impl Scanner {
     }
 
     /// Removes results whose policies are gone, or are not about their objects any more.
-    fn sweep(&self) -> Result<Next, Error> {
+    fn sweep(&self) -> Result<Next, ScanError> {
         let Some(plan) = self.plan() else { return Ok(Next::Done) };
         let (policies, kinds) = (&plan.policies, self.cluster.kinds()?);
         let mut failed = None;
@@ -298,7 +299,7 @@ impl Scanner {
         Ok(self.later())
     }
 
-    fn object(&self, uid: &Uid) -> Result<Next, Error> {
+    fn object(&self, uid: &Uid) -> Result<Next, ScanError> {
         let (Some(known), Some(plan)) = (self.objects.get(uid), self.plan()) else { return Ok(Next::Done) };
         let Some(digest) = self.followed.digest(&known.resource) else { return Ok(Next::Done) };
         let is_due = known.scan.as_ref().is_none_or(|scan| {
@@ -346,7 +347,7 @@ impl Scanner {
             is_of_others && matches!(e.text_at(&["result"]), "pass" | "error")
         };
         self.reports.update(&scope, &|before| {
-            let done: Vec<Key> = before.iter().filter(|e| is_done(e)).map(key_of).collect();
+            let done: Vec<ResultKey> = before.iter().filter(|e| is_done(e)).map(key_of).collect();
             let new = new.iter().filter(|e| !done.contains(&key_of(e)) || e.text_at(&["result"]) != "skip");
             let new: Vec<Value> = new.cloned().collect();
             let is_retained = |e: &Value| {
@@ -367,7 +368,13 @@ impl Scanner {
     }
 
     /// Writes events, unless those of the same violations are recent.
-    fn note(&self, plan: &Plan, known: &Known, scope: &Value, findings: &[Finding]) -> (u64, Instant) {
+    fn note(
+        &self,
+        plan: &ScanPlan,
+        known: &ScannedObject,
+        scope: &Value,
+        findings: &[Finding],
+    ) -> (u64, Instant) {
         let mut hasher = DefaultHasher::new();
         for finding in findings {
             let rules = finding.rules.iter().filter(|rule| rule.status != Status::Pass);
@@ -402,7 +409,7 @@ fn labels(in_use: &dyn InUse, namespace: &str) -> u64 {
 }
 
 /// An object as its report and events name it.
-fn scope(known: &Known, current: &Value) -> Value {
+fn scope(known: &ScannedObject, current: &Value) -> Value {
     let at = |key: &str| current.text_at(&["metadata", key]);
     object([
         ("apiVersion", api_version(&known.resource).into()),

@@ -18,7 +18,7 @@ pub type Uid = Arc<str>;
 
 /// What is known of an object.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct ScannedObject {
     /// Its resource.
     pub resource: Arc<Resource>,
     /// Its namespace.
@@ -51,11 +51,11 @@ pub struct Scan {
 /// See the module page.
 #[derive(Debug, Default)]
 pub struct Objects {
-    known: Mutex<HashMap<Uid, Known>>,
+    known: Mutex<HashMap<Uid, ScannedObject>>,
 }
 
 impl Objects {
-    fn known(&self) -> MutexGuard<'_, HashMap<Uid, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<Uid, ScannedObject>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -72,7 +72,7 @@ impl Objects {
             return is_changed.then_some(uid);
         }
         let (namespace, name) = (at("namespace").into(), at("name").into());
-        let known = Known {
+        let known = ScannedObject {
             resource: resource.clone(),
             namespace,
             name,
@@ -86,7 +86,7 @@ impl Objects {
     }
 
     /// What is known of an object.
-    pub fn get(&self, uid: &str) -> Option<Known> {
+    pub fn get(&self, uid: &str) -> Option<ScannedObject> {
         self.known().get(uid).cloned()
     }
 
@@ -123,7 +123,7 @@ impl Objects {
     pub fn outdate(&self, namespaces: &HashSet<Str>) -> Vec<Uid> {
         let mut all = self.known();
         let own = all.iter_mut().filter(|(_, known)| namespaces.contains(&known.namespace));
-        let outdate = |(uid, known): (&Uid, &mut Known)| {
+        let outdate = |(uid, known): (&Uid, &mut ScannedObject)| {
             known.outdated = true;
             uid.clone()
         };
@@ -132,8 +132,9 @@ impl Objects {
 
     /// The objects of a resource.
     pub fn of(&self, resource: &Resource) -> Vec<Uid> {
-        let is_of =
-            |known: &Known| known.resource.group == resource.group && known.resource.kind == resource.kind;
+        let is_of = |known: &ScannedObject| {
+            known.resource.group == resource.group && known.resource.kind == resource.kind
+        };
         self.known().iter().filter(|(_, known)| is_of(known)).map(|(uid, _)| uid.clone()).collect()
     }
 }

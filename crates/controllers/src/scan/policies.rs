@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::in_use::InUse;
-use crate::reports::alive::Alive;
+use crate::reports::result_owner::ResultOwners;
 use ephor_ir::facts::Stage;
 use ephor_ir::policy::KindRules;
 use ephor_ir::rule::RuleKind;
@@ -27,7 +27,7 @@ pub struct Policies {
     /// Those that change objects, each alone: they say whether they would.
     pub changes: Vec<Engine>,
     /// Which policies may have results.
-    pub alive: Alive,
+    pub alive: ResultOwners,
     /// The rules that are evaluated, by source and key of their policy; `None` = all.
     domain: HashMap<(Str, String), Option<HashSet<Str>>>,
 }
@@ -59,7 +59,7 @@ impl Policies {
         Policies {
             verdicts: engine(verdicts),
             changes: changes.into_iter().map(|policy| engine(vec![policy])).collect(),
-            alive: Alive::of(set).with_native(native.iter().map(AsRef::as_ref)),
+            alive: ResultOwners::of(set).with_native(native.iter().map(AsRef::as_ref)),
             domain,
         }
     }

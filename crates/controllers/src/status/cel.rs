@@ -1,20 +1,20 @@
 //! The status of policies whose expressions are CEL.
 
 use crate::in_use::StoredPolicy;
-use crate::native::State;
+use crate::native::NativeState;
 use ephor_api::read::{items, texts};
 use ephor_kubernetes::Kinds;
 use ephor_lower::cel_policy::variants_of;
 use ephor_value::{Map, Value};
 
 use super::rights::Rights;
-use super::{Condition, Observed, members};
+use crate::status::condition::{Condition, Observed, members};
 
 /// The status of a policy.
 pub(super) fn status(
     policy: &StoredPolicy,
     is_carried: bool,
-    native: Option<&State>,
+    native: Option<&NativeState>,
     rights: &Rights,
     at: Observed<'_>,
 ) -> Value {
@@ -56,7 +56,7 @@ pub(super) fn status(
 }
 
 /// Why the API server does not evaluate a policy that says whether it should.
-fn message_about_native(document: &Value, native: Option<&State>) -> String {
+fn message_about_native(document: &Value, native: Option<&NativeState>) -> String {
     let is_written = ["validatingAdmissionPolicy", "mutatingAdmissionPolicy"]
         .iter()
         .any(|key| document.at(&["spec", "autogen", key]).is_some_and(|part| !part.is_null()));
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_policy_that_says_whether_it_becomes_one_of_kubernetes_says_why_it_did_not() {
-        let state = State { generated: false, message: "skip generating: not enabled.".into() };
+        let state = NativeState { generated: false, message: "skip generating: not enabled.".into() };
         let message = |spec: &str| {
             let document = yaml_value(&format!("{{kind: MutatingPolicy, spec: {spec}}}")).unwrap();
             message_about_native(&document, Some(&state))

@@ -1,19 +1,19 @@
 //! The status of ClusterPolicies and Policies.
 
 use crate::in_use::StoredPolicy;
-use crate::native::State;
+use crate::native::NativeState;
 use ephor_api::autogen::{Selection, computed_rules};
 use ephor_api::read::{Body, has_body};
 use ephor_value::Value;
 
 use super::written::written;
-use super::{Condition, Observed, members};
+use crate::status::condition::{Condition, Observed, members};
 
 /// The status of a policy.
 pub(super) fn status(
     policy: &StoredPolicy,
     is_carried: bool,
-    native: Option<&State>,
+    native: Option<&NativeState>,
     at: Observed<'_>,
 ) -> Value {
     let mut status = members(policy);

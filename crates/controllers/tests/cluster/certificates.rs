@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use ephor_controllers::certificates::content::{Content, authorities, fault, with_data};
 use ephor_controllers::certificates::issue::{AUTHORITY, PAIR, Pem, RENEW};
 use ephor_controllers::certificates::{Clock, SETTLE, ServerSecret, Step, Wanted};
-use ephor_controllers::webhooks::{self, Plan};
+use ephor_controllers::webhooks::{self, WebhookPlan};
 use ephor_document::yaml_value;
 use ephor_value::Value;
 
@@ -71,10 +71,10 @@ fn stored(api: &Api) -> Content {
 
 /// Writes webhook configurations, as the replica that leads does.
 fn publish(api: &Api, secret: &Arc<ServerSecret>) {
-    publish_with(api, Plan { secret: Some(secret.clone()), ..plan(false) });
+    publish_with(api, WebhookPlan { secret: Some(secret.clone()), ..plan(false) });
 }
 
-fn publish_with(api: &Api, plan: Plan) {
+fn publish_with(api: &Api, plan: WebhookPlan) {
     let in_use = state(vec![usable(&policy(PATTERN))], Vec::new());
     webhooks::reconcile(&api.cluster, &plan, &*in_use, &|_| false).unwrap();
 }
@@ -350,7 +350,7 @@ fn a_bundle_of_operators_replaces_that_of_a_foreign_secret_and_joins_that_of_an_
     let given = serving(&other, &moment).bundle();
     let file = folder.path().join("ca.crt");
     std::fs::write(&file, &given).unwrap();
-    let plan = || Plan { secret: Some(leader.clone()), authority: Some(file.clone()), ..plan(false) };
+    let plan = || WebhookPlan { secret: Some(leader.clone()), authority: Some(file.clone()), ..plan(false) };
     publish_with(&api, plan());
     assert_eq!(trusted(&api), leader.bundle() + &given);
     let own = api.object(SECRET).unwrap();

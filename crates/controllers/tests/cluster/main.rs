@@ -15,12 +15,12 @@ use api::Api;
 use ephor_admission::admit::Gate;
 use ephor_admission::registration::{Address, Options, WebhookNames};
 use ephor_admission::settings::Settings;
-use ephor_controllers::background::outlet::Outlet;
+use ephor_controllers::background::event_sink::EventSink;
 use ephor_controllers::in_use::{InUse, Source, StoredPolicy};
-use ephor_controllers::lease::{Leader, Place, Times};
-use ephor_controllers::manager::{Controllers, Setup};
+use ephor_controllers::lease::{Leader, LeaseName, Times};
+use ephor_controllers::manager::{Controllers, ManagerSetup};
 use ephor_controllers::native::Made;
-use ephor_controllers::webhooks::{self, Error, Plan};
+use ephor_controllers::webhooks::{self, WebhookError, WebhookPlan};
 use ephor_document::yaml_value;
 use ephor_external::NoData;
 use ephor_ir::policy::Cleanup;
@@ -72,14 +72,14 @@ fn usable(document: &Value) -> StoredPolicy {
     StoredPolicy { document: document.clone(), problem: None }
 }
 
-fn plan(take_over: bool) -> Plan {
+fn plan(take_over: bool) -> WebhookPlan {
     let address = Address::Service { namespace: "kyverno".into(), name: "svc".into(), port: 443 };
-    let options = Options { names: WebhookNames::Kyverno, ..Options::of(address) };
-    Plan { options, authority: None, secret: None, take_over, is_served: Arc::new(|_, _| true) }
+    let options = Options { names: Names::Kyverno, ..Options::of(address) };
+    WebhookPlan { options, authority: None, secret: None, take_over, is_served: Arc::new(|_, _| true) }
 }
 
-fn lease(identity: &str) -> Place {
-    Place { namespace: "kyverno".into(), name: "ephor".into(), identity: identity.into() }
+fn lease(identity: &str) -> LeaseName {
+    LeaseName { namespace: "kyverno".into(), name: "ephor".into(), identity: identity.into() }
 }
 
 fn quick() -> Times {
@@ -148,7 +148,7 @@ fn configurations_are_written_once_and_those_of_other_programs_stay() {
     let foreign = configuration.with("metadata", yaml_value("{name: x, labels: {app: other}}").unwrap());
     api.put(CONFIGURATION, &foreign);
     let refused = webhooks::reconcile(&api.cluster, &plan(false), &*in_use, &|_| false).unwrap_err();
-    assert!(matches!(refused, Error::Foreign { .. }), "{refused}");
+    assert!(matches!(refused, WebhookError::Foreign { .. }), "{refused}");
     assert!(api.object(CONFIGURATION).unwrap().at(&["metadata", "labels", "app"]).is_some());
     webhooks::reconcile(&api.cluster, &plan(true), &*in_use, &|_| false).unwrap();
     assert!(api.object(CONFIGURATION).unwrap().at(&["metadata", "labels", "app"]).is_none());
@@ -157,13 +157,13 @@ fn configurations_are_written_once_and_those_of_other_programs_stay() {
 fn controllers(api: &Api, state: &Arc<Mutex<Arc<State>>>) -> Controllers {
     let state = state.clone();
     let source: Source = Arc::new(move || -> Arc<dyn InUse> { state.lock().unwrap().clone() });
-    Controllers::start(Setup {
+    Controllers::start(ManagerSetup {
         cluster: api.cluster.clone(),
         reports: api.cluster.clone(),
         cleanup: api.cluster.clone(),
         background: api.cluster.clone(),
         interval: Duration::from_secs(3600),
-        outlet: Outlet::new(api.cluster.clone(), None, [None, None]),
+        event_sink: EventSink::new(api.cluster.clone(), None, [None, None]),
         lifetimes: None,
         scans: None,
         source,

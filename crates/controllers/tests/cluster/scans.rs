@@ -9,7 +9,8 @@ use ephor_controllers::events::Journal;
 use ephor_controllers::in_use::{InUse, Source};
 use ephor_controllers::reports::{Form, ReportOptions, Reports, Subject};
 use ephor_controllers::scan::native::Reported;
-use ephor_controllers::scan::{Scans, Setup, Work};
+use ephor_controllers::scan::work::ScanWork;
+use ephor_controllers::scan::{ScanSetup, Scans};
 use ephor_document::yaml_value;
 use ephor_engine::{RuleOutcome, Status};
 use ephor_external::{ExternalData, NoData};
@@ -59,14 +60,14 @@ impl Replica {
         let of = in_use.clone();
         let source: Source = Arc::new(move || -> Arc<dyn InUse> { of.lock().unwrap().clone() });
         let journal = Journal { source: "kyverno-scan", host: "h".into(), omitted: Vec::new() };
-        let setup = Setup {
+        let setup = ScanSetup {
             interval: Duration::from_secs(3600),
             native: reported,
             reports: form.into(),
             journal: Some(journal),
         };
         let queue = Arc::new(ephor_controllers::scan::queue());
-        queue.add(Work::Policies);
+        queue.add(ScanWork::Policies);
         let scans = Scans::start(setup, cluster.clone(), source, queue, Arc::new(|| true)).unwrap();
         Replica { in_use, scans }
     }

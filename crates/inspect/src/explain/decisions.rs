@@ -4,9 +4,18 @@
 //! for each rule whether it matches and by what, then every decision of its evaluation
 //! ([`ephor_engine::trace`]) with file and line in the policy and, for values that stand in the
 //! resource, in the resource. What a brief answer leaves out is marked.
+//!
+//! - `rendered`: values as decisions show them.
+//! - `source`: expressions of the IR as CEL writes them.
+
+mod rendered;
+mod source;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
+use crate::explain::decisions::rendered::render;
 use crate::load::LoadedPolicy;
 use crate::policy_set::Engine;
 use crate::violation::{steps_of, subject_of_pattern};
@@ -17,15 +26,9 @@ use ephor_ir::facts::Stage;
 use ephor_ir::{Expr, Origin, Policy, Rule};
 use ephor_matching::mismatch::{self, Decision, Reason};
 use ephor_value::place::{Path, PathPart, dotted, parse};
-use ephor_value::print::json;
 use ephor_value::{Fault, Value};
 
 use ephor_analysis::print;
-
-mod source;
-
-/// How many characters of a value are shown.
-const SHOWN: usize = 120;
 
 /// What a rule decided about a resource.
 #[derive(Clone, Debug)]
@@ -318,14 +321,6 @@ fn gravity(status: Status) -> usize {
 /// A part of a node with its value.
 type Operand = (Expr, Result<TracedValue, Fault>);
 
-fn render(value: &Value) -> String {
-    let text = json(value);
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
-    }
-}
-
 impl Decided {
     /// A headline and a line for each decision; `-v` adds those that are details.
     pub fn text(&self, colour: bool, verbose: bool) -> String {
@@ -379,6 +374,3 @@ impl Decided {
         ])
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -10,6 +10,31 @@
 //!
 //! No false finding is worth a true one more: custom kinds, wildcards, fields of any name and what
 //! is put together at run time count as known.
+//!
+//! - `checks`: what Kyverno's policy check and its loader refuse, each finding at its place.
+//! - `conditions`: conditions of rules: operators that do not exist, and conditions whose result
+//!   does not depend on the request.
+//! - `expressions`: CEL expressions: those that do not compile, and those that do not fit the
+//!   kinds that the policy is about.
+//! - `finding`: A finding: what it is, how bad, and where it stands.
+//! - `ignored`: comments that drop findings.
+//! - `kinds`: the kinds that rules are about: entries of `kinds` and resources of match
+//!   constraints, with their types.
+//! - `partial`: documents that are parts of policies: kustomize merges them into a whole policy,
+//!   which is what can be checked.
+//! - `patterns`: fields of patterns, overlays and generated objects that the kinds of the rule do
+//!   not have.
+//! - `place`: where a character of a value stands in the user's file.
+//! - `queries`: variables and JMESPath queries of rules: syntax, functions, names, and fields
+//!   that the kinds of the rule do not have.
+//! - `rules`: rules of ClusterPolicy and Policy, and what cleanup policies share with them.
+//! - `schema`: what the schema of a policy refuses, each part at its place and with what was
+//!   probably meant.
+//! - `shape`: what is known of a value before there is an object: the types that it may have.
+//! - `silent`: what Kyverno 1.19.1 does with a policy without a word, as far as the policy shows
+//!   it.
+//! - `subject`: A policy while it is checked: its document, its file, and what was found.
+//! - `syntax`: documents that are not YAML.
 
 mod checks;
 mod conditions;

@@ -8,10 +8,10 @@ use ephor_document::locate::{Position, locate, locate_key};
 use ephor_value::place::PathPart;
 
 /// A place in a document: line and column from 1, and how many characters of the line it has.
-pub(super) type Found = Position;
+pub(super) type LintPosition = Position;
 
 /// The place of `length` characters of the text at `path`, `offset` characters from its beginning.
-pub(super) fn inside(text: &str, path: &[PathPart], offset: usize, length: usize) -> Option<Found> {
+pub(super) fn inside(text: &str, path: &[PathPart], offset: usize, length: usize) -> Option<LintPosition> {
     let start = locate(text, path)?;
     // What is missing at the end stands behind the last character.
     let near =
@@ -23,7 +23,7 @@ pub(super) fn inside(text: &str, path: &[PathPart], offset: usize, length: usize
 }
 
 /// The place of the value at `path`, or of the nearest part above it that exists.
-pub(super) fn value(text: &str, path: &[PathPart]) -> Option<Found> {
+pub(super) fn value(text: &str, path: &[PathPart]) -> Option<LintPosition> {
     if let Some(found) = locate(text, path) {
         return Some(found);
     }
@@ -31,11 +31,11 @@ pub(super) fn value(text: &str, path: &[PathPart]) -> Option<Found> {
 }
 
 /// The place of the key at `path`, or of the nearest part above it that exists.
-pub(super) fn key(text: &str, path: &[PathPart]) -> Option<Found> {
+pub(super) fn key(text: &str, path: &[PathPart]) -> Option<LintPosition> {
     locate_key(text, path).or_else(|| above(text, path))
 }
 
-fn above(text: &str, path: &[PathPart]) -> Option<Found> {
+fn above(text: &str, path: &[PathPart]) -> Option<LintPosition> {
     let mut path = path;
     while let Some((_, shorter)) = path.split_last() {
         path = shorter;

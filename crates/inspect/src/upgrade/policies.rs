@@ -7,12 +7,12 @@ use std::collections::HashMap;
 
 use crate::load::{self, Policies, Reader};
 use crate::policy_kinds::{self, EXCEPTION};
+use crate::upgrade::inventory::{Found, GENERATED_BY, Inventory, named, stops};
 use ephor_admission::background::{RuleFacts, facts};
 use ephor_sources::files::SourceText;
 use ephor_value::{Map, Value, print};
 
 use super::acts::{self, Act};
-use super::{Found, GENERATED_BY, Inventory, named, stops};
 
 /// Why `ephor` does not take something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,7 +167,9 @@ pub(super) fn row(
     let stops = stops(object);
     let (namespace, name) = (one.at("namespace"), one.at("name"));
     let is_successor = |other: &&Compiled<'_>| {
-        !super::stops(&other.found.object) && other.at("name") == name && other.at("namespace") == namespace
+        !crate::upgrade::inventory::stops(&other.found.object)
+            && other.at("name") == name
+            && other.at("namespace") == namespace
     };
     let generates = !one.facts.is_empty() && acts::of(object).contains(&Act::Generates);
     PolicyRow {

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::load::{LoadedPolicy, Purpose};
 use crate::subjects;
+use crate::upgrade::inventory::{Inventory, named};
 use ephor_admission::background::WorkKind;
 use ephor_ir::policy::Cleanup;
 use ephor_ir::rule::Body;
 use ephor_kubernetes::Resource;
 
 use super::policies::Compiled;
-use super::{Inventory, named};
 
 /// Verbs on a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +32,9 @@ pub struct Right {
 const GENERATE: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
 const MUTATE: [&str; 4] = ["get", "list", "patch", "update"];
 const DELETE: [&str; 3] = ["delete", "get", "list"];
-/// A policy that is about more resources than these is about all.
-const MOST: usize = 30;
+/// A policy that is about more resources than these is about all: a role with a line each would not
+/// be read. With a smaller number accounts get more rights than they need.
+const MAX_RESOURCES: usize = 30;
 
 type Needs = BTreeMap<(String, String), (BTreeSet<&'static str>, BTreeSet<String>)>;
 
@@ -113,5 +114,5 @@ fn changed_by_expressions(inventory: &Inventory, policy: &LoadedPolicy) -> Vec<(
 fn selected(inventory: &Inventory, is_about: impl Fn(&Resource) -> bool) -> Vec<(String, String)> {
     let about = inventory.kinds.all().iter().filter(|resource| is_about(resource));
     let all: BTreeSet<_> = about.map(|r| (r.group.to_string(), r.plural.to_string())).collect();
-    if all.len() > MOST { vec![("*".into(), "*".into())] } else { all.into_iter().collect() }
+    if all.len() > MAX_RESOURCES { vec![("*".into(), "*".into())] } else { all.into_iter().collect() }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::{Conflict, PolicyRow, Report};
+use super::{Conflict, PolicyRow};
+use crate::upgrade::report::Report;
 
 /// What the report comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]

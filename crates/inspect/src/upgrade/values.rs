@@ -2,7 +2,8 @@
 
 use ephor_value::Value;
 
-use super::{Conflict, Report};
+use super::Conflict;
+use crate::upgrade::report::Report;
 
 fn texts<T: AsRef<str>>(all: &[T]) -> Value {
     Value::list(all.iter().map(|text| text.as_ref().into()).collect())

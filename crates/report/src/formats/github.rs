@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Level, level, message, visible};
+use crate::formats::level::{Level, level};
+use crate::formats::message::{message, visible};
 use crate::run::Run;
 
 /// The annotations of a run.

@@ -95,9 +95,9 @@ fn status(finding: &Finding) -> &'static str {
 }
 
 /// What violations are counted and filtered by.
-type Key = (&'static str, &'static str, fn(&Finding) -> String);
+type FilterColumn = (&'static str, &'static str, fn(&Finding) -> String);
 
-const KEYS: [Key; 5] = [
+const KEYS: [FilterColumn; 5] = [
     ("status", "Result", |f| status(f).to_string()),
     ("severity", "Severity", |f| severity(f).to_string()),
     ("policy", "Policy", |f| f.policy.name.clone()),
@@ -107,7 +107,7 @@ const KEYS: [Key; 5] = [
 
 /// How many violations there are by a key, the most first; severities by their weight. One that
 /// several policies report counts for each.
-fn numbers(violations: &[Merged<'_>], (key, _, value): &Key) -> Vec<(String, usize)> {
+fn numbers(violations: &[Merged<'_>], (key, _, value): &FilterColumn) -> Vec<(String, usize)> {
     let mut by_value: BTreeMap<String, usize> = BTreeMap::new();
     for value in violations.iter().flat_map(|violation| violation.distinct(value)) {
         *by_value.entry(value).or_default() += 1;

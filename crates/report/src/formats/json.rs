@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::message;
+use crate::formats::message::message;
 use crate::run::{Counts, Finding, Place, ResourceName, Run};
 
 /// The version of the form; it grows when a field changes its meaning or goes.

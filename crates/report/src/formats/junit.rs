@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
 
-use super::message;
+use crate::formats::message::message;
 use crate::run::{Finding, PolicyInfo, Run};
 use ephor_engine::Status;
 
@@ -191,5 +191,5 @@ fn attribute(start: &mut BytesStart<'_>, name: &str, value: &str) {
 
 /// The text without characters that XML 1.0 does not have.
 fn visible(text: &str) -> String {
-    super::visible(text, &['\n', '\r', '\t'])
+    crate::formats::message::visible(text, &['\n', '\r', '\t'])
 }

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::iter::once;
 
-use super::message;
+use crate::formats::message::message;
 use crate::run::{Finding, ResourceName, Run, Severity};
 use ephor_engine::Status;
 
@@ -27,7 +27,7 @@ pub(super) struct Merged<'r> {
 
 /// What is equal in results that say the same.
 #[derive(PartialEq, Eq, Hash)]
-struct Key<'r> {
+struct MergeKey<'r> {
     resource: &'r ResourceName,
     template: Option<&'r str>,
     file: &'r str,
@@ -77,7 +77,7 @@ impl<'r> Merged<'r> {
 /// Results, each violation once.
 pub(super) fn merged<'r>(results: impl IntoIterator<Item = &'r Finding>) -> Vec<Merged<'r>> {
     let mut all: Vec<Merged<'r>> = Vec::new();
-    let mut known: HashMap<Key<'r>, Vec<usize>> = HashMap::new();
+    let mut known: HashMap<MergeKey<'r>, Vec<usize>> = HashMap::new();
     for finding in results {
         let key = key(finding);
         let same = key.map(|key| known.entry(key).or_default());
@@ -116,8 +116,8 @@ fn number(n: usize, one: &str, many: &str) -> String {
 
 /// Nothing where other results cannot be about the same: a policy that is refused, and data that is
 /// in no file.
-fn key(finding: &Finding) -> Option<Key<'_>> {
-    Some(Key {
+fn key(finding: &Finding) -> Option<MergeKey<'_>> {
+    Some(MergeKey {
         resource: finding.resource.as_ref()?,
         template: finding.template.as_deref(),
         file: finding.place.as_ref()?.file.as_str(),

@@ -2,19 +2,46 @@
 //!
 //! In: a [`Run`]. Out: one whole document, in a format a file. The formats are described in
 //! `docs/reference/formats.md`.
+//!
+//! - `document`: what a format writes.
+//! - [`github`]: workflow commands of GitHub: an annotation for each violation that the baseline
+//!   does not have.
+//! - [`html`]: A page that stands alone: counts, charts, filters and every violation with the line
+//!   of the manifest and that of the policy.
+//! - [`json`]: our own JSON, version 1: counts, and each result with its policy, resource and
+//!   places (`docs/reference/formats.md`).
+//! - [`junit`]: jUnit's XML: a suite for each policy, a case for each rule and resource.
+//! - `level`: levels of violations, for formats that have three.
+//! - [`markdown`]: markdown: a table of everything that did not pass, each violation once, and the
+//!   counts of all results.
+//! - `merged`: violations as people read them: those that say the same are shown once, with every
+//!   policy that says so.
+//! - `message`: messages of results as formats show them.
+//! - [`sarif`]: SARIF 2.1.0: a result for each violation, at the field that decided.
+//! - [`text`]: for terminals: violations by resource, each once with the line of the manifest and
+//!   the places in the policies, the counts of all results, and the command that explains a
+//!   violation.
+//! - `uri`: names of files as references of URIs (RFC 3986).
 
-use crate::run::{Finding, Run, Severity};
-use ephor_engine::Status;
-
+mod document;
 pub mod github;
 pub mod html;
 pub mod json;
 pub mod junit;
+mod level;
 pub mod markdown;
 mod merged;
+pub(crate) mod message;
 pub mod sarif;
+#[cfg(test)]
+pub(crate) mod tests;
 pub mod text;
 pub(crate) mod uri;
+
+pub use document::Document;
+pub use level::Level;
+
+use crate::run::Run;
 
 /// A format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,73 +95,3 @@ impl Format {
         }
     }
 }
-
-/// What a format writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
-    /// All of it.
-    pub text: String,
-    /// What it does not hold because its readers have limits; a sentence for the user.
-    pub left_out: Option<String>,
-}
-
-impl From<String> for Document {
-    /// A document of everything.
-    fn from(text: String) -> Document {
-        Document { text, left_out: None }
-    }
-}
-
-/// How loud a result or a finding is where a format has three levels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Wrong.
-    Error,
-    /// Probably wrong.
-    Warning,
-    /// Good to know.
-    Note,
-}
-
-impl Level {
-    /// The word of SARIF and JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
-        }
-    }
-}
-
-/// The level of a violation: failures by the severity of their policy, errors of rules always the
-/// highest.
-fn level(finding: &Finding) -> Option<Level> {
-    match (finding.status, finding.policy.severity) {
-        (Status::Pass | Status::Skip, _) => None,
-        (Status::Error, _) => Some(Level::Error),
-        (_, Some(Severity::Info | Severity::Low)) => Some(Level::Note),
-        (Status::Warn, _) | (_, Some(Severity::Medium)) => Some(Level::Warning),
-        (Status::Fail, _) => Some(Level::Error),
-    }
-}
-
-/// The message, or a sentence where the policy has none.
-fn message(finding: &Finding) -> &str {
-    match (finding.message.as_str(), finding.status) {
-        ("", Status::Error) => "the rule cannot be evaluated",
-        ("", Status::Fail | Status::Warn) => "validation failed",
-        (message, _) => message,
-    }
-}
-
-/// The text without characters that a terminal or a parser would act on: control characters are
-/// replaced, but those that are `retained`. Messages hold what policies and resources hold.
-fn visible(text: &str, retained: &[char]) -> String {
-    let is_hidden =
-        |c: char| (c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}')) && !retained.contains(&c);
-    text.chars().map(|c| if is_hidden(c) { '\u{fffd}' } else { c }).collect()
-}
-
-#[cfg(test)]
-pub(crate) mod tests;

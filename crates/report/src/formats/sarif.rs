@@ -3,16 +3,22 @@
 //! In: a [`Run`]; findings about files come in through `lint_formats`. Out: one log, written by
 //! `log::Log` for all commands, so that what code scanning requires of rules and results is met in
 //! one place. A violation of the baseline is `unchanged` and suppressed.
+//!
+//! - `log`: A log of SARIF as code scanning accepts it: rules with all their texts, results the
+//!   gravest first, none above the limits.
+//! - `message_text`: texts of SARIF: messages that hold what users wrote, and names of rules.
+
+pub(crate) mod log;
+mod message_text;
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::uri::Uris;
-use super::{Document, level, message};
+use crate::formats::document::Document;
+use crate::formats::level::level;
+use crate::formats::message::message;
 use crate::run::{Finding, Place, Run};
-
-pub(crate) mod log;
-mod message_text;
 
 use log::{Log, Rank, Region, Rule, word};
 pub(crate) use message_text::message_text;

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use ephor_engine::Status;
+
 use super::*;
 use crate::roots::Roots;
 use crate::run::{Counts, Note, Place, PolicyInfo, ResourceName};
+use crate::run::{Finding, Severity};
 
 /// A run with every status, texts that need escaping, a policy without rule names, a template and a
 /// known violation.

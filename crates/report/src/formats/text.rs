@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use super::merged::{Merged, extent, in_results, merged, statement};
 use crate::diagnostic::Diagnostic;
+use crate::printable::printable;
 use crate::run::{Finding, Run};
 use ephor_document::locate::Position;
 use ephor_engine::Status;
@@ -159,9 +160,4 @@ fn summary(run: &Run, violations: &[Merged<'_>], colour: bool) -> String {
     }
     let shown = in_results(violations).map(|shown| format!(" ({shown})")).unwrap_or_default();
     format!("{}: {}{shown}\n", extent(run), parts.join(", "))
-}
-
-/// The text without characters that move the cursor.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }

@@ -19,14 +19,14 @@ use crate::admit::incoming::{Incoming, decode};
 use crate::admit::route::Phase;
 use crate::admit::{Deadline, Decision, Route, Undecodable};
 
-use super::audit::{self, Audit};
-use super::denials;
-use super::http::{State, answered, now};
-use super::intake::Taken;
 use super::policies::Snapshot;
 use super::shadows;
+use super::sinks::{self, AuditRecord, DecisionRecord};
 use super::threads::Done;
-use super::traces::{Failed, Parent, Requested};
+use super::traces::{Failed, Parent};
+use crate::serve::body_reader::RequestBody;
+use crate::serve::responses::answered;
+use crate::serve::state::State;
 
 /// How long results that no answer waits for may take.
 const LATER: Duration = Duration::from_secs(30);
@@ -36,7 +36,7 @@ const LARGE: usize = 256 << 10;
 const WRITING: Duration = Duration::from_millis(250);
 
 /// A review to be answered.
-pub struct Job {
+pub struct ReviewJob {
     /// The policies and the phase that the path selects.
     pub route: Route,
     /// The path.
@@ -48,25 +48,25 @@ pub struct Job {
     /// When its answer is due.
     pub due: Instant,
     /// Its body.
-    pub body: Taken,
+    pub body: RequestBody,
     /// Its place among the reviews under way.
-    pub running: Place,
+    pub running: Permit,
 }
 
 /// A place among the reviews under way, given back when the evaluation has ended.
-pub struct Place {
+pub struct Permit {
     _permit: OwnedSemaphorePermit,
     running: IntGauge,
 }
 
-impl Place {
+impl Permit {
     /// A place that is counted already.
-    pub fn new(permit: OwnedSemaphorePermit, running: IntGauge) -> Place {
-        Place { _permit: permit, running }
+    pub fn new(permit: OwnedSemaphorePermit, running: IntGauge) -> Permit {
+        Permit { _permit: permit, running }
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.running.dec();
     }
@@ -98,10 +98,14 @@ struct Review {
 ///
 /// # Errors
 /// It is none, or nothing could be answered in time.
-pub async fn answer(state: &Arc<State>, job: Job, parent: Option<Parent>) -> Result<Response, Undecodable> {
-    let Job { route, path, content_type, began, due, body, running } = job;
+pub async fn answer(
+    state: &Arc<State>,
+    job: ReviewJob,
+    parent: Option<Parent>,
+) -> Result<Response, Undecodable> {
+    let ReviewJob { route, path, content_type, began, due, body, running } = job;
     let snapshot = state.store.current();
-    let slow = snapshot.pace.is_slow() || body.bytes.len() > LARGE;
+    let slow = snapshot.latency.is_slow() || body.bytes.len() > LARGE;
     let review = Arc::new(Review {
         state: state.clone(),
         snapshot,
@@ -168,7 +172,7 @@ impl Review {
         let answer = || snapshot.gate.answer_of(route, incoming, is_own, &Deadline::at(*due));
         let answer = AssertUnwindSafe(answer);
         let decision = catch_unwind(answer);
-        snapshot.pace.note(began.elapsed());
+        snapshot.latency.note(began.elapsed());
         let failed = decision.is_err().then_some(Failed::Fault);
         let decision = decision.unwrap_or_else(|_| Decision {
             answer: Answer::denied("internal error: the evaluation ended in a fault of the program"),
@@ -196,36 +200,23 @@ impl Review {
         }
     }
 
-    /// Writes down a decision, and answers.
+    /// Records a decision, and answers.
     fn finish(&self, incoming: &Arc<Incoming>, decision: Decision, failed: Option<Failed>) -> Response {
-        let Review { state, snapshot, route, path, began, .. } = self;
-        let took = began.elapsed().as_secs_f64();
-        let webhook = match route.phase {
-            Phase::Validate => "ValidatingWebhookConfiguration",
-            Phase::Mutate => "MutatingWebhookConfiguration",
-        };
-        state.metrics.decided(incoming, &decision, webhook, took);
-        if route.phase == Phase::Mutate {
-            state.metrics.pitfalls.decided(&decision);
-        }
-        state.metrics.pitfalls.remarked(&snapshot.remarks);
-        if let Some(audit) = &state.audit {
-            let line = audit::line(&now(), path, incoming, &decision, took * 1e3);
-            note(state, audit, &audit.add_object(line, incoming));
-        }
+        let took = self.began.elapsed().as_secs_f64();
         let response = answered(&decision.answer, incoming);
-        denials::log(path, incoming, &decision);
-        tracing::debug!(uid = &*incoming.uid, path, allowed = decision.answer.allowed(), "answered");
-        if let (Some(tracer), Some(parent)) = (&state.tracer, &self.parent) {
-            let template = route.template();
-            let route = Some(template.as_ref());
-            let requested = Requested { path, route, method: "POST", parent, began: *began };
-            tracer.decided(&requested, incoming, &decision, failed);
-        }
-        if let Some(reporter) = &state.reporter {
-            reporter.offer(incoming, snapshot, &decision.outcomes, !decision.answer.allowed());
-        }
-        if route.phase == Phase::Validate {
+        let record = DecisionRecord {
+            route: &self.route,
+            path: &self.path,
+            snapshot: &self.snapshot,
+            incoming,
+            decision: &decision,
+            parent: self.parent.as_ref(),
+            began: self.began,
+            took,
+            failed,
+        };
+        sinks::record(&self.state, &record);
+        if self.route.phase == Phase::Validate {
             self.later(incoming, decision);
         }
         response
@@ -239,8 +230,8 @@ impl Review {
         let compares = self.snapshot.gate.has_shadows(&self.route);
         let Some(prepared) = decision.prepared.filter(|_| audits || compares) else { return };
         let (state, snapshot, route) = (self.state.clone(), self.snapshot.clone(), self.route.clone());
-        let slow = snapshot.pace.is_slow();
-        let brief = snapshot.pace.audits_are_brief();
+        let slow = snapshot.latency.is_slow();
+        let brief = snapshot.latency.audits_are_brief();
         let permit = if slow { &state.auditing } else { &state.afterwards }.clone().try_acquire_owned().ok();
         if slow && permit.is_none() {
             state.metrics.audit_dropped.inc();
@@ -258,15 +249,10 @@ impl Review {
             }
             let began = Instant::now();
             let outcomes = snapshot.gate.audit(&route, &prepared, &Deadline::at(began + LATER));
-            snapshot.pace.note_audit(began.elapsed());
-            of.metrics.results(&incoming, &prepared.request.target, &outcomes);
-            of.metrics.pitfalls.remarked(&snapshot.remarks);
-            if let Some(reporter) = &of.reporter {
-                reporter.offer(&incoming, &snapshot, &outcomes, false);
-            }
-            if let Some(audit) = of.audit.as_ref().filter(|_| !outcomes.is_empty()) {
-                note(&of, audit, &audit::later(&now(), &path, &incoming, &outcomes));
-            }
+            snapshot.latency.note_audit(began.elapsed());
+            let (incoming, snapshot, path) = (&incoming, &snapshot, &path);
+            let (prepared, outcomes) = (&prepared, &outcomes);
+            sinks::record_audit(&of, &AuditRecord { path, snapshot, incoming, prepared, outcomes });
             drop(permit);
         };
         if slow || (waits && !brief) {
@@ -276,12 +262,5 @@ impl Review {
         } else {
             drop(catch_unwind(AssertUnwindSafe(work)));
         }
-    }
-}
-
-fn note(state: &State, audit: &Audit, line: &ephor_value::Value) {
-    if let Err(e) = audit.write(line) {
-        state.metrics.audit_dropped.inc();
-        tracing::error!(error = %e, "cannot write the audit log");
     }
 }

@@ -9,12 +9,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use prometheus::IntCounter;
+
 use crate::admit::{Decision, Incoming};
 use crate::policy_set::outcomes::Outcomes;
 use ephor_value::print::json;
 use ephor_value::{Map, Value};
 
-use super::refusals::Refused;
 use crate::redact::Redactor;
 
 /// Where lines go.
@@ -77,6 +78,14 @@ impl Audit {
         open.file.write_all(text.as_bytes())?;
         open.size += size;
         Ok(())
+    }
+
+    /// Writes a line; one that is lost is counted, and why is in the log.
+    pub fn write_or_count(&self, line: &Value, lost: &IntCounter) {
+        if let Err(e) = self.write(line) {
+            lost.inc();
+            tracing::error!(error = %e, "cannot write the audit log");
+        }
     }
 
     fn numbered(&self, number: u32) -> PathBuf {
@@ -175,19 +184,6 @@ pub fn line(time: &str, path: &str, incoming: &Incoming, decision: &Decision, mi
     line.insert("milliseconds", Value::Float(milliseconds));
     line.insert("results", results(&decision.outcomes, redactor));
     Value::Map(line)
-}
-
-/// The line of reviews that were refused before policies were evaluated, for the same reason.
-pub fn refused(time: &str, of: &Refused, count: u64) -> Value {
-    Value::map([
-        ("time", time.into()),
-        ("stage", "refused".into()),
-        ("path", Value::from(&*of.path)),
-        ("status", Value::Int(of.status.into())),
-        ("reason", of.reason.into()),
-        ("message", Value::from(&*of.text)),
-        ("count", Value::Int(i64::try_from(count).unwrap_or(i64::MAX))),
-    ])
 }
 
 /// The line of results that came after the answer.

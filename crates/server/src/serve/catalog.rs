@@ -10,48 +10,8 @@ use std::cell::RefCell;
 use prometheus::core::Collector;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
-use crate::settings::metrics::Exposure;
-
-use super::families::Families;
-use super::metrics::Metrics;
 use super::series::{Measure, Series};
-
-/// The type of a metric in the text form of Prometheus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// It only rises.
-    Counter,
-    /// It rises and falls.
-    Gauge,
-    /// Counts by buckets.
-    Histogram,
-}
-
-impl Kind {
-    /// The word for it in the text form of Prometheus.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
-        }
-    }
-}
-
-/// What a metric is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Description {
-    /// Its name.
-    pub name: String,
-    /// Its type.
-    pub kind: Kind,
-    /// Its labels.
-    pub labels: Vec<String>,
-    /// What it measures.
-    pub help: String,
-    /// Whether operators choose its labels and buckets.
-    pub is_configurable: bool,
-}
+use crate::serve::metric::{Description, Kind};
 
 /// A registry with the descriptions of what it holds.
 #[derive(Default)]
@@ -127,16 +87,4 @@ impl Catalog {
         self.describe(M::KIND, (name, help), labels);
         Series::new(name, help, labels)
     }
-}
-
-/// All metrics of the server with the labels that they have by default, in the order of their
-/// names.
-///
-/// # Errors
-/// Two metrics have the same name.
-pub fn descriptions() -> Result<Vec<Description>, prometheus::Error> {
-    let mut all = Metrics::with_descriptions()?.1;
-    all.extend(Families::with_descriptions(Exposure::default()).1);
-    all.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(all)
 }

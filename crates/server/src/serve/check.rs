@@ -7,7 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::policies::{Snapshot, Store};
-use super::{Error, Settings, Tls, around, secret, tls::Certificates};
+use super::tls::Certificates;
+use super::{Error, around, secret};
+use crate::serve::settings::{Settings, Tls};
 
 /// What was loaded.
 pub struct Check {

@@ -16,7 +16,7 @@ use super::metrics::{Metrics, operation, origin, policy_type, rule_type};
 use super::series::Count;
 
 /// The counters of results that requests share.
-struct Counted {
+struct SharedCounters {
     families: Arc<Families>,
     /// One for each result that is counted, without spare room: the result cache has counted an
     /// address for each result.
@@ -29,7 +29,7 @@ impl Metrics {
     pub fn results(&self, incoming: &Incoming, target: &Target, outcomes: &Outcomes) {
         let families = self.families.load();
         for Share { bundle, is_cached } in outcomes.shares() {
-            let known = bundle.derived.get().and_then(|derived| derived.downcast_ref::<Counted>());
+            let known = bundle.derived.get().and_then(|derived| derived.downcast_ref::<SharedCounters>());
             if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.families, &families)) {
                 known.counters.iter().for_each(Count::inc);
                 self.cache_hits.inc_by(known.results);
@@ -43,7 +43,7 @@ impl Metrics {
             let results = bundle.parts.iter().map(|part| part.results()).sum();
             self.cache_hits.inc_by(results);
             let counted =
-                Counted { families: families.clone(), counters: counters.into_boxed_slice(), results };
+                SharedCounters { families: families.clone(), counters: counters.into_boxed_slice(), results };
             let _ = bundle.derived.set(Box::new(counted));
         }
     }
@@ -54,7 +54,7 @@ fn count(families: &Families, incoming: &Incoming, target: &Target, bundle: &Bun
     let operation = operation(incoming);
     let [kind, of] = origin(incoming);
     let dry = incoming.dry_run();
-    let book = families.tally.book((kind, of, operation, dry));
+    let book = families.counters.book((kind, of, operation, dry));
     let mut counters = Vec::with_capacity(bundle.parts.len());
     for (_, p) in bundle.policies() {
         let policy = &p.policy;

@@ -47,7 +47,7 @@ pub enum Error {
     Connection(Box<dyn StdError + Send + Sync>),
     /// The Secret with the certificate cannot be read or created.
     #[error(transparent)]
-    Secret(#[from] ephor_controllers::certificates::Error),
+    Secret(#[from] ephor_controllers::certificates::CertificateError),
     /// There is a Secret and no cluster.
     #[error("the certificate is in a Secret, and there is no cluster")]
     NoCluster,

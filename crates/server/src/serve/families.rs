@@ -4,7 +4,7 @@
 //! In: the settings. Out: families of counters that take all their labels and use those that are
 //! exposed. Changed settings mean new families, which start at zero.
 //!
-//! Clients determine kinds and namespaces; a family has at most [`MOST_SERIES`] series, and further
+//! Clients determine kinds and namespaces; a family has at most [`MAX_SERIES`] series, and further
 //! ones are counted under `other`.
 
 use std::collections::HashSet;
@@ -16,9 +16,10 @@ use prometheus::{Registry, TextEncoder};
 
 use crate::settings::metrics::Exposure;
 
-use super::catalog::{Catalog, Description};
+use super::catalog::Catalog;
 use super::series::{Count, Histogram, Measure, Present, Series};
-use super::tally::Tally;
+use crate::serve::counters::ResultCounters;
+use crate::serve::metric::Description;
 
 const REQUEST: [&str; 5] = [
     "resource_kind",
@@ -59,8 +60,8 @@ const RULE: [&str; 6] =
 /// Labels whose values come from requests.
 const OF_REQUESTS: [&str; 2] = ["resource_kind", "resource_namespace"];
 /// The series of a family; a counter with the values of its labels takes about 200 bytes, a
-/// histogram twice as much.
-const MOST_SERIES: usize = 20_000;
+/// histogram twice as much, so 20,000 are 4 to 8 MB. Series beyond are counted as `other`.
+const MAX_SERIES: usize = 20_000;
 /// The label value of what is counted together.
 pub(super) const OTHER: &str = "other";
 
@@ -103,7 +104,7 @@ impl<M: Measure> Family<M> {
             return true;
         }
         let mut all = self.series.write().unwrap_or_else(PoisonError::into_inner);
-        seen(&all) || (all.len() < MOST_SERIES && all.insert(series))
+        seen(&all) || (all.len() < MAX_SERIES && all.insert(series))
     }
 }
 
@@ -149,7 +150,7 @@ pub(super) struct Families {
     pub reviews: Family<Count>,
     pub rules: Family<Present>,
     /// Counters of results.
-    pub tally: Tally,
+    pub counters: ResultCounters,
 }
 
 impl Families {
@@ -206,7 +207,7 @@ impl Families {
                 "1 for each loaded rule.",
                 &RULE,
             ),
-            tally: Tally::default(),
+            counters: ResultCounters::default(),
             since: Instant::now(),
             exposure,
         };
@@ -289,9 +290,9 @@ mod tests {
                 .with(&["Pod", namespace, "create", "true", "ValidatingWebhookConfiguration"])
                 .inc();
         };
-        (0..MOST_SERIES + 100).for_each(|i| count(&format!("n{i}")));
+        (0..MAX_SERIES + 100).for_each(|i| count(&format!("n{i}")));
         count("n0");
-        assert_eq!(families.requests.metric.len(), MOST_SERIES + 1);
+        assert_eq!(families.requests.metric.len(), MAX_SERIES + 1);
         let of = |namespace: &str| {
             let labels = ["Pod", namespace, "create", "true", "ValidatingWebhookConfiguration"];
             families.requests.with(&labels).get()

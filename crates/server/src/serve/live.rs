@@ -3,7 +3,11 @@
 //! In: a cluster, and the external data of the policies. Out: a [`Link`] that watches objects as
 //! long as the server runs, and for each set of policies a [`FromCluster`] that answers. Objects of
 //! files take precedence over those of the cluster. What is not watched is fetched when a rule
-//! needs it. Semantics: `docs/reference/cluster.md`, "In the server".
+//! needs it. Semantics: `docs/start/cluster.md`, "In the server".
+//!
+//! - `error`: why a global context entry has no data.
+
+mod error;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,10 +32,8 @@ use ephor_sources::offline::projected;
 use ephor_sources::registry::Registry;
 use ephor_value::{Str, Value, duration};
 
-use super::stored::Chosen;
+use crate::serve::kind_filter::KindFilter;
 use error::EntryError;
-
-mod error;
 
 /// How long a kind may take to be listed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -79,7 +81,7 @@ pub struct Link {
     /// acts on it.
     outdated: Arc<AtomicBool>,
     /// The policies of the cluster that are served.
-    stored: Chosen,
+    stored: KindFilter,
     /// The ConfigMaps of operators.
     places: ConfigMaps,
     /// Their versions when they were last looked at.
@@ -94,7 +96,7 @@ impl Link {
     ///
     /// # Errors
     /// There is no cluster, or discovery fails.
-    pub fn open(choice: &Choice, places: &ConfigMaps, stored: Option<&Chosen>) -> Result<Link, Failure> {
+    pub fn open(choice: &Choice, places: &ConfigMaps, stored: Option<&KindFilter>) -> Result<Link, Failure> {
         let cluster = Arc::new(connect(choice)?);
         let kinds = cluster.kinds()?;
         let changed = Arc::new(Notify::new());

@@ -9,8 +9,8 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::load::Policies;
 
-/// How many names a line of the log has.
-const MOST_NAMES: usize = 20;
+/// How many names a line of the log has: more make lines that log stores cut. The count is of all.
+const MAX_NAMES: usize = 20;
 
 /// Kind and key of each policy, and a digest of its document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,11 +85,11 @@ impl<'n> FromIterator<&'n str> for Names {
 
 impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, name) in self.0.iter().take(MOST_NAMES).enumerate() {
+        for (i, name) in self.0.iter().take(MAX_NAMES).enumerate() {
             let separator = if i > 0 { ", " } else { "" };
             write!(f, "{separator}{name}")?;
         }
-        match self.0.len().saturating_sub(MOST_NAMES) {
+        match self.0.len().saturating_sub(MAX_NAMES) {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
         }

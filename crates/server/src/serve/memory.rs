@@ -25,8 +25,10 @@ pub fn resident() -> Option<u64> {
     None
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
+    #![cfg(target_os = "linux")]
+
     use super::*;
 
     #[test]

@@ -1,6 +1,7 @@
 //! Metrics, in the text form of Prometheus. Names and labels are Kyverno's where it has such a
 //! metric.
 
+use crate::serve::metric::Description;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,15 +16,16 @@ use ephor_ir::Policy;
 
 use crate::settings::metrics::Exposure;
 
-use super::catalog::{Catalog, Description};
+use super::catalog::Catalog;
 use super::families::{Families, OTHER};
 use super::memory;
 use super::pitfalls::Pitfalls;
 use super::policies::Snapshot;
 use super::reports::Counters;
 
-/// How many paths that name policies may be labels, and how long they may be.
-const MOST_PATHS: usize = 256;
+/// How many paths that name policies may be labels, and how long they may be: clients choose paths.
+/// Paths beyond are counted as `other`; a larger number lets clients use more memory.
+const MAX_PATHS: usize = 256;
 const LONGEST_PATH: usize = 1024;
 
 /// What the result cache holds, and what became of it.
@@ -225,7 +227,7 @@ impl Metrics {
     fn label<'p>(&self, path: &'p str) -> &'p str {
         let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
         let is_one = paths.contains(path)
-            || (paths.len() < MOST_PATHS && path.len() <= LONGEST_PATH && paths.insert(path.to_string()));
+            || (paths.len() < MAX_PATHS && path.len() <= LONGEST_PATH && paths.insert(path.to_string()));
         if is_one { path } else { OTHER }
     }
 
@@ -254,7 +256,7 @@ impl Metrics {
             self.families.store(Arc::new(Families::new(snapshot.exposure.clone())));
         }
         let families = self.families.load();
-        families.tally.clear();
+        families.counters.clear();
         self.policies.reset();
         families.rules.reset();
         self.not_run.reset();
@@ -336,4 +338,16 @@ fn name_of(kind: ephor_ir::rule::RuleKind) -> &'static str {
         RuleKind::Generation => "generate",
         RuleKind::ImageVerification => "imageVerify",
     }
+}
+
+/// All metrics of the server with the labels that they have by default, in the order of their
+/// names.
+///
+/// # Errors
+/// Two metrics have the same name.
+pub fn descriptions() -> Result<Vec<Description>, prometheus::Error> {
+    let mut all = Metrics::with_descriptions()?.1;
+    all.extend(Families::with_descriptions(Exposure::default()).1);
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(all)
 }

@@ -3,38 +3,93 @@
 //! In: policies and data in files, certificates, reviews over HTTPS. Out: answers, metrics, an
 //! audit log. Deciding is [`crate::admit`]'s; here is what a server needs around it. Semantics:
 //! `docs/reference/serve.md`.
+//!
+//! - `answering`: answering one review whose body is there.
+//! - [`audit`]: the audit log: a line of JSON for every decision.
+//! - `body_reader`: taking in the bodies of reviews.
+//! - [`catalog`]: the registry of metrics, and what each of them is: the page
+//!   `docs/reference/metrics.md` lists the rows.
+//! - [`check`]: `--check`: what a server with these settings would load.
+//! - `counters`: counters of results, found without looking at all their labels.
+//! - `counting`: counting results.
+//! - `denials`: denials in the log.
+//! - `error`: why the server cannot start, or ends.
+//! - `families`: the metrics that operators can configure: which labels and buckets they have,
+//!   and what is counted at all.
+//! - [`http`]: HTTP: reviews in, answers out; health and metrics.
+//! - [`kind_filter`]: the kinds of policies that are served from a cluster.
+//! - `last_good_files`: files in use: what was last loaded from each, and when it is replaced.
+//! - [`latency`]: whether decisions are slow.
+//! - [`listener`]: connections: accepting them, encrypting them, ending them.
+//! - [`live`]: the data of rules from a cluster.
+//! - [`loaded`]: which policies are loaded, and what a reload changed.
+//! - `memory`: the memory of the process: what it holds, and what it requests from the system.
+//! - [`metric`]: what a metric is: name, type, labels, text.
+//! - [`metrics`]: metrics, in the text form of Prometheus.
+//! - `operation`: the thread of health and metrics, which nothing else uses: no evaluation and no
+//!   review can keep it from answering.
+//! - `pitfalls`: where Kyverno 1.19.1 does what the users of a policy do not expect, in the log
+//!   and in a metric: no answer says it.
+//! - [`places`]: where a server reads policies, data and settings, and what it reads there.
+//! - [`policies`]: policies and data that are watched.
+//! - `policy_reviews`: reviews of policies themselves, over HTTP.
+//! - `recently_deleted`: policies that were deleted a moment ago.
+//! - `refusals`: reviews that are refused before policies are evaluated: an API server counts
+//!   these as failed calls, and allows the request with `failurePolicy: Ignore`.
+//! - [`reports`]: reports and events: results of policies, written to the cluster.
+//! - `responses`: HTTP responses, and what is read from the head of a request.
+//! - `secret`: the certificate in a Secret of the cluster, while the server runs.
+//! - [`self_signed`]: self-signed certificates: an authority and a pair for the server, in a
+//!   folder, renewed before they expire.
+//! - `series`: metrics of which there are thousands of series, in little memory.
+//! - [`settings`]: the settings of a server: what flags choose.
+//! - `shadows`: policies in audit mode that may replace others, on the requests of a cluster.
+//! - `sinks`: where decisions are recorded: each sink takes the same record.
+//! - [`state`]: what all requests of a server share: policies, metrics, sinks of decisions,
+//!   threads, limits.
+//! - [`stored`]: policies that are stored in the cluster.
+//! - `threads`: threads: those that read and answer, and those on which evaluations run.
+//! - [`tls`]: certificates: from files or a Secret, read again when they change.
+//! - [`traces`]: traces: a span for each review, sent to an OpenTelemetry collector.
+//! - `watch`: what is watched while the server runs: policy files, data, certificates.
 
 mod answering;
 pub mod audit;
+mod body_reader;
 pub mod catalog;
 pub mod check;
+mod counters;
 mod counting;
 mod denials;
 mod error;
 mod families;
-mod gone;
 pub mod http;
-mod intake;
+pub mod kind_filter;
+mod last_good_files;
+pub mod latency;
 pub mod listener;
 pub mod live;
 pub mod loaded;
 mod memory;
+pub mod metric;
 pub mod metrics;
 mod operation;
-pub mod pace;
 mod pitfalls;
 pub mod places;
 pub mod policies;
 mod policy_reviews;
+mod recently_deleted;
 mod refusals;
 pub mod reports;
-mod retained;
+mod responses;
 mod secret;
 pub mod self_signed;
 mod series;
+pub mod settings;
 mod shadows;
+mod sinks;
+pub mod state;
 pub mod stored;
-mod tally;
 mod threads;
 pub mod tls;
 pub mod traces;
@@ -43,7 +98,6 @@ mod watch;
 pub use error::Error;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -51,125 +105,28 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch as channel;
 
 use ephor_cluster::{Choice, Cluster, connect};
+use ephor_controllers::background::event_sink::EventSink;
 use ephor_controllers::background::intake::WorkIntake;
-use ephor_controllers::background::outlet::Outlet;
-use ephor_controllers::certificates::Wanted;
 use ephor_controllers::in_use::{InUse, Source};
-use ephor_controllers::lease::{Place, Times};
-use ephor_controllers::manager::{Controllers, Setup};
-use ephor_controllers::native::Made;
-use ephor_controllers::scan;
-use ephor_controllers::webhooks::Plan;
+use ephor_controllers::lease::Times;
+use ephor_controllers::manager::{Controllers, ManagerSetup};
 use ephor_sources::registry::client::renewed;
 use ephor_sources::registry::credentials::{Keys, Secrets};
 
 use audit::Audit;
-use http::{Limits, Others, State};
 use listener::Service;
-use live::{ConfigMaps, Link};
+use live::Link;
 use metrics::Metrics;
-use places::Places;
 use policies::{Around, Snapshot, Store};
 use reports::Reporter;
-use self_signed::SelfSigned;
-use stored::Chosen;
 use tls::{Certificates, Pair};
 use traces::Tracer;
 
+use crate::serve::settings::{Leading, Settings, Tls};
+use crate::serve::state::{Others, State};
+
 /// How long answers of registries are cached: tags move.
 const REGISTRY_CACHE_TTL: Duration = Duration::from_secs(60);
-
-/// Where certificates come from.
-#[derive(Clone, Debug)]
-pub enum Tls {
-    /// Files that another program writes.
-    Files(Pair),
-    /// Signed by an authority that this server creates.
-    SelfSigned(SelfSigned),
-    /// A Secret that the replicas share.
-    Secret(Wanted),
-    /// None: a proxy terminates TLS.
-    Plain,
-}
-
-/// Where decisions are written.
-#[derive(Clone, Debug)]
-pub struct AuditLog {
-    /// The file.
-    pub path: PathBuf,
-    /// It is renamed when it would grow beyond this many bytes.
-    pub largest: u64,
-    /// How many rotated files are retained.
-    pub max_backups: u32,
-    /// Whether lines hold the objects of requests.
-    pub has_objects: bool,
-}
-
-/// What the replica that leads keeps in step.
-#[derive(Clone)]
-pub struct Leading {
-    /// The webhook configurations.
-    pub plan: Plan,
-    /// The policies of Kubernetes that are generated from Kyverno's.
-    pub native: Made,
-    /// The lease.
-    pub lease: Place,
-    /// The account that scans objects and writes reports; `None` = the same as for everything else.
-    pub reports: Option<Choice>,
-    /// Background scans; `None` = there are none.
-    pub scans: Option<scan::Setup>,
-    /// The account that deletes objects, likewise.
-    pub cleanup: Option<Choice>,
-    /// The account that generates and changes objects, likewise.
-    pub background: Option<Choice>,
-    /// How often rules act again on all that exists.
-    pub interval: Duration,
-    /// How often labels that say how long objects live are read.
-    pub lifetimes: Duration,
-}
-
-/// The settings of a server.
-#[derive(Clone)]
-pub struct Settings {
-    /// The address for reviews.
-    pub listen: String,
-    /// The address for metrics and health; `None` = no listener.
-    pub operation: Option<String>,
-    /// Policies and data.
-    pub places: Places,
-    /// The cluster that provides external data; `None` = files alone.
-    pub cluster: Option<Choice>,
-    /// The ConfigMaps of operators in that cluster.
-    pub settings: ConfigMaps,
-    /// The policies that are stored in it and served; `None` = those of files alone.
-    pub stored: Option<Chosen>,
-    /// What keeps the cluster in step with these; `None` = nothing does.
-    pub controllers: Option<Leading>,
-    /// What is written to that cluster.
-    pub written: reports::Wanted,
-    /// Whether image registries may be queried.
-    pub registry: bool,
-    /// Secrets with credentials for registries.
-    pub pull_secrets: Vec<String>,
-    /// The size of the result cache in bytes, roughly; 0 = no cache.
-    pub result_cache: u64,
-    /// The address of an OpenTelemetry collector; `None` = that of the environment, if any.
-    pub collector: Option<String>,
-    /// Certificates.
-    pub tls: Tls,
-    /// The audit log.
-    pub audit: Option<AuditLog>,
-    /// Limits.
-    pub limits: Limits,
-    /// How many connections there may be.
-    pub connections: usize,
-    /// How long the server keeps serving, not ready, before it stops accepting connections.
-    pub shutdown_delay: Duration,
-    /// How long the graceful shutdown waits for requests in flight.
-    pub grace: Duration,
-    /// Whether `/baseline` allows every review.
-    pub baseline: bool,
-}
 
 /// The addresses in use.
 #[derive(Clone, Copy, Debug)]
@@ -354,7 +311,7 @@ async fn controllers(
     let (Some(cluster), Some(reports)) = (cluster, reports) else { return Ok(None) };
     let options = written.reports.then(|| written.options.clone());
     let journals = ["kyverno-generate", "kyverno-mutate"].map(|source| written.journal(source));
-    let outlet = Outlet::new(reports.clone(), options, journals);
+    let event_sink = EventSink::new(reports.clone(), options, journals);
     let (of, took) = (state.clone(), state.clone());
     let source: Source = Arc::new(move || -> Arc<dyn InUse> { of.store.current() });
     let started = move || {
@@ -372,13 +329,13 @@ async fn controllers(
         let lifetimes = Some(leading.lifetimes).filter(|interval| !interval.is_zero());
         let Leading { plan, native, lease: place, scans, .. } = leading;
         let times = Times::default();
-        let setup = Setup {
+        let setup = ManagerSetup {
             cluster,
             reports,
             cleanup,
             background,
             interval,
-            outlet,
+            event_sink,
             lifetimes,
             scans,
             source,
@@ -427,6 +384,8 @@ fn pair(tls: &Tls) -> Option<Pair> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::places::Places;
+    use crate::serve::state::Limits;
 
     #[test]
     fn nothing_holds_the_first_policies_once_they_are_replaced() {

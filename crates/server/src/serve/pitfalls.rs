@@ -3,8 +3,8 @@
 //!
 //! In: pitfalls of loaded policies, and those that reviews show ([`crate::pitfalls`]). Out: one
 //! line of the log for each policy, rule and pitfall, and a counter with these labels. Policies,
-//! not clients, determine how many there are; further ones than [`MOST`] are counted together and
-//! not logged.
+//! not clients, determine how many there are; further ones than [`MAX_LOGGED`] are counted together
+//! and not logged.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -18,8 +18,9 @@ use super::catalog::Catalog;
 use super::families::OTHER;
 use super::policies::Snapshot;
 
-/// How many policies, rules and pitfalls have a line and a counter of their own.
-const MOST: usize = 1000;
+/// How many policies, rules and pitfalls have a line and a counter of their own: more than a
+/// cluster has rules, as a rule. Further ones are counted together without names.
+const MAX_LOGGED: usize = 1000;
 
 /// See the module page.
 pub struct Pitfalls {
@@ -61,7 +62,7 @@ impl Pitfalls {
         let key = (policy.clone(), rule.clone(), *kind);
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = logged.contains(&key);
-        let is_own = is_known || (logged.len() < MOST && logged.insert(key));
+        let is_own = is_known || (logged.len() < MAX_LOGGED && logged.insert(key));
         drop(logged);
         let (policy, rule) = if is_own { (&**policy, &**rule) } else { (OTHER, OTHER) };
         self.counters.with_label_values(&[policy, rule, kind.name()]).inc();
@@ -83,11 +84,11 @@ mod tests {
             let (policy, rule, text) = (format!("p{n}"), "r".to_string(), String::new());
             pitfalls.note(&Pitfall { kind: PitfallKind::IneffectivePatch, policy, rule, text });
         };
-        (0..MOST + 7).for_each(note);
+        (0..MAX_LOGGED + 7).for_each(note);
         note(0);
         let of =
             |policy, rule| pitfalls.counters.with_label_values(&[policy, rule, "ineffective_patch"]).get();
         assert_eq!((of(OTHER, OTHER), of("p0", "r"), of("p1", "r")), (7, 2, 1));
-        assert_eq!(pitfalls.logged.lock().expect("no panic").len(), MOST);
+        assert_eq!(pitfalls.logged.lock().expect("no panic").len(), MAX_LOGGED);
     }
 }

@@ -29,13 +29,14 @@ use ephor_sources::objects::{ClusterFacts, Objects};
 use ephor_sources::registry::Registry;
 use ephor_value::Value;
 
-use super::gone::Gone;
 use super::live::{FromCluster, Link};
 use super::loaded::Loaded;
-use super::pace::Pace;
 use super::places::{Places, Read, Texts};
-use super::retained::{Parsed, Retained};
-use super::stored::{Chosen, Present, Stored};
+use super::stored::{Stored, StoredObjects};
+use crate::serve::kind_filter::KindFilter;
+use crate::serve::last_good_files::{LastGoodFiles, Parsed};
+use crate::serve::latency::Latency;
+use crate::serve::recently_deleted::RecentlyDeleted;
 
 /// What decides at a moment.
 pub struct Snapshot {
@@ -61,7 +62,7 @@ pub struct Snapshot {
     /// Which they are, usable or not.
     pub loaded: Loaded,
     /// Those that are stored in the cluster.
-    pub stored: Present,
+    pub stored: StoredObjects,
     /// Whether controllers do what rules leave to them.
     pub has_controllers: bool,
     /// The cleanup policies that can be used.
@@ -69,7 +70,7 @@ pub struct Snapshot {
     /// Which metrics are exposed.
     pub exposure: Exposure,
     /// How long decisions take.
-    pub pace: Pace,
+    pub latency: Latency,
 }
 
 impl InUse for Snapshot {
@@ -97,12 +98,12 @@ impl InUse for Snapshot {
 /// What was last loaded from files.
 #[derive(Default)]
 struct Files {
-    policies: Retained<Policies>,
-    data: Retained<Vec<Value>>,
-    settings: Retained<Vec<Value>>,
-    metrics: Retained<Vec<Value>>,
+    policies: LastGoodFiles<Policies>,
+    data: LastGoodFiles<Vec<Value>>,
+    settings: LastGoodFiles<Vec<Value>>,
+    metrics: LastGoodFiles<Vec<Value>>,
     stored: Stored,
-    gone: Gone,
+    deleted: RecentlyDeleted,
     /// The [`Texts::fingerprint`] of what was read last.
     fingerprint: u64,
 }
@@ -115,7 +116,7 @@ pub struct Around {
     /// Image registries, if they may be queried.
     pub registry: Option<Arc<dyn Registry>>,
     /// The policies of the cluster that are served.
-    pub stored: Option<Chosen>,
+    pub stored: Option<KindFilter>,
     /// The size of the result cache in bytes, roughly.
     pub result_cache: u64,
 }
@@ -164,7 +165,7 @@ impl Store {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let texts = Texts::of(&self.places);
         let before = self.current.load_full();
-        let is_waiting = before.again.is_some() || !before.problems.is_empty() || files.gone.any();
+        let is_waiting = before.again.is_some() || !before.problems.is_empty() || files.deleted.any();
         match texts.fingerprint() == files.fingerprint && !is_waiting {
             true => before,
             false => self.replace(&mut files, texts),
@@ -197,7 +198,7 @@ fn read(
     let lost = current.lost;
     let mut all = Policies::default();
     current.gives.into_iter().for_each(|policies| all.extend((*policies).clone()));
-    let mut stored = Present::default();
+    let mut stored = StoredObjects::default();
     if let (Some(link), Some(chosen)) = (&around.link, &around.stored) {
         let (present, usable) = files.stored.update(link, chosen);
         problems.extend(present.objects.iter().filter_map(StoredPolicy::described));
@@ -205,8 +206,8 @@ fn read(
         stored = present;
     }
     let present = stored.objects.iter().map(StoredPolicy::key).map(|key| (key.kind, key.name)).collect();
-    let gone = files.gone.update(present, now);
-    let mut round = Round { established, now, problems: &mut problems, again: &mut again };
+    let deleted = files.deleted.update(present, now);
+    let mut round = ObjectsUpdate { established, now, problems: &mut problems, again: &mut again };
     let objects = round.objects(&texts.data, &mut files.data, parse_objects);
     let registry = around.registry.clone();
     let cluster: Arc<dyn ExternalData> = match &around.link {
@@ -233,9 +234,9 @@ fn read(
         .with_result_cache(around.result_cache)
         .with_remarks(remarks.clone())
         .with_required(required)
-        .without(gone);
+        .without(deleted);
     let link = around.link.as_ref();
-    let mut round = Round { established, now, problems: &mut problems, again: &mut again };
+    let mut round = ObjectsUpdate { established, now, problems: &mut problems, again: &mut again };
     let map = round.config_map(texts.settings.as_ref(), &mut files.settings, || link?.settings());
     let metrics = round.config_map(texts.metrics.as_ref(), &mut files.metrics, || link?.metrics());
     if let Some(map) = map {
@@ -250,7 +251,7 @@ fn read(
     problems.extend(gate.shortage());
     let complete = gate.broken().iter().all(|b| !b.fail_closed) && lost.is_empty();
     let policies = gate.usable();
-    let pace = Pace::new(waits_on_network);
+    let latency = Latency::new(waits_on_network);
     Snapshot {
         gate,
         problems,
@@ -266,7 +267,7 @@ fn read(
         has_controllers: around.stored.is_some(),
         cleanups,
         exposure,
-        pace,
+        latency,
     }
 }
 
@@ -323,19 +324,19 @@ fn notices(all: &Policies) -> Vec<String> {
 }
 
 /// One time that files are read.
-struct Round<'r> {
+struct ObjectsUpdate<'r> {
     established: bool,
     now: Instant,
     problems: &'r mut Vec<String>,
     again: &'r mut Option<Duration>,
 }
 
-impl Round<'_> {
+impl ObjectsUpdate<'_> {
     /// The objects of files, as they are now or as they were when they could be used.
     fn objects(
         &mut self,
         texts: &Read,
-        files: &mut Retained<Vec<Value>>,
+        files: &mut LastGoodFiles<Vec<Value>>,
         parse: fn(&SourceText) -> Parsed<Vec<Value>>,
     ) -> Vec<Value> {
         let current = files.update(texts, self.established, self.now, parse);
@@ -348,7 +349,7 @@ impl Round<'_> {
     fn config_map(
         &mut self,
         text: Option<&Read>,
-        files: &mut Retained<Vec<Value>>,
+        files: &mut LastGoodFiles<Vec<Value>>,
         of_cluster: impl FnOnce() -> Option<Value>,
     ) -> Option<Value> {
         let Some(text) = text else { return of_cluster() };

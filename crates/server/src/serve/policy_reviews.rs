@@ -19,10 +19,11 @@ use crate::admit::answer::Answer;
 use crate::admit::incoming::decode;
 use crate::admit::policies::{About, Served, review};
 
-use super::http::{State, answered, content_type, plain, timeout};
 use super::live::DEFINITIONS;
 use super::refusals;
 use super::threads::Done;
+use crate::serve::responses::{answered, content_type, plain, timeout};
+use crate::serve::state::State;
 
 /// Adds the paths.
 pub fn routes(router: Router<Arc<State>>) -> Router<Arc<State>> {
@@ -46,7 +47,7 @@ async fn decided(
 ) -> Result<Response, Undecodable> {
     let about = About::parse(uri.path()).ok_or_else(|| Undecodable::new(404, "404 page not found"))?;
     let due = Instant::now() + timeout(uri).saturating_sub(state.limits.margin);
-    let body = state.intake.read(headers, body, due).await?;
+    let body = state.body_reader.read(headers, body, due).await?;
     let kind = content_type(headers).to_string();
     let exceptions = state.store.around().stored.as_ref().and_then(|stored| stored.exceptions.clone());
     let path = uri.path().to_string();

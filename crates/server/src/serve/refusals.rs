@@ -4,6 +4,7 @@
 //! In: refusals with their reasons. Out: a counter, lines in the log and in the audit log. A client
 //! can cause many, so that there is one line a second for each reason, with how many there were.
 
+use ephor_value::Value;
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,8 +15,9 @@ use prometheus::IntCounterVec;
 
 use crate::admit::Undecodable;
 
-use super::audit::{self, Audit};
+use super::audit::Audit;
 use super::metrics::Metrics;
+use super::responses::now;
 use super::threads::STACK;
 
 /// How often there is a line for a reason.
@@ -68,10 +70,9 @@ impl Refusals {
         let write = move |refused: &Refused, count: u64| {
             let Refused { reason, status, text, path } = refused;
             tracing::warn!(reason, status, path, count, text, "reviews were refused");
-            let line = audit::refused(&super::http::now(), refused, count);
-            if let Some(Err(e)) = audit.as_ref().map(|audit| audit.write(&line)) {
-                lost.inc();
-                tracing::error!(error = %e, "cannot write the audit log");
+            let line = line_of(&now(), refused, count);
+            if let Some(audit) = &audit {
+                audit.write_or_count(&line, &lost);
             }
         };
         let thread = std::thread::Builder::new().name("refusals".into()).stack_size(STACK);
@@ -148,6 +149,19 @@ fn take(
             recent.insert(refused.reason, Recent { written: now, last: refused, count: 0 });
         }
     }
+}
+
+/// The line of reviews that were refused before policies were evaluated, for the same reason.
+fn line_of(time: &str, of: &Refused, count: u64) -> Value {
+    Value::map([
+        ("time", time.into()),
+        ("stage", "refused".into()),
+        ("path", Value::from(&*of.path)),
+        ("status", Value::Int(of.status.into())),
+        ("reason", of.reason.into()),
+        ("message", Value::from(&*of.text)),
+        ("count", Value::Int(i64::try_from(count).unwrap_or(i64::MAX))),
+    ])
 }
 
 #[cfg(test)]

@@ -18,9 +18,9 @@ use crate::policy_set::outcomes::Outcomes;
 use crate::redact::Redactor;
 use ephor_cluster::{Cluster, Failure};
 use ephor_controllers::events::{Journal, Occasion};
-use ephor_controllers::reports::alive::Alive;
-use ephor_controllers::reports::results::{Key, key_of, merged};
-use ephor_controllers::reports::{Error, ReportOptions, Reports, object, text};
+use ephor_controllers::reports::result_owner::ResultOwners;
+use ephor_controllers::reports::results::{ResultKey, key_of, merged};
+use ephor_controllers::reports::{ReportError, ReportOptions, Reports, object, text};
 use ephor_engine::RuleOutcome;
 use ephor_ir::Policy;
 use ephor_value::{Value, environment};
@@ -70,7 +70,7 @@ pub struct Counters {
 }
 
 /// A decision whose results are to be written.
-struct Job {
+struct ReportJob {
     incoming: Arc<Incoming>,
     snapshot: Arc<Snapshot>,
     results: Vec<(Arc<Policy>, Vec<RuleOutcome>)>,
@@ -80,7 +80,7 @@ struct Job {
 
 /// Takes results and writes them.
 pub struct Reporter {
-    send: Mutex<Option<SyncSender<Job>>>,
+    send: Mutex<Option<SyncSender<ReportJob>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
     counters: Counters,
 }
@@ -123,7 +123,8 @@ impl Reporter {
         };
         let results = outcomes.policies().map(|p| (p.policy.clone(), rules(&p.rules))).collect();
         let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        let job = Job { incoming: incoming.clone(), snapshot: snapshot.clone(), results, blocked, seconds };
+        let job =
+            ReportJob { incoming: incoming.clone(), snapshot: snapshot.clone(), results, blocked, seconds };
         let send = self.send.lock().unwrap_or_else(PoisonError::into_inner);
         if send.as_ref().is_none_or(|send| send.try_send(job).is_err()) {
             self.counters.dropped.inc();
@@ -141,9 +142,9 @@ impl Reporter {
 }
 
 /// Results about an object that are not written yet.
-struct Pending {
+struct PendingResults {
     scope: Value,
-    results: BTreeMap<Key, Value>,
+    results: BTreeMap<ResultKey, Value>,
     snapshot: Arc<Snapshot>,
     since: Instant,
 }
@@ -153,11 +154,11 @@ struct Writer {
     reports: Option<Reports>,
     journal: Option<Journal>,
     /// By the identifier of the object.
-    pending: BTreeMap<String, Pending>,
+    pending: BTreeMap<String, PendingResults>,
     /// Those of objects without one yet: by version, kind, namespace and name.
-    unstored: BTreeMap<[String; 4], Pending>,
+    unstored: BTreeMap<[String; 4], PendingResults>,
     /// The policies whose results count, and the generation of policies that it was.
-    alive: Option<(u64, Alive)>,
+    alive: Option<(u64, ResultOwners)>,
     counters: Counters,
 }
 
@@ -184,7 +185,7 @@ fn scope(incoming: &Incoming) -> Value {
 }
 
 /// Whether the object of a request gets a report.
-fn is_reported(job: &Job) -> bool {
+fn is_reported(job: &ReportJob) -> bool {
     let kind = job.incoming.text(&["kind", "kind"]);
     !job.blocked
         && job.incoming.text(&["operation"]) != "DELETE"
@@ -193,7 +194,7 @@ fn is_reported(job: &Job) -> bool {
 }
 
 impl Writer {
-    fn run(mut self, receive: &Receiver<Job>) {
+    fn run(mut self, receive: &Receiver<ReportJob>) {
         let mut since: Option<Instant> = None;
         loop {
             let left = since.map_or(GATHERED, |at| GATHERED.saturating_sub(at.elapsed()));
@@ -218,7 +219,7 @@ impl Writer {
         }
     }
 
-    fn take(&mut self, job: &Job) {
+    fn take(&mut self, job: &ReportJob) {
         let scope = scope(&job.incoming);
         if let Some(journal) = &self.journal {
             self.events(journal, job, &scope);
@@ -226,7 +227,7 @@ impl Writer {
         let Some(reports) = self.reports.as_ref().filter(|_| is_reported(job)) else { return };
         let uid = scope.text_at(&["uid"]).to_string();
         let names = ["apiVersion", "kind", "namespace", "name"].map(|key| scope.text_at(&[key]).to_string());
-        let pending = || Pending {
+        let pending = || PendingResults {
             scope: scope.clone(),
             results: BTreeMap::new(),
             snapshot: job.snapshot.clone(),
@@ -302,10 +303,10 @@ impl Writer {
         }
     }
 
-    fn report(&mut self, pending: &Pending) -> Result<(), Error> {
+    fn report(&mut self, pending: &PendingResults) -> Result<(), ReportError> {
         let generation = pending.snapshot.generation;
         let known = self.alive.take().filter(|(of, _)| *of == generation);
-        let of = |snapshot: &Snapshot| (generation, Alive::of(snapshot.gate.engine().set()));
+        let of = |snapshot: &Snapshot| (generation, ResultOwners::of(snapshot.gate.engine().set()));
         let (_, alive) = self.alive.insert(known.unwrap_or_else(|| of(&pending.snapshot)));
         let new: Vec<Value> = pending.results.values().cloned().collect();
         let Some(reports) = self.reports.as_ref().filter(|_| !new.is_empty()) else { return Ok(()) };
@@ -315,7 +316,7 @@ impl Writer {
         Ok(())
     }
 
-    fn events(&self, journal: &Journal, job: &Job, scope: &Value) {
+    fn events(&self, journal: &Journal, job: &ReportJob, scope: &Value) {
         let exceptions = job.snapshot.gate.engine().set().exceptions();
         let settings = job.snapshot.gate.settings();
         let occasion = Occasion { object: scope, blocked: job.blocked, settings, exceptions };

@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use foldhash::HashMap;
 
-use super::catalog::Kind;
+use crate::serve::metric::Kind;
 
 /// What a series measures.
 pub(super) trait Measure: Clone {

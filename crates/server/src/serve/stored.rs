@@ -10,79 +10,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::load::{self, Policies, Reader};
-use crate::policy_kinds::{self, CEL, CLASSIC, EXCEPTION};
+use crate::serve::kind_filter::KindFilter;
 use ephor_controllers::in_use::{PolicyKey, StoredPolicy, content};
-use ephor_kubernetes::{Kinds, Resource};
 use ephor_sources::files::SourceText;
 use ephor_value::{Value, print};
 
 use super::live::Link;
-
-/// Versions, the preferred one first. An API server gives objects in each version that it serves.
-const VERSIONS: [&str; 6] = ["v1", "v2", "v2beta1", "v1beta1", "v2alpha1", "v1alpha1"];
-
-/// Which policies of the cluster are served.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Chosen {
-    /// Group and kind of each.
-    kinds: Vec<(&'static str, &'static str)>,
-    /// The namespace whose exceptions count, `*` for all; `None` = none do.
-    pub exceptions: Option<String>,
-}
-
-/// A word that names no kinds of policies.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is no kind of policies: legacy, cel, all, or names such as ClusterPolicy, separated by commas"
-)]
-pub struct KindError(String);
-
-impl Chosen {
-    /// Those that words name: `legacy` (all of `kyverno.io`), `cel` (all of `policies.kyverno.io`),
-    /// `all`, or kinds.
-    ///
-    /// # Errors
-    /// A word names no kind.
-    pub fn of<'w>(words: impl IntoIterator<Item = &'w str>) -> Result<Chosen, KindError> {
-        let mut chosen = Chosen::default();
-        for word in words {
-            let is_named = |group: &str, kind: &str| match word {
-                "all" => true,
-                "legacy" => group == CLASSIC,
-                "cel" => group == CEL,
-                // Exceptions are served with the policies of their group.
-                word => kind == word,
-            };
-            let named: Vec<_> = policy_kinds::all().filter(|(group, kind)| is_named(group, kind)).collect();
-            if named.is_empty() {
-                return Err(KindError(word.into()));
-            }
-            chosen.kinds.extend(named);
-        }
-        chosen.kinds.sort_unstable();
-        chosen.kinds.dedup();
-        let groups: Vec<&str> = chosen.kinds.iter().map(|(group, _)| *group).collect();
-        for group in [CLASSIC, CEL].into_iter().filter(|group| groups.contains(group)) {
-            if !chosen.kinds.contains(&(group, EXCEPTION)) {
-                chosen.kinds.push((group, EXCEPTION));
-            }
-        }
-        Ok(chosen)
-    }
-
-    /// Whether objects of a kind are served.
-    pub fn has(&self, group: &str, kind: &str) -> bool {
-        self.kinds.iter().any(|(g, k)| (*g, *k) == (group, kind))
-    }
-
-    /// The resources to watch, of those that a cluster serves.
-    pub fn resources<'k>(&self, kinds: &'k Kinds) -> Vec<&'k Resource> {
-        let one = |(group, kind): &(&str, &str)| {
-            VERSIONS.iter().find_map(|version| kinds.kind(group, version, kind))
-        };
-        self.kinds.iter().filter_map(one).collect()
-    }
-}
 
 /// What an object was compiled to.
 struct Compiled {
@@ -100,7 +33,7 @@ pub struct Stored {
 
 /// What is stored in the cluster at a moment.
 #[derive(Default)]
-pub struct Present {
+pub struct StoredObjects {
     /// All policies, in order.
     pub objects: Vec<StoredPolicy>,
     /// The exceptions that count.
@@ -109,8 +42,8 @@ pub struct Present {
 
 impl Stored {
     /// The objects of the cluster as they are now, and what can be used of them.
-    pub fn update(&mut self, link: &Link, chosen: &Chosen) -> (Present, Policies) {
-        let (mut present, mut policies) = (Present::default(), Policies::default());
+    pub fn update(&mut self, link: &Link, chosen: &KindFilter) -> (StoredObjects, Policies) {
+        let (mut present, mut policies) = (StoredObjects::default(), Policies::default());
         let mut compiled = HashMap::new();
         for (group, kind) in &chosen.kinds {
             let is_exception = *kind == "PolicyException";
@@ -151,31 +84,11 @@ impl Stored {
     }
 }
 
-impl Chosen {
-    /// Whether an exception counts.
-    fn takes_exception(&self, document: &Value) -> bool {
-        let namespace = document.text_at(&["metadata", "namespace"]);
-        self.exceptions.as_deref().is_some_and(|of| of == "*" || of == namespace)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-
-    #[test]
-    fn words_choose_groups_and_kinds_with_the_exceptions_of_their_group() {
-        let legacy = Chosen::of(["legacy"]).unwrap();
-        assert!(legacy.has("kyverno.io", "ClusterPolicy") && legacy.has("kyverno.io", "PolicyException"));
-        assert!(!legacy.has("policies.kyverno.io", "ValidatingPolicy"));
-        let one = Chosen::of(["ClusterPolicy"]).unwrap();
-        assert!(one.has("kyverno.io", "PolicyException") && !one.has("kyverno.io", "Policy"));
-        assert!(!one.has("policies.kyverno.io", "PolicyException"));
-        assert_eq!(Chosen::of(["all"]).unwrap().kinds.len(), 16);
-        assert_eq!(Chosen::of(["ClusterPolcy"]).unwrap_err(), KindError("ClusterPolcy".into()));
-    }
 
     fn policy(operator: &str, generation: &str) -> Value {
         let text = format!(

@@ -86,7 +86,7 @@ impl Threads {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Done<T> {
         let is_late = Arc::new(AtomicBool::new(false));
-        let counted = Counted { is_late: is_late.clone(), stuck: self.stuck.clone() };
+        let counted = LateWork { is_late: is_late.clone(), stuck: self.stuck.clone() };
         let task = self.spawn(slow, move || {
             let counted = counted;
             // The caller no longer waits for what begins too late.
@@ -142,12 +142,12 @@ impl Drop for Threads {
 }
 
 /// Counts work that is late until it ends.
-struct Counted {
+struct LateWork {
     is_late: Arc<AtomicBool>,
     stuck: IntGauge,
 }
 
-impl Drop for Counted {
+impl Drop for LateWork {
     fn drop(&mut self) {
         if self.is_late.swap(true, Ordering::AcqRel) {
             self.stuck.dec();

@@ -13,12 +13,12 @@ use tokio::task::JoinHandle;
 
 use ephor_controllers::manager::Controllers;
 
-use super::Tls;
-use super::http::State;
 use super::live::Link;
 use super::loaded::{Changes, Loaded, Names};
 use super::policies::Snapshot;
 use super::tls::{Certificates, Pair};
+use crate::serve::settings::Tls;
+use crate::serve::state::State;
 
 /// How long changes must pause.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -3,8 +3,20 @@
 //! In: files that the command line or a test names. Out: what requests are built from
 //! ([`requests`]), or Kyverno's text for a file that cannot be used. The commands `apply` and
 //! `test` share all of it. Semantics: `docs/reference/cli.md`, "apply" to "Exceptions".
+//!
+//! - [`exceptions`]: exception files.
+//! - `identity`: what an object is known by: version, kind, namespace, name.
+//! - [`replay`]: the objects of an audit log of `ephor serve --audit-log-objects`, so that policies
+//!   can be run on what was admitted.
+//! - [`resources`]: resource files of a run.
+//! - [`strict`]: documents of the command line that are decoded strictly: tests, values, user
+//!   information.
+//! - [`user`]: user information files: the user of the requests.
+//! - [`values`]: values files and `--set`.
+//! - [`requests`]: requests built from resources, values and the user.
 
 pub mod exceptions;
+mod identity;
 pub mod replay;
 pub mod requests;
 pub mod resources;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use ephor_document::{self, Document, ResourceOptions, json};
 use ephor_value::Value;
 
-use super::resources::identity;
+use crate::inputs::identity::identity;
 
 /// What stands before and behind the object: keys of a line are sorted, and no value before it is
 /// an object.

@@ -12,6 +12,7 @@ use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, dotted, follow, parse};
 
 use super::replay;
+use crate::inputs::identity::identity;
 
 /// The objects of resource arguments.
 #[derive(Clone, Debug, Default)]
@@ -147,16 +148,6 @@ fn misread(d: &Document, whole: &Value, path: &[PathPart]) -> Option<String> {
     let word: String = d.text.lines().nth(at.line - 1)?.chars().skip(at.col - 1).take(at.len).collect();
     let (line, field) = (d.line + at.line - 1, dotted(path));
     Some(format!("{}:{line}:{}: {field}: `{word}` is {kind} in YAML; write it in quotes", d.source, at.col))
-}
-
-/// Version, namespace, kind and name of an object: what there can be only one of.
-pub fn identity(object: &Value) -> [String; 4] {
-    [
-        object.text_at(&["apiVersion"]).to_string(),
-        object.text_at(&["metadata", "namespace"]).to_string(),
-        object.text_at(&["kind"]).to_string(),
-        object.text_at(&["metadata", "name"]).to_string(),
-    ]
 }
 
 /// Separates duplicates: objects with the identity of an earlier one; the first one counts. Objects

@@ -145,7 +145,7 @@ pub struct InJson(pub Fault);
 /// The first fault: an unknown field or a value of another type.
 pub fn decode(value: &Value, object: &'static Object) -> Result<Value, Fault> {
     let mut walk =
-        Walk { owner: object.name, names: Vec::new(), path: Vec::new(), embedded: false, first: None };
+        StrictWalk { owner: object.name, names: Vec::new(), path: Vec::new(), embedded: false, first: None };
     let decoded = match value {
         Value::Map(_) => walk.object(value, object),
         Value::Null => Value::Map(Map::new()),
@@ -169,7 +169,7 @@ pub fn decode(value: &Value, object: &'static Object) -> Result<Value, Fault> {
 }
 
 /// The walk through a document, which collects the first fault.
-struct Walk {
+struct StrictWalk {
     /// The innermost type.
     owner: &'static str,
     /// The names of the fields down to here, embedded types included.
@@ -180,7 +180,7 @@ struct Walk {
     first: Option<Fault>,
 }
 
-impl Walk {
+impl StrictWalk {
     fn object(&mut self, value: &Value, object: &'static Object) -> Value {
         let Some(entries) = value.as_map() else { return Value::Null };
         let outer = std::mem::replace(&mut self.owner, object.name);

@@ -73,7 +73,7 @@ pub struct Coverage {
 impl Coverage {
     /// Adds the pieces of a policy. `ran` counts the results of rules, by name.
     pub fn add(&mut self, loaded: &LoadedPolicy, policy: &Policy, hits: &Hits, ran: &HashMap<String, u64>) {
-        let mut walk = Walk { loaded, policy, hits, rule: String::new(), coverage: self };
+        let mut walk = CoverageWalk { loaded, policy, hits, rule: String::new(), coverage: self };
         for rule in policy.all_rules() {
             walk.rule(rule, ran.get(&*rule.name).copied().unwrap_or(0));
         }
@@ -193,7 +193,7 @@ impl Coverage {
 }
 
 /// The walk through a policy.
-struct Walk<'w> {
+struct CoverageWalk<'w> {
     loaded: &'w LoadedPolicy,
     policy: &'w Policy,
     hits: &'w Hits,
@@ -201,7 +201,7 @@ struct Walk<'w> {
     coverage: &'w mut Coverage,
 }
 
-impl Walk<'_> {
+impl CoverageWalk<'_> {
     fn found(&mut self, piece: Piece, path: &[PathPart], hits: u64) {
         let place = (0..=path.len()).rev().find_map(|n| {
             let part = path.get(..n).unwrap_or_default();

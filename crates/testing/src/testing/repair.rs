@@ -4,14 +4,16 @@
 //! In: a document that has passed the strict check. Out: the document as it should be, and a line
 //! on each repair. Fields that Kyverno no longer reads are moved first (`removed`). Semantics:
 //! `docs/reference/cli.md`.
+//!
+//! - `removed`: fields of tests that older releases of Kyverno read and 1.19.1 refuses.
+
+mod removed;
 
 use crate::inputs::strict::{self, InJson, Object};
 use crate::inputs::{user, values};
 use ephor_value::{Map, Str, Value};
 
 use super::schema::TEST;
-
-mod removed;
 
 /// A repaired document.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use ephor_report::policy_report::PolicyFacts;
 use ephor_value::Value;
 
 use super::super::run::Run;
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::apply::render::results;
 use crate::cli::apply::render::results::{Rendered, Style};
 use crate::cli::apply::render::sink::Sink;
@@ -63,7 +63,11 @@ impl Run<'_> {
     ///
     /// # Errors
     /// The first fault, which ends the run.
-    pub(crate) fn deletions(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, Error> {
+    pub(crate) fn deletions(
+        &self,
+        engine: &Engine,
+        style: &Style<'_>,
+    ) -> Result<Vec<Rendered>, CommandError> {
         if !engine.set().policies().iter().any(|p| p.stage == Stage::Schedule) {
             return Ok(Vec::new());
         }
@@ -72,11 +76,12 @@ impl Run<'_> {
         let payloads = self.inputs.payloads.iter().map(|p| (usize::MAX, p, DeletionSubject::Payload));
         let mut all: Vec<(String, usize, &Value, PolicyOutcome)> = Vec::new();
         for (i, object, subject) in objects.chain(payloads) {
-            let request = self.inputs.requests.of(object.clone(), None, engine).map_err(Error::input)?;
+            let request =
+                self.inputs.requests.of(object.clone(), None, engine).map_err(CommandError::input)?;
             for outcome in engine.deletions(&request, subject) {
                 if let Some(fault) = outcome.rules.iter().find(|r| r.status == Status::Error) {
                     let what = if subject == DeletionSubject::Payload { "json" } else { "resource" };
-                    return Err(Error::Deletion { what, cause: fault.message.to_string() });
+                    return Err(CommandError::Deletion { what, cause: fault.message.to_string() });
                 }
                 all.push((outcome.policy.id(), i, object, outcome));
             }

@@ -3,7 +3,7 @@
 //! In: a run with everything that was loaded, and the engine. Out: a [`Sink`]: what was printed and
 //! counted on the way, from which `render::finish` builds the end of the output.
 //!
-//! - [`cleanup`]: cleanup and deleting policies.
+//! - `cleanup`: cleanup and deleting policies.
 
 mod cleanup;
 
@@ -23,7 +23,7 @@ use super::render::changes::{self, Changes};
 use super::render::results::{self, Rendered, Style};
 use super::render::sink::Sink;
 use super::run::Run;
-use crate::cli::{Error, progress};
+use crate::cli::{CommandError, progress};
 
 /// What failures of policies that delete are: Kyverno's word for objects that stay.
 fn remains(count: usize) -> String {
@@ -41,7 +41,7 @@ impl Run<'_> {
         engine: &Engine,
         style: &Style<'_>,
         out: &mut impl Write,
-    ) -> Result<Sink, Error> {
+    ) -> Result<Sink, CommandError> {
         // An error of a deleting policy ends the run; no result is printed then.
         let deletes = engine.set().policies().iter().any(|p| p.stage == Stage::Schedule);
         let mut sink = Sink { holds: deletes || engine.set().has_phases(), ..Sink::default() };
@@ -55,7 +55,7 @@ impl Run<'_> {
         self.resources(engine, style, &mut sink, out)?;
         let checks = self.checks(engine, style)?;
         let deletions = match self.inputs.policies.uncompiled(Purpose::Deletion) {
-            Some(text) if self.inputs.first().is_some() => return Err(Error::Policy(text)),
+            Some(text) if self.inputs.first().is_some() => return Err(CommandError::Policy(text)),
             _ => self.deletions(engine, style)?,
         };
         if sink.holds {
@@ -91,7 +91,7 @@ impl Run<'_> {
         style: &Style<'_>,
         sink: &mut Sink,
         out: &mut impl Write,
-    ) -> Result<(), Error> {
+    ) -> Result<(), CommandError> {
         let progress = self.progress();
         let requests = &self.inputs.requests;
         scan(
@@ -143,8 +143,8 @@ impl Run<'_> {
             Err(_) if self.args.exit.continue_on_fail => {}
             Err(text) => {
                 let name = self.resource(i).text_at(&["metadata", "name"]).into();
-                let cause = Box::new(Error::input(text));
-                sink.failed.get_or_insert(Error::Resource { name, cause });
+                let cause = Box::new(CommandError::input(text));
+                sink.failed.get_or_insert(CommandError::Resource { name, cause });
             }
         }
     }
@@ -153,12 +153,12 @@ impl Run<'_> {
     ///
     /// # Errors
     /// A policy that does not compile.
-    fn checks(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, Error> {
+    fn checks(&self, engine: &Engine, style: &Style<'_>) -> Result<Vec<Rendered>, CommandError> {
         for proxy in [Proxy::Http, Proxy::Envoy] {
             let is_checked = self.inputs.checks.iter().any(|(of, _)| *of == proxy);
             if let Some(text) = self.inputs.policies.uncompiled(Purpose::Check(proxy)).filter(|_| is_checked)
             {
-                return Err(Error::Policy(text));
+                return Err(CommandError::Policy(text));
             }
         }
         let render = |(proxy, request): &CheckRequest| {
@@ -168,8 +168,8 @@ impl Run<'_> {
         Ok(self.inputs.checks.iter().map(render).collect())
     }
 
-    fn payload(&self, payload: &Value, engine: &Engine, style: &Style<'_>) -> Result<Rendered, Error> {
-        let request = self.inputs.requests.of(payload.clone(), None, engine).map_err(Error::input)?;
+    fn payload(&self, payload: &Value, engine: &Engine, style: &Style<'_>) -> Result<Rendered, CommandError> {
+        let request = self.inputs.requests.of(payload.clone(), None, engine).map_err(CommandError::input)?;
         Ok(results::render(style, usize::MAX, payload, &engine.evaluate_payload(&request)))
     }
 

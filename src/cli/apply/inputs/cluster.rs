@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::apply::arguments::InputArguments;
 use crate::cli::arguments;
 use crate::cli::arguments::{Global, given};
@@ -46,7 +46,10 @@ fn dialled(error: &std::io::Error) -> String {
 ///
 /// # Errors
 /// The configuration that flags name is missing or cannot be used.
-fn find_cluster(options: &ClusterOptions, global: &Global) -> Result<Result<Arc<Cluster>, NoCluster>, Error> {
+fn find_cluster(
+    options: &ClusterOptions,
+    global: &Global,
+) -> Result<Result<Arc<Cluster>, NoCluster>, CommandError> {
     let connected = || {
         let cluster = cluster::connect(&arguments::cluster_choice(given(&options.context), global))?;
         Ok(Ok(Arc::new(cluster)))
@@ -54,16 +57,16 @@ fn find_cluster(options: &ClusterOptions, global: &Global) -> Result<Result<Arc<
     match given(&global.kubeconfig) {
         None => {}
         Some(path) if Path::new(path).exists() => return connected(),
-        Some(path) => return Err(Error::NoFile { path: path.into() }),
+        Some(path) => return Err(CommandError::NoFile { path: path.into() }),
     }
     if configurations().iter().any(|path| path.exists()) || environment::KUBERNETES_SERVICE_HOST.is_set() {
         return connected();
     }
     if let Some(context) = given(&options.context) {
-        return Err(Error::NoContext { context: context.into() });
+        return Err(CommandError::NoContext { context: context.into() });
     }
     match TcpStream::connect_timeout(&DEFAULT, Duration::from_secs(5)) {
-        Ok(_) => Err(Error::NoKubeconfig { address: DEFAULT }),
+        Ok(_) => Err(CommandError::NoKubeconfig { address: DEFAULT }),
         Err(error) => Ok(Err(NoCluster(error))),
     }
 }
@@ -78,7 +81,7 @@ pub(super) fn objects(
     policies: &Policies,
     values: &mut Values,
     log: &Log,
-) -> Result<(Vec<Document>, Option<Arc<Cluster>>), Error> {
+) -> Result<(Vec<Document>, Option<Arc<Cluster>>), CommandError> {
     let Some((options, global)) = a.cluster else { return Ok((Vec::new(), None)) };
     match find_cluster(options, global)? {
         Ok(cluster) => {
@@ -115,8 +118,8 @@ fn load(
     options: &ClusterOptions,
     policies: &Policies,
     log: &Log,
-) -> Result<ClusterObjects, Error> {
-    let failed = |cause: cluster::Failure| Error::ClusterResources { cause };
+) -> Result<ClusterObjects, CommandError> {
+    let failed = |cause: cluster::Failure| CommandError::ClusterResources { cause };
     let kinds = cluster.kinds().map_err(failed)?;
     let mut wanted: Vec<&Resource> = Vec::new();
     for resource in kinds.all().iter().filter(|r| concerns(policies, r)) {
@@ -187,10 +190,10 @@ fn concerns(policies: &Policies, resource: &Resource) -> bool {
 }
 
 /// Prints that there is no object of a name; returns the error.
-fn not_found(name: &str, log: &Log) -> Error {
+fn not_found(name: &str, log: &Log) -> CommandError {
     let line = "-".repeat(70);
     log.notice(&format!("\n{line}\nresource {name} not found in cluster\n{line}\n"));
-    Error::NotInCluster { name: name.into() }
+    CommandError::NotInCluster { name: name.into() }
 }
 
 /// The configuration files that are read when no flag names one.
@@ -205,10 +208,10 @@ fn configurations() -> Vec<PathBuf> {
 ///
 /// # Errors
 /// Kyverno's text for the first of them; it opens a file of that name first.
-fn find(names: &[String], log: &Log) -> Result<(), Error> {
+fn find(names: &[String], log: &Log) -> Result<(), CommandError> {
     let Some(first) = names.first() else { return Ok(()) };
     if !Path::new(first).exists() {
-        return Err(Error::NoResourceFile { path: first.into() });
+        return Err(CommandError::NoResourceFile { path: first.into() });
     }
     Err(not_found(first, log))
 }

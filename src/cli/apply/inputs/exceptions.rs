@@ -11,7 +11,7 @@ use ephor_testing::inputs::exceptions::{self, Exceptions};
 use super::super::arguments::InputArguments;
 use super::super::log::Log;
 use super::policies::deprecations;
-use crate::cli::Error;
+use crate::cli::CommandError;
 
 /// The exceptions from all the places that flags name; those without effect are warnings.
 ///
@@ -22,13 +22,13 @@ pub(super) fn load(
     policies: &Policies,
     resources: &[Document],
     log: &Log,
-) -> Result<Exceptions, Error> {
+) -> Result<Exceptions, CommandError> {
     let mut all = Exceptions::default();
     if args.input.exceptions_with_resources {
         resources.iter().for_each(|d| all.take(&d.value));
     } else {
         for path in args.input.exceptions() {
-            let loaded = exceptions::read(&path).map_err(|error| Error::Exceptions(error.into()))?;
+            let loaded = exceptions::read(&path).map_err(|error| CommandError::Exceptions(error.into()))?;
             if args.deprecations {
                 deprecations(&loaded.deprecations, 0, args.warnings_as_errors, log)?;
             }

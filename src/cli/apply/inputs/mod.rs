@@ -5,13 +5,13 @@
 //! look up, and the engine over them ([`Inputs`]). The order of what is loaded, and which failures
 //! end the run, are Kyverno's (`docs/reference/cli.md`); other failures are printed as warnings.
 //!
-//! - [`cluster`]: objects of a cluster instead of files.
-//! - [`exceptions`]: PolicyExceptions of files, resources and policies.
-//! - [`invocation`]: the arguments, for commands that look at a part of the run.
-//! - [`payloads`]: payloads of any form and check requests.
-//! - [`policies`]: policies of files, addresses and repositories.
-//! - [`resources`]: objects of files.
-//! - [`values`]: values of variables and the user.
+//! - `cluster`: objects of a cluster instead of files.
+//! - `exceptions`: PolicyExceptions of files, resources and policies.
+//! - `invocation`: the arguments, for commands that look at a part of the run.
+//! - `payloads`: payloads of any form and check requests.
+//! - `policies`: policies of files, addresses and repositories.
+//! - `resources`: objects of files.
+//! - `values`: values of variables and the user.
 
 mod cluster;
 mod exceptions;
@@ -41,7 +41,7 @@ use ephor_value::Value;
 use super::arguments::InputArguments;
 use super::log::Log;
 use super::output_options::OutputOptions;
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::arguments::given;
 use crate::cli::console::print;
 pub(super) use invocation::invocation;
@@ -78,7 +78,7 @@ impl Inputs {
         a: &InputArguments<'_>,
         options: &OutputOptions,
         log: &Log,
-    ) -> Result<Inputs, Error> {
+    ) -> Result<Inputs, CommandError> {
         let user = values::user(given(&a.values.userinfo), log)?;
         let mut values = values::variables(a.values, log)?;
         let mut policies = policies::load(a, log)?;
@@ -132,13 +132,13 @@ impl Inputs {
     /// # Errors
     /// The data for policies in CEL cannot be read, or a policy does not compile, and there is
     /// something to evaluate.
-    pub(in crate::cli) fn engine(&mut self) -> Result<Engine, Error> {
+    pub(in crate::cli) fn engine(&mut self) -> Result<Engine, CommandError> {
         let first = self.first();
-        let uncompiled = self.policies.uncompiled(Purpose::Request).map(Error::Policy);
+        let uncompiled = self.policies.uncompiled(Purpose::Request).map(CommandError::Policy);
         let context = match (first, uncompiled.map_or_else(|| self.context(), Err)) {
             (Some(first), Err(cause)) => {
                 let name = first.text_at(&["metadata", "name"]).into();
-                return Err(Error::Resource { name, cause: Box::new(cause) });
+                return Err(CommandError::Resource { name, cause: Box::new(cause) });
             }
             (_, context) => context.unwrap_or_default(),
         };
@@ -149,7 +149,7 @@ impl Inputs {
     ///
     /// # Errors
     /// The data for policies in CEL cannot be read.
-    pub(in crate::cli) fn engine_of_compiled(&mut self) -> Result<Engine, Error> {
+    pub(in crate::cli) fn engine_of_compiled(&mut self) -> Result<Engine, CommandError> {
         let context = self.context()?;
         Ok(self.engine_with(context))
     }
@@ -202,7 +202,7 @@ impl Inputs {
     }
 
     /// What expressions read.
-    fn context(&self) -> Result<context::Context, Error> {
+    fn context(&self) -> Result<context::Context, CommandError> {
         self.context_file
             .as_deref()
             .map_or_else(|| Ok(context::Context::default()), |path| Ok(context::read(path)?))
@@ -214,7 +214,7 @@ fn definitions(
     a: &InputArguments<'_>,
     options: &OutputOptions,
     log: &Log,
-) -> Result<Option<Arc<Types>>, Error> {
+) -> Result<Option<Arc<Types>>, CommandError> {
     let paths = a.input.definitions();
     if paths.is_empty() {
         return Ok(None);

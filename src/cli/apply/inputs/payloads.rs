@@ -10,7 +10,7 @@ use ephor_value::Value;
 
 use super::super::log::Log;
 use super::super::options::Payloads;
-use crate::cli::Error;
+use crate::cli::CommandError;
 
 /// A check request with the proxy that sends it.
 pub(in crate::cli) type CheckRequest = (Proxy, Value);
@@ -19,9 +19,9 @@ pub(in crate::cli) type CheckRequest = (Proxy, Value);
 ///
 /// # Errors
 /// A file that cannot be read.
-pub(super) fn payloads(flags: &Payloads, policies: &Policies, log: &Log) -> Result<Vec<Value>, Error> {
+pub(super) fn payloads(flags: &Payloads, policies: &Policies, log: &Log) -> Result<Vec<Value>, CommandError> {
     let read = |path: &String| Ok(payload::any_form(path)?.with_float_numbers());
-    let all: Result<Vec<Value>, Error> = flags.any_form().iter().map(read).collect();
+    let all: Result<Vec<Value>, CommandError> = flags.any_form().iter().map(read).collect();
     let all = all?;
     let looks = |p: &LoadedPolicy| p.policy.as_ref().is_some_and(|p| p.stage == Stage::Payloads);
     if !all.is_empty() && !policies.policies.iter().any(looks) {
@@ -34,8 +34,8 @@ pub(super) fn payloads(flags: &Payloads, policies: &Policies, log: &Log) -> Resu
 ///
 /// # Errors
 /// A file that cannot be read.
-pub(super) fn check_requests(flags: &Payloads) -> Result<Vec<CheckRequest>, Error> {
-    let read = |paths: Vec<String>, proxy: Proxy| -> Result<Vec<CheckRequest>, Error> {
+pub(super) fn check_requests(flags: &Payloads) -> Result<Vec<CheckRequest>, CommandError> {
+    let read = |paths: Vec<String>, proxy: Proxy| -> Result<Vec<CheckRequest>, CommandError> {
         paths.iter().map(|path| Ok((proxy, payload::check_request(path, proxy)?))).collect()
     };
     let envoy = read(flags.envoy_checks(), Proxy::Envoy)?;

@@ -11,7 +11,7 @@ use ephor_sources::git::Access;
 use super::super::arguments::InputArguments;
 use super::super::log::{Log, Use};
 use super::super::options::Repository;
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::arguments::given;
 use crate::cli::policy_files::helps;
 
@@ -19,7 +19,7 @@ use crate::cli::policy_files::helps;
 ///
 /// # Errors
 /// An address at which there are none; deprecation warnings that count as errors.
-pub(super) fn load(args: &InputArguments<'_>, log: &Log) -> Result<Policies, Error> {
+pub(super) fn load(args: &InputArguments<'_>, log: &Log) -> Result<Policies, CommandError> {
     let all = load_all(args, log)?;
     if args.deprecations {
         deprecations(&all.deprecations, all.migrated(), args.warnings_as_errors, log)?;
@@ -27,7 +27,7 @@ pub(super) fn load(args: &InputArguments<'_>, log: &Log) -> Result<Policies, Err
     Ok(all)
 }
 
-fn load_all(args: &InputArguments<'_>, log: &Log) -> Result<Policies, Error> {
+fn load_all(args: &InputArguments<'_>, log: &Log) -> Result<Policies, CommandError> {
     let access = access(args.repository);
     let mut all = Policies::default();
     let mut lines: Vec<(String, Use)> = Vec::new();
@@ -39,7 +39,7 @@ fn load_all(args: &InputArguments<'_>, log: &Log) -> Result<Policies, Error> {
         };
         if let Some(n) = notices.iter().find(|n| is_url(&n.place) && n.cause == FileCause::Unreadable) {
             log.left_out(&lines, "policies");
-            return Err(Error::input(n.text.clone()));
+            return Err(CommandError::input(n.text.clone()));
         }
         lines.extend(notices.iter().filter_map(|n| Some((n.to_string(), use_of(n, argument, log)?))));
         if sources.is_empty() && notices.is_empty() {
@@ -109,11 +109,16 @@ pub(super) fn access(repository: Option<&Repository>) -> Access {
 ///
 /// # Errors
 /// Such warnings count as errors.
-pub(super) fn deprecations(lines: &[String], migrated: usize, fatal: bool, log: &Log) -> Result<(), Error> {
+pub(super) fn deprecations(
+    lines: &[String],
+    migrated: usize,
+    fatal: bool,
+    log: &Log,
+) -> Result<(), CommandError> {
     let warnings: Vec<&String> = lines.iter().filter(|l| !l.is_empty()).collect();
     log.deprecations(&warnings, migrated);
     match warnings.len() {
-        count if count > 0 && fatal => Err(Error::Deprecated { count }),
+        count if count > 0 && fatal => Err(CommandError::Deprecated { count }),
         _ => Ok(()),
     }
 }

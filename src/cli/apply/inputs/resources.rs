@@ -12,7 +12,7 @@ use super::super::log::{Log, Use};
 use super::super::object_path::path;
 use super::super::output::ApplyOutput;
 use super::super::output_options::OutputOptions;
-use crate::cli::Error;
+use crate::cli::CommandError;
 
 /// The resources that the arguments mean.
 ///
@@ -23,12 +23,12 @@ pub(super) fn load(
     profile: Profile,
     output: &OutputOptions,
     log: &Log,
-) -> Result<Vec<Document>, Error> {
+) -> Result<Vec<Document>, CommandError> {
     let reading = Reading { recursive: output.recursive, patterns: !output.is_kyverno };
     let choice = Choice { reading, skips_others: output.skips_others() };
     let loaded = resources::read(arguments, profile, "resources", choice).map_err(|(text, place)| {
         place.iter().for_each(|place| log.warn(place));
-        Error::input(text)
+        CommandError::input(text)
     })?;
     if !matches!(output.output, ApplyOutput::ReportYaml | ApplyOutput::ReportJson) {
         loaded.failed.iter().for_each(|block| log.notice(block));

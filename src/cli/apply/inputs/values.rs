@@ -7,14 +7,14 @@ use ephor_testing::inputs::values::Values;
 
 use super::super::log::Log;
 use super::super::options::ValueFlags;
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::arguments::given;
 
 /// The user of requests.
 ///
 /// # Errors
 /// The file cannot be used, in Kyverno's words.
-pub(super) fn user(path: Option<&str>, log: &Log) -> Result<Option<UserParts>, Error> {
+pub(super) fn user(path: Option<&str>, log: &Log) -> Result<Option<UserParts>, CommandError> {
     let Some(path) = path else { return Ok(None) };
     let (parts, deprecated) = user::read(path).map_err(|refused| refusal(refused, log))?;
     if deprecated {
@@ -27,7 +27,7 @@ pub(super) fn user(path: Option<&str>, log: &Log) -> Result<Option<UserParts>, E
 ///
 /// # Errors
 /// The file cannot be used, in Kyverno's words.
-pub(super) fn variables(flags: &ValueFlags, log: &Log) -> Result<Values, Error> {
+pub(super) fn variables(flags: &ValueFlags, log: &Log) -> Result<Values, CommandError> {
     let mut values = match given(&flags.values_file) {
         None => Values::default(),
         Some(path) => Values::read(path, path).map_err(|refused| refusal(refused, log))?,
@@ -37,8 +37,8 @@ pub(super) fn variables(flags: &ValueFlags, log: &Log) -> Result<Values, Error> 
 }
 
 /// Prints the notice and the hint of an error; returns its text.
-fn refusal(refused: Refused, log: &Log) -> Error {
+fn refusal(refused: Refused, log: &Log) -> CommandError {
     refused.notice.iter().for_each(|notice| log.notice(notice));
     refused.hint.iter().for_each(|hint| log.warn(hint));
-    Error::input(refused.text)
+    CommandError::input(refused.text)
 }

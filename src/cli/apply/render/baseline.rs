@@ -4,7 +4,7 @@
 //! it can be under version control. A violation of the file does not fail a run; places and
 //! messages may change.
 
-use crate::cli::Error;
+use crate::cli::CommandError;
 use std::collections::BTreeSet;
 
 use ephor_report::run::Finding;
@@ -28,10 +28,10 @@ impl Baseline {
     ///
     /// # Errors
     /// It cannot be read, or is no baseline.
-    pub(crate) fn read(path: &str) -> Result<Baseline, Error> {
-        let failed = |cause: &str| Error::Baseline { path: path.into(), cause: cause.into() };
+    pub(crate) fn read(path: &str) -> Result<Baseline, CommandError> {
+        let failed = |cause: &str| CommandError::Baseline { path: path.into(), cause: cause.into() };
         let text = std::fs::read_to_string(path)
-            .map_err(|cause| Error::NoBaselineFile { path: path.into(), cause })?;
+            .map_err(|cause| CommandError::NoBaselineFile { path: path.into(), cause })?;
         let document: Value = serde_json::from_str(&text).map_err(|e| failed(&e.to_string()))?;
         if document["version"] != VERSION {
             return Err(failed("no `version: 1`"));

@@ -15,7 +15,7 @@ use ephor_policies::policy_set::{Outcome, PolicySet};
 use ephor_value::Value;
 
 use super::super::object_path::path;
-use crate::cli::Error;
+use crate::cli::CommandError;
 
 /// Where objects are written.
 #[derive(Clone, Debug)]
@@ -48,18 +48,18 @@ pub struct Changes {
 ///
 /// # Errors
 /// Kyverno's text.
-pub fn destination(output: &str, named: bool) -> Result<Destination, Error> {
+pub fn destination(output: &str, named: bool) -> Result<Destination, CommandError> {
     if output.is_empty() {
         return Ok(Destination::Output { named });
     }
     let target = Path::new(output);
-    let failed = |cause: std::io::Error| Error::Create { cause };
+    let failed = |cause: std::io::Error| CommandError::Create { cause };
     // What follows the last dot counts, and all of a name without one.
     if matches!(output.rsplit('.').next(), Some("yaml" | "yml")) {
         if let Some(parent) = target.parent().filter(|p| !p.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
-        std::fs::write(target, "").map_err(|cause| Error::Truncate { path: output.into(), cause })?;
+        std::fs::write(target, "").map_err(|cause| CommandError::Truncate { path: output.into(), cause })?;
         return Ok(Destination::File(target.into()));
     }
     std::fs::create_dir_all(target).map_err(failed)?;
@@ -76,7 +76,7 @@ impl Destination {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn append(&self, files: &[(String, String)]) -> Result<(), Error> {
+    pub fn append(&self, files: &[(String, String)]) -> Result<(), CommandError> {
         for (name, text) in files {
             let file = match self {
                 Destination::Output { .. } => continue,
@@ -89,7 +89,7 @@ impl Destination {
                 .append(true)
                 .open(&file)
                 .and_then(|mut f| f.write_all(text.as_bytes()));
-            written.map_err(|cause| Error::Append { path: file, cause })?;
+            written.map_err(|cause| CommandError::Append { path: file, cause })?;
         }
         Ok(())
     }

@@ -17,9 +17,9 @@ use super::super::run::Run;
 use super::baseline::Baseline;
 use super::findings::Collector;
 use super::generated_exceptions;
-use super::results::Record;
+use super::results::FailedRule;
 use super::sink::Sink;
-use crate::cli::Error;
+use crate::cli::CommandError;
 use crate::cli::outputs::write_whole;
 use crate::cli::roots;
 
@@ -49,7 +49,7 @@ impl Run<'_> {
         mut sink: Sink,
         collector: &Collector<'_>,
         out: &mut impl Write,
-    ) -> Result<Verdict, Error> {
+    ) -> Result<Verdict, CommandError> {
         let verdict = self.verdict(&sink);
         let named = if self.options.verbose { usize::MAX } else { MAX_NAMED };
         let shown = sink.errors.iter().take(named);
@@ -217,7 +217,7 @@ impl Run<'_> {
         }
     }
 
-    fn exceptions_for(&self, records: &[Record]) -> Vec<String> {
+    fn exceptions_for(&self, records: &[FailedRule]) -> Vec<String> {
         let ttl = Some(self.args.output.generated_exception_ttl).filter(|nanoseconds| *nanoseconds > 0);
         let ttl = ttl.map(ephor_value::duration::format);
         let as_json = self.options.rendered().is_json();

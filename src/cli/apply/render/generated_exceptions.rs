@@ -4,7 +4,7 @@ use ephor_document::write::{self as yaml, Style};
 use ephor_value::print::json;
 use ephor_value::{Map, Value};
 
-use crate::cli::apply::render::results::Record;
+use crate::cli::apply::render::results::FailedRule;
 
 const KIND: &str = "PolicyException";
 const VERSION: &str = "kyverno.io/v2beta1";
@@ -14,7 +14,7 @@ fn strings(items: Vec<String>) -> Value {
 }
 
 /// An exception that lets one failed result pass, as a document in YAML or JSON.
-pub fn for_failure(r: &Record, resource: &Value, ttl: Option<&str>, as_json: bool) -> String {
+pub fn for_failure(r: &FailedRule, resource: &Value, ttl: Option<&str>, as_json: bool) -> String {
     let (kind, name) = (resource.text_at(&["kind"]), resource.text_at(&["metadata", "name"]));
     let namespace = resource.text_at(&["metadata", "namespace"]);
     let (mut kinds, mut names, mut rules) =

@@ -2,14 +2,14 @@
 //!
 //! In: outcomes in input order. Out: standard output, files and what the exit code depends on.
 //!
-//! - [`baseline`]: known violations.
-//! - [`changes`]: changed and new objects.
-//! - [`deletion_list`]: what would be deleted, and when.
-//! - [`findings`]: results with their places.
-//! - [`finish`]: what follows all results.
-//! - [`generated_exceptions`]: PolicyExceptions for failures.
-//! - [`results`]: results of one resource.
-//! - [`sink`]: what has been printed and counted so far.
+//! - `baseline`: known violations.
+//! - `changes`: changed and new objects.
+//! - `deletion_list`: what would be deleted, and when.
+//! - `findings`: results with their places.
+//! - `finish`: what follows all results.
+//! - `generated_exceptions`: PolicyExceptions for failures.
+//! - `results`: results of one resource.
+//! - `sink`: what has been printed and counted so far.
 
 pub(super) mod baseline;
 pub(super) mod changes;

@@ -61,7 +61,7 @@ pub struct Rendered {
     /// Entries of namespaced policies, by policy key.
     pub namespaced: Vec<(String, String, Summary)>,
     /// Results from which exceptions are generated.
-    pub records: Vec<Record>,
+    pub records: Vec<FailedRule>,
     /// Results with their places.
     pub findings: Vec<Finding>,
     /// Errors without their places.
@@ -70,7 +70,7 @@ pub struct Rendered {
 
 /// A failure for which an exception can be generated.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct FailedRule {
     /// `name` or `namespace/name`.
     pub policy: String,
     /// Name of the rule.
@@ -115,7 +115,7 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
             ApplyOutput::Own(_) => {}
             ApplyOutput::ExceptionsYaml | ApplyOutput::ExceptionsJson => {
                 out.records.extend(p.rules.iter().map(|r| {
-                    Record {
+                    FailedRule {
                         policy: facts.key.clone(),
                         rule: r.rule.to_string(),
                         status: report_status(r.status, facts, audit_warns),

@@ -14,8 +14,8 @@ use super::super::output::ApplyOutput;
 use super::super::run::Run;
 use super::changes::Changes;
 use super::findings::Unlocated;
-use super::results::{Record, Rendered};
-use crate::cli::Error;
+use super::results::{FailedRule, Rendered};
+use crate::cli::CommandError;
 
 /// What has been printed and counted so far.
 #[derive(Default)]
@@ -28,11 +28,11 @@ pub(in crate::cli::apply) struct Sink {
     pub started: bool,
     pub rows: Vec<Vec<String>>,
     pub namespaced: Vec<(String, String, Summary)>,
-    pub records: Vec<Record>,
+    pub records: Vec<FailedRule>,
     pub findings: Vec<Finding>,
     /// Errors without their places.
     pub errors: Vec<Unlocated>,
-    pub failed: Option<Error>,
+    pub failed: Option<CommandError>,
     /// What was said of policies.
     pub said: BTreeSet<String>,
     /// Changed or new objects were printed.

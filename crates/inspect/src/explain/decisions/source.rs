@@ -7,7 +7,7 @@ use ephor_ir::Expr;
 use ephor_ir::strict::{Make, Step, Walk};
 use ephor_value::Value;
 
-use super::render;
+use crate::explain::decisions::rendered::render;
 
 /// The text of a node; `known` has the texts of parts.
 pub(super) fn text(expr: &Expr, known: &[(Expr, String)]) -> Option<String> {

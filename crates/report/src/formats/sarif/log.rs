@@ -7,6 +7,9 @@
 //! uploads"): 25,000 results and rules a run, 20 tags a rule, 10 MB compressed. An upload above a
 //! limit is refused as a whole.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -17,8 +20,10 @@ use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
 
 use super::message_text::{friendly, message_text};
+use crate::formats::document::Document;
+use crate::formats::level::Level;
+use crate::formats::message::visible;
 use crate::formats::uri::{BASE, Uris};
-use crate::formats::{Document, Level, visible};
 use crate::roots::Roots;
 use crate::run::{Note, Severity};
 
@@ -322,6 +327,3 @@ pub(crate) fn physical(uris: &Uris<'_>, file: &str, at: &Region<'_>) -> Value {
     }
     out
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,7 @@
 //! characters besides line ends and tabs, and no embedded link, `[text](target)`, that the tool did
 //! not mean. Viewers follow such links, so what stands in a manifest is no link.
 
-use crate::formats::visible;
+use crate::formats::message::visible;
 
 /// A text as a plain text message.
 pub(crate) fn message_text(text: &str) -> String {

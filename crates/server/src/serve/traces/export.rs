@@ -33,8 +33,9 @@ use ephor_sources::http::{Request, client};
 
 /// How long spans are gathered, unless the environment says.
 const GATHERED: Duration = Duration::from_secs(1);
-/// How often a batch is sent at most; the time that it may take ends earlier, as a rule.
-const MOST_RETRIES: usize = 16;
+/// How often a batch is sent at most; the time that it may take ends earlier, as a rule. A larger
+/// number changes nothing but for collectors that answer at once, which it would flood.
+const MAX_RETRIES: usize = 16;
 /// How much of a collector's answer is read.
 const LARGEST_ANSWER: u64 = 64 * 1024;
 
@@ -120,13 +121,14 @@ pub fn processor(
         .with_http()
         .with_http_client(Sender { timeout, authority })
         .with_protocol(environment.protocol())
-        .with_retry_policy(RetryPolicy::recommended().with_max_retries(MOST_RETRIES));
+        .with_retry_policy(RetryPolicy::recommended().with_max_retries(MAX_RETRIES));
     let builder = match endpoint {
         Some(endpoint) => builder.with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/'))),
         None => builder,
     };
     let waiting = Arc::new(AtomicUsize::new(0));
-    let exporter = Counted { inner: builder.build()?, waiting: waiting.clone(), dropped: dropped.clone() };
+    let exporter =
+        CountedExporter { inner: builder.build()?, waiting: waiting.clone(), dropped: dropped.clone() };
     let most = environment.waiting.unwrap_or(OTEL_BSP_MAX_QUEUE_SIZE_DEFAULT);
     let mut settings = BatchConfigBuilder::default().with_max_queue_size(most);
     if !environment.has_delay {
@@ -234,13 +236,13 @@ impl SpanProcessor for Queue {
 
 /// An exporter whose lost spans are counted.
 #[derive(Debug)]
-struct Counted {
+struct CountedExporter {
     inner: SpanExporter,
     waiting: Arc<AtomicUsize>,
     dropped: IntCounter,
 }
 
-impl Exporter for Counted {
+impl Exporter for CountedExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let count = batch.len();
         self.waiting.fetch_sub(count, Ordering::AcqRel);

@@ -10,7 +10,7 @@ use ephor_ir::Policy;
 use ephor_value::Str;
 use foldhash::HashMap;
 
-use super::series::Count;
+use crate::serve::series::Count;
 
 /// How many circumstances are cached at a time; when there are more, the cache is cleared.
 const MAX_CIRCUMSTANCES: usize = 1024;
@@ -19,7 +19,7 @@ const MAX_CIRCUMSTANCES: usize = 1024;
 pub(super) type Circumstances<'c> = (&'c str, &'c str, &'c str, bool);
 
 /// The counter of a result with its mode.
-struct Known {
+struct KnownCounter {
     rule: Str,
     status: Status,
     enforced: bool,
@@ -28,37 +28,37 @@ struct Known {
 
 /// Counters by the address of the policy, which is retained so that no other policy gets the
 /// address.
-type ByPolicy = HashMap<usize, (Arc<Policy>, Vec<Known>)>;
+type ByPolicy = HashMap<usize, (Arc<Policy>, Vec<KnownCounter>)>;
 
 /// See the module page.
 #[derive(Default)]
-pub(super) struct Tally(RwLock<HashMap<String, Arc<RwLock<ByPolicy>>>>);
+pub(super) struct ResultCounters(RwLock<HashMap<String, Arc<RwLock<ByPolicy>>>>);
 
 /// The counters of one set of circumstances.
-pub(super) struct Book(Arc<RwLock<ByPolicy>>);
+pub(super) struct CountersOfRequest(Arc<RwLock<ByPolicy>>);
 
-impl Tally {
+impl ResultCounters {
     /// Clears the cache: the policies that counters were found for may be gone.
     pub fn clear(&self) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// The counters of the results of a request.
-    pub fn book(&self, (kind, namespace, operation, dry): Circumstances<'_>) -> Book {
+    pub fn book(&self, (kind, namespace, operation, dry): Circumstances<'_>) -> CountersOfRequest {
         // None of these holds a slash.
         let key = [kind, "/", namespace, "/", operation, if dry { "/dry" } else { "" }].concat();
         if let Some(book) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return Book(book.clone());
+            return CountersOfRequest(book.clone());
         }
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MAX_CIRCUMSTANCES {
             all.clear();
         }
-        Book(all.entry(key).or_default().clone())
+        CountersOfRequest(all.entry(key).or_default().clone())
     }
 }
 
-impl Book {
+impl CountersOfRequest {
     /// Counts results of a policy; `enforced` returns whether a result counts as enforced, `find`
     /// finds the counter of one that is not known yet; `counted` is called with each counter.
     pub fn count(
@@ -76,8 +76,9 @@ impl Book {
             let all = known.get(&address).map_or(&[][..], |(_, all)| all);
             for result in results {
                 let enforced = enforced(result);
-                let is_it =
-                    |k: &&Known| k.status == result.status && k.enforced == enforced && k.rule == result.rule;
+                let is_it = |k: &&KnownCounter| {
+                    k.status == result.status && k.enforced == enforced && k.rule == result.rule
+                };
                 match all.iter().find(is_it) {
                     Some(k) => {
                         k.counter.inc();
@@ -93,7 +94,7 @@ impl Book {
             counted(&counter);
             let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
             let (_, all) = known.entry(address).or_insert_with(|| (policy.clone(), Vec::new()));
-            all.push(Known { rule: result.rule.clone(), status: result.status, enforced, counter });
+            all.push(KnownCounter { rule: result.rule.clone(), status: result.status, enforced, counter });
         }
     }
 }
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn each_result_is_counted_where_it_belongs_and_looked_up_once() {
-        let (tally, policy) = (Tally::default(), policy());
+        let (tally, policy) = (ResultCounters::default(), policy());
         let counters = [(); 3].map(|()| Count::default());
         let looked_up = std::cell::Cell::new(0);
         let count = |circumstances, result: RuleOutcome, of: usize, enforced| {

@@ -16,25 +16,25 @@ pub type Named = (String, String);
 
 /// See the module page.
 #[derive(Debug, Default)]
-pub struct Gone {
+pub struct RecentlyDeleted {
     present: HashSet<Named>,
-    gone: HashMap<Named, Instant>,
+    deleted: HashMap<Named, Instant>,
 }
 
-impl Gone {
+impl RecentlyDeleted {
     /// Takes note of the policies that there are; those that are gone.
     pub fn update(&mut self, present: HashSet<Named>, now: Instant) -> Vec<Named> {
         for name in self.present.difference(&present) {
-            self.gone.insert(name.clone(), now);
+            self.deleted.insert(name.clone(), now);
         }
-        self.gone.retain(|name, since| !present.contains(name) && now.duration_since(*since) < NAMED);
+        self.deleted.retain(|name, since| !present.contains(name) && now.duration_since(*since) < NAMED);
         self.present = present;
-        self.gone.keys().cloned().collect()
+        self.deleted.keys().cloned().collect()
     }
 
     /// Whether configurations may still name one.
     pub fn any(&self) -> bool {
-        !self.gone.is_empty()
+        !self.deleted.is_empty()
     }
 }
 
@@ -48,12 +48,12 @@ mod tests {
 
     #[test]
     fn a_policy_is_gone_for_a_while_after_it_was_deleted_and_not_when_it_is_back() {
-        let (mut gone, now) = (Gone::default(), Instant::now());
-        assert!(gone.update(names(&["a", "b"]), now).is_empty());
-        assert_eq!(gone.update(names(&["b"]), now), Vec::from_iter(names(&["a"])));
-        assert_eq!(gone.update(names(&["b"]), now), Vec::from_iter(names(&["a"])));
-        assert!(gone.update(names(&["a", "b"]), now).is_empty());
-        gone.update(names(&["b"]), now);
-        assert!(gone.update(names(&["b"]), now + NAMED).is_empty());
+        let (mut deleted, now) = (RecentlyDeleted::default(), Instant::now());
+        assert!(deleted.update(names(&["a", "b"]), now).is_empty());
+        assert_eq!(deleted.update(names(&["b"]), now), Vec::from_iter(names(&["a"])));
+        assert_eq!(deleted.update(names(&["b"]), now), Vec::from_iter(names(&["a"])));
+        assert!(deleted.update(names(&["a", "b"]), now).is_empty());
+        deleted.update(names(&["b"]), now);
+        assert!(deleted.update(names(&["b"]), now + NAMED).is_empty());
     }
 }

@@ -11,23 +11,24 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use crate::events::{Event, Journal};
 use ephor_cluster::Cluster;
 
-/// How many events may wait; Kyverno's number.
-const ROOM: usize = 1000;
+/// How many events may wait; Kyverno's number. Events beyond are counted in the log, and their
+/// results stand in reports.
+const MAX_WAITING: usize = 1000;
 
 /// Writes events on a thread of its own; what waits when this is dropped is still written.
-pub struct Announcer {
+pub struct ScanEvents {
     sender: SyncSender<Event>,
     /// How many had no room since the log last said so.
     left_out: Arc<AtomicU64>,
 }
 
-impl Announcer {
+impl ScanEvents {
     /// Starts the thread.
     ///
     /// # Errors
     /// The system has no more threads.
-    pub fn start(journal: Journal, cluster: Arc<Cluster>) -> std::io::Result<Announcer> {
-        let (sender, events) = sync_channel::<Event>(ROOM);
+    pub fn start(journal: Journal, cluster: Arc<Cluster>) -> std::io::Result<ScanEvents> {
+        let (sender, events) = sync_channel::<Event>(MAX_WAITING);
         let left_out: Arc<AtomicU64> = Arc::default();
         let counted = left_out.clone();
         std::thread::Builder::new().name("scan-events".into()).spawn(move || {
@@ -37,7 +38,7 @@ impl Announcer {
                     tracing::warn!(%error, "an event cannot be written");
                 }
                 written = written.wrapping_add(1);
-                if written.is_multiple_of(ROOM) {
+                if written.is_multiple_of(MAX_WAITING) {
                     let count = counted.swap(0, Ordering::Relaxed);
                     if count > 0 {
                         tracing::warn!(
@@ -48,7 +49,7 @@ impl Announcer {
                 }
             }
         })?;
-        Ok(Announcer { sender, left_out })
+        Ok(ScanEvents { sender, left_out })
     }
 
     /// Takes an event, if there is room.

@@ -17,7 +17,7 @@ use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::Policy;
 use ephor_value::Value;
 
-use super::apply::Done;
+use crate::background::apply::Done;
 
 /// What rules did in the background, in the words of reports and events.
 struct Action {
@@ -67,23 +67,23 @@ struct Said<'s> {
 
 /// Where it is written.
 #[derive(Clone, Debug)]
-pub struct Outlet {
+pub struct EventSink {
     cluster: Arc<Cluster>,
     reports: Option<Reports>,
     /// Who writes events about generated objects, and about changed ones.
     journals: [Option<Journal>; 2],
 }
 
-impl Outlet {
+impl EventSink {
     /// With the account that writes reports; `None` = there are no reports, or no events. The
     /// journals are those of generated objects and of changed ones.
     pub fn new(
         cluster: Arc<Cluster>,
         reports: Option<ReportOptions>,
         journals: [Option<Journal>; 2],
-    ) -> Outlet {
+    ) -> EventSink {
         let reports = reports.map(|options| Reports::new(cluster.clone(), options));
-        Outlet { cluster, reports, journals }
+        EventSink { cluster, reports, journals }
     }
 
     /// Says what a rule has generated for a trigger.

@@ -1,13 +1,13 @@
 use std::path::Path;
 
-use super::*;
+use crate::serve::last_good_files::*;
 use ephor_sources::files::served_policies;
 
 /// Files in a folder, read at times of our own. A line of a file is a policy, `!` is one that
 /// cannot be read.
 struct Folder {
     dir: tempfile::TempDir,
-    retained: Retained<Vec<String>>,
+    retained: LastGoodFiles<Vec<String>>,
     began: Instant,
     established: bool,
 }
@@ -27,7 +27,8 @@ fn parse(source: &SourceText) -> Parsed<Vec<String>> {
 impl Folder {
     fn new(files: &[(&str, &str)]) -> Folder {
         let dir = tempfile::tempdir().expect("a folder");
-        let folder = Folder { dir, retained: Retained::default(), began: Instant::now(), established: false };
+        let folder =
+            Folder { dir, retained: LastGoodFiles::default(), began: Instant::now(), established: false };
         files.iter().for_each(|(name, text)| folder.write(name, text));
         folder
     }

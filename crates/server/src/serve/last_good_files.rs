@@ -7,6 +7,9 @@
 //! [`GIVE_UP`]. What was loaded from files that are emptied, and from folders without any file,
 //! stays in use. Semantics: `docs/reference/serve.md`, "Reload".
 
+#[cfg(test)]
+pub(super) mod tests;
+
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -48,20 +51,20 @@ struct InUse<T> {
 }
 
 /// A text that is not in use yet; `None` = the file is gone.
-struct Pending {
+struct PendingText {
     text: Option<String>,
     since: Instant,
 }
 
 /// See the module page.
-pub struct Retained<T> {
+pub struct LastGoodFiles<T> {
     files: HashMap<String, InUse<T>>,
-    pending: HashMap<String, Pending>,
+    pending: HashMap<String, PendingText>,
 }
 
-impl<T> Default for Retained<T> {
+impl<T> Default for LastGoodFiles<T> {
     fn default() -> Self {
-        Retained { files: HashMap::new(), pending: HashMap::new() }
+        LastGoodFiles { files: HashMap::new(), pending: HashMap::new() }
     }
 }
 
@@ -77,7 +80,7 @@ pub struct Current<T> {
     pub again: Option<Duration>,
 }
 
-impl<T> Retained<T> {
+impl<T> LastGoodFiles<T> {
     /// Takes what was read of each argument. `established`: everything that must be in use is, so
     /// that something new may wait, and is left out when it cannot be used.
     pub fn update(
@@ -87,7 +90,7 @@ impl<T> Retained<T> {
         now: Instant,
         parse: impl Fn(&SourceText) -> Parsed<T>,
     ) -> Current<T> {
-        let mut round = Round {
+        let mut round = FilesUpdate {
             now,
             established,
             current: Current { gives: Vec::new(), problems: Vec::new(), lost: Vec::new(), again: None },
@@ -132,11 +135,17 @@ impl<T> Retained<T> {
     }
 
     /// Whether a text has stayed the same long enough; else it keeps waiting.
-    fn has_settled(&mut self, name: &str, text: Option<&str>, after: Duration, round: &mut Round<T>) -> bool {
+    fn has_settled(
+        &mut self,
+        name: &str,
+        text: Option<&str>,
+        after: Duration,
+        round: &mut FilesUpdate<T>,
+    ) -> bool {
         let waits = match self.pending.get(name).filter(|p| p.text.as_deref() == text) {
             Some(pending) => round.now.saturating_duration_since(pending.since),
             None => {
-                let pending = Pending { text: text.map(String::from), since: round.now };
+                let pending = PendingText { text: text.map(String::from), since: round.now };
                 self.pending.insert(name.into(), pending);
                 Duration::ZERO
             }
@@ -152,7 +161,7 @@ impl<T> Retained<T> {
         &mut self,
         source: &SourceText,
         argument: usize,
-        round: &mut Round<T>,
+        round: &mut FilesUpdate<T>,
         parse: &impl Fn(&SourceText) -> Parsed<T>,
     ) {
         let (name, text) = (&source.name, &source.text);
@@ -210,7 +219,7 @@ impl<T> Retained<T> {
 
     /// Files that were not read: those of places that cannot be read, or that hold no file at all
     /// any more, stay; others are gone.
-    fn missing(&mut self, read: &[(String, Loaded)], round: &mut Round<T>) {
+    fn missing(&mut self, read: &[(String, Loaded)], round: &mut FilesUpdate<T>) {
         let there: HashSet<&String> = read.iter().flat_map(|(_, l)| &l.sources).map(|s| &s.name).collect();
         self.pending
             .retain(|name, p| there.contains(name) || (p.text.is_none() && self.files.contains_key(name)));
@@ -251,7 +260,7 @@ impl<T> Retained<T> {
     }
 
     /// Files that give less than before.
-    fn shrunk(&mut self, round: &mut Round<T>) {
+    fn shrunk(&mut self, round: &mut FilesUpdate<T>) {
         for (source, argument, parsed) in std::mem::take(&mut round.smaller) {
             let Some(known) = self.files.get(&source.name) else { continue };
             let others = || self.files.iter().filter(|(name, _)| **name != source.name);
@@ -267,7 +276,7 @@ impl<T> Retained<T> {
 }
 
 /// One update.
-struct Round<T> {
+struct FilesUpdate<T> {
     now: Instant,
     established: bool,
     current: Current<T>,
@@ -279,7 +288,7 @@ struct Round<T> {
     smaller: Vec<(SourceText, usize, Parsed<T>)>,
 }
 
-impl<T> Round<T> {
+impl<T> FilesUpdate<T> {
     fn again(&mut self, after: Duration) {
         let sooner = self.current.again.map_or(after, |already| already.min(after));
         self.current.again = Some(sooner);
@@ -301,6 +310,3 @@ fn is_below(name: &str, place: &str) -> bool {
     name.strip_prefix(place.trim_end_matches('/'))
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
-
-#[cfg(test)]
-mod tests;

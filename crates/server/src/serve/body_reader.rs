@@ -35,7 +35,7 @@ const WAIT: Duration = Duration::from_secs(2);
 const VALUE: usize = 48;
 
 /// See the module page.
-pub struct Intake {
+pub struct BodyReader {
     /// The largest body.
     largest: usize,
     /// How many bytes may be held in all.
@@ -61,7 +61,7 @@ struct Arriving {
 }
 
 /// A whole body, and its part of what may be held.
-pub struct Taken {
+pub struct RequestBody {
     /// The body.
     pub bytes: Bytes,
     _room: Room,
@@ -69,7 +69,7 @@ pub struct Taken {
 
 /// Bytes that are given back when it is dropped.
 struct Room {
-    intake: Arc<Intake>,
+    intake: Arc<BodyReader>,
     bytes: usize,
 }
 
@@ -86,7 +86,7 @@ impl Drop for Room {
 
 /// A body that is arriving.
 struct Ticket {
-    intake: Arc<Intake>,
+    intake: Arc<BodyReader>,
     number: u64,
     /// How large the client said it is: the first bytes of a large body are not a small one.
     declared: usize,
@@ -106,11 +106,11 @@ fn no_room() -> Undecodable {
     Undecodable::new(429, "too many bytes of reviews are under way; try again")
 }
 
-impl Intake {
+impl BodyReader {
     /// Limits: of a body, of all together, and of how many may be arriving.
-    pub fn new(largest: usize, most: usize, arriving: usize) -> Intake {
+    pub fn new(largest: usize, most: usize, arriving: usize) -> BodyReader {
         let most = most.max(largest);
-        Intake { largest, most, arriving, held: Mutex::default(), released: Notify::new() }
+        BodyReader { largest, most, arriving, held: Mutex::default(), released: Notify::new() }
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
@@ -132,7 +132,7 @@ impl Intake {
         headers: &HeaderMap,
         mut body: Body,
         due: Instant,
-    ) -> Result<Taken, Undecodable> {
+    ) -> Result<RequestBody, Undecodable> {
         let largest = self.largest;
         let too_large = || Undecodable::new(413, format!("the body is larger than {largest} bytes"));
         let declared = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok());
@@ -200,7 +200,7 @@ impl Intake {
             let more = values.saturating_mul(VALUE).min((self.most / 2).saturating_sub(size));
             taken.bytes += self.wait(more, due).await?;
         }
-        Ok(Taken { bytes, _room: taken })
+        Ok(RequestBody { bytes, _room: taken })
     }
 
     /// Notes a body that is arriving, of which the client said how large it will be.

@@ -18,25 +18,25 @@ type Rules = Option<HashSet<Str>>;
 
 /// Policies that may have results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Alive {
+pub struct ResultOwners {
     /// By source and key.
     policies: HashMap<(Str, String), Rules>,
     /// Whether those of Kubernetes are known.
     has_native: bool,
 }
 
-impl Alive {
+impl ResultOwners {
     /// The policies of a set. Nothing is known of those of Kubernetes, whose results count.
-    pub fn of(set: &PolicySet) -> Alive {
+    pub fn of(set: &PolicySet) -> ResultOwners {
         let own = set.policies().iter().filter(|policy| policy.stage != Stage::ApiServer);
-        let mut alive = Alive::default();
-        own.for_each(|policy| alive.add(policy));
-        alive
+        let mut owners = ResultOwners::default();
+        own.for_each(|policy| owners.add(policy));
+        owners
     }
 
     /// With those of Kubernetes that have results.
     #[must_use]
-    pub fn with_native<'p>(mut self, policies: impl Iterator<Item = &'p Policy>) -> Alive {
+    pub fn with_native<'p>(mut self, policies: impl Iterator<Item = &'p Policy>) -> ResultOwners {
         self.has_native = true;
         policies.for_each(|policy| self.add(policy));
         self
@@ -83,24 +83,26 @@ mod tests {
 
     #[test]
     fn results_count_as_long_as_their_policy_has_their_rule() {
-        let alive = Alive::of(&set("{}"));
-        assert!(alive.has(&entry("kyverno", "p", "r")));
-        assert!(alive.has(&entry("kyverno", "p", "autogen-r")));
-        assert!(!alive.has(&entry("kyverno", "p", "gone")));
-        assert!(!alive.has(&entry("kyverno", "q", "r")));
-        assert!(!alive.has(&entry("KyvernoValidatingPolicy", "p", "")));
+        let owners = ResultOwners::of(&set("{}"));
+        assert!(owners.has(&entry("kyverno", "p", "r")));
+        assert!(owners.has(&entry("kyverno", "p", "autogen-r")));
+        assert!(!owners.has(&entry("kyverno", "p", "gone")));
+        assert!(!owners.has(&entry("kyverno", "q", "r")));
+        assert!(!owners.has(&entry("KyvernoValidatingPolicy", "p", "")));
     }
 
     #[test]
     fn results_of_policies_that_are_left_out_of_reports_do_not_count() {
-        assert!(!Alive::of(&set("{reports.kyverno.io/disabled: ''}")).has(&entry("kyverno", "p", "r")));
+        assert!(
+            !ResultOwners::of(&set("{reports.kyverno.io/disabled: ''}")).has(&entry("kyverno", "p", "r"))
+        );
     }
 
     #[test]
     fn results_of_policies_of_kubernetes_count_unless_these_are_known() {
         let vap = entry("ValidatingAdmissionPolicy", "v", "v");
-        let alive = Alive::of(&set("{}"));
-        assert!(alive.has(&vap));
-        assert!(!alive.with_native(std::iter::empty()).has(&vap));
+        let owners = ResultOwners::of(&set("{}"));
+        assert!(owners.has(&vap));
+        assert!(!owners.with_native(std::iter::empty()).has(&vap));
     }
 }

@@ -15,22 +15,23 @@ const BRIEF: u32 = 50_000;
 const WEIGHT: u32 = 16;
 /// From here on decisions are slow.
 const SLOW: u32 = 3 * WEIGHT;
-/// The largest strain.
-const MOST: u32 = 2 * SLOW;
+/// The largest strain: so many quick decisions in a row end a slow phase. With more it ends later,
+/// and quick reviews pay for a change of threads; with less, chance ends it.
+const MAX_STRAIN: u32 = 2 * SLOW;
 
 /// See the module page.
 #[derive(Debug)]
-pub struct Pace {
+pub struct Latency {
     waits_on_network: bool,
     strain: AtomicU32,
     /// What audits took on the average of late, in nanoseconds.
     audits: AtomicU32,
 }
 
-impl Pace {
+impl Latency {
     /// Of policies; those that wait on the network are slow from the beginning.
-    pub fn new(waits_on_network: bool) -> Pace {
-        Pace { waits_on_network, strain: AtomicU32::new(0), audits: AtomicU32::new(u32::MAX) }
+    pub fn new(waits_on_network: bool) -> Latency {
+        Latency { waits_on_network, strain: AtomicU32::new(0), audits: AtomicU32::new(u32::MAX) }
     }
 
     /// Whether decisions are slow.
@@ -58,8 +59,9 @@ impl Pace {
         if !is_long && self.strain.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let next =
-            |strain: u32| Some(if is_long { (strain + WEIGHT).min(MOST) } else { strain.saturating_sub(1) });
+        let next = |strain: u32| {
+            Some(if is_long { (strain + WEIGHT).min(MAX_STRAIN) } else { strain.saturating_sub(1) })
+        };
         let _ = self.strain.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 }
@@ -71,32 +73,32 @@ mod tests {
     #[test]
     fn decisions_are_slow_when_they_take_long_again_and_again() {
         let (long, short) = (Duration::from_millis(21), Duration::from_millis(1));
-        let pace = Pace::new(false);
+        let latency = Latency::new(false);
         for _ in 0..10 {
-            pace.note(long);
-            (0..WEIGHT).for_each(|_| pace.note(short));
+            latency.note(long);
+            (0..WEIGHT).for_each(|_| latency.note(short));
         }
-        assert!(!pace.is_slow(), "one in seventeen is chance");
-        (0..3).for_each(|_| pace.note(long));
-        assert!(pace.is_slow());
-        (0..MOST).for_each(|_| pace.note(short));
-        assert!(!pace.is_slow(), "they became quick");
+        assert!(!latency.is_slow(), "one in seventeen is chance");
+        (0..3).for_each(|_| latency.note(long));
+        assert!(latency.is_slow());
+        (0..MAX_STRAIN).for_each(|_| latency.note(short));
+        assert!(!latency.is_slow(), "they became quick");
     }
 
     #[test]
     fn audits_are_brief_when_they_are_so_on_the_average() {
-        let pace = Pace::new(false);
-        assert!(!pace.audits_are_brief(), "nothing is known yet");
-        (0..200).for_each(|_| pace.note_audit(Duration::from_micros(10)));
-        assert!(pace.audits_are_brief());
-        pace.note_audit(Duration::from_millis(10));
-        assert!(!pace.audits_are_brief());
+        let latency = Latency::new(false);
+        assert!(!latency.audits_are_brief(), "nothing is known yet");
+        (0..200).for_each(|_| latency.note_audit(Duration::from_micros(10)));
+        assert!(latency.audits_are_brief());
+        latency.note_audit(Duration::from_millis(10));
+        assert!(!latency.audits_are_brief());
     }
 
     #[test]
     fn policies_that_wait_on_the_network_are_slow_however_quick_the_answers_are() {
-        let pace = Pace::new(true);
-        pace.note(Duration::ZERO);
-        assert!(pace.is_slow());
+        let latency = Latency::new(true);
+        latency.note(Duration::ZERO);
+        assert!(latency.is_slow());
     }
 }
