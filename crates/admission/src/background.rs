@@ -1,8 +1,9 @@
 //! Work that requests cause for controllers.
 //!
-//! In: the facts about a rule that `lower` sets ([`RuleFacts`]); a request that was allowed, and the
-//! rule's result. Out: the work that the request causes ([`Work`]): objects to generate or delete,
-//! other objects to change. Controllers do it. Semantics: `docs/start/cluster.md`, "Background work".
+//! In: the facts about a rule that `lower` sets ([`RuleFacts`]); a request that was allowed, and
+//! the rule's result. Out: the work that the request causes ([`Work`]): objects to generate or
+//! delete, other objects to change. Controllers do it. Semantics: `docs/reference/cluster.md`,
+//! "Background work".
 
 use ephor_engine::{RuleOutcome, Status};
 use ephor_value::{Str, Value};

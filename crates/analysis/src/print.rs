@@ -1,7 +1,7 @@
 //! The IR as text that people read.
 //!
-//! In: a rule or a part of one. Out: a [`PrintedNode`] tree, laid out as indented lines. It has the same
-//! fields as the JSON ([`crate::tree`]), so that rules that differ print differently; what is
+//! In: a rule or a part of one. Out: a [`PrintedNode`] tree, laid out as indented lines. It has the
+//! same fields as the JSON ([`crate::tree`]), so that rules that differ print differently; what is
 //! missing in JSON is missing here. Passes of the optimiser are tested by it, `ephor explain` shows
 //! it. A node is its name, its flags and its fields, below each other or on one line; patterns,
 //! documents with variables and expressions (`expr`) have a form of their own. A line ends in

@@ -6,7 +6,8 @@
 //! loader gives them ([`resource`]). Positions inside a document are looked up again only when a
 //! message needs them ([`locate`]).
 //!
-//! Semantics: `docs/reference/cli.md`, policy and resource sources; typing of scalars as in YAML 1.1.
+//! Semantics: `docs/reference/cli.md`, policy and resource sources; typing of scalars as in YAML
+//! 1.1.
 //!
 //! - `build`: builds a `Value` from the nodes of a YAML document, in the order in which they are
 //!   read

@@ -15,8 +15,8 @@
 //! - `json`: `parse_json` and `parse_yaml`
 //! - [`limits`]: bounds on what functions make
 //! - `misc`: functions of versions, images and addresses
-//! - [`page`]: the registry as text: the page `docs/expressions/functions.md`, and what `jp function` shows of
-//!   one function
+//! - [`page`]: the registry as text: the page `docs/expressions/functions.md`, and what
+//!   `jp function` shows of one function
 //! - `random`: `random(pattern)`: text that matches a pattern
 //! - [`regex`]: regular expression functions
 //! - [`registry`]: the function registry: one row for each function of each language

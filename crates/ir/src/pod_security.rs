@@ -1,10 +1,10 @@
 //! The Pod Security Standards as rows: which fields of a pod a control is about, and what they may
 //! hold.
 //!
-//! In: a level and a version. Out: the [`ControlVersion`]s of the controls that count there, in the order of
-//! reports; each is a list of [`FieldRequirement`]s, each of which names fields and their [`FieldCondition`].
-//! `engine::pod_security` runs them and words what they find; an analysis reads the same rows.
-//! Semantics: `docs/semantics/validate.md`, "Bodies".
+//! In: a level and a version. Out: the [`ControlVersion`]s of the controls that count there, in the
+//! order of reports; each is a list of [`FieldRequirement`]s, each of which names fields and their
+//! [`FieldCondition`]. `engine::pod_security` runs them and words what they find; an analysis reads
+//! the same rows. Semantics: `docs/semantics/validate.md`, "Bodies".
 //!
 //! - `control`: the types of the Pod Security Standards' rows: controls, their versions, fields and
 //!   conditions

@@ -1,8 +1,9 @@
 //! What of a rule decides when it has work for controllers.
 //!
-//! In: a policy as it is written. Out: [`RuleFacts`] of each rule that generates objects, or changes
-//! others than that of the request. Nothing else reads this of documents, or which kind of policies
-//! it is; callers read the facts. Semantics: `docs/start/cluster.md`, "Background work".
+//! In: a policy as it is written. Out: [`RuleFacts`] of each rule that generates objects, or
+//! changes others than that of the request. Nothing else reads this of documents, or which kind of
+//! policies it is; callers read the facts. Semantics: `docs/reference/cluster.md`, "Background
+//! work".
 
 use ephor_api::autogen;
 use ephor_api::read::{filters, items, texts};

@@ -3,12 +3,12 @@
 //! In: a ClusterPolicy with one `validate.cel` rule, a ValidatingPolicy or a MutatingPolicy, with
 //! its defaults, and the exceptions from it. Out: a policy of `admissionregistration.k8s.io` and
 //! its binding, or why there is none, in the reference's words. Objects own nothing and have no
-//! status; an owner is named when the policy has a `uid`. Semantics: `docs/semantics/admission.md`, "Handing
-//! policies over".
+//! status; an owner is named when the policy has a `uid`. Semantics: `docs/semantics/admission.md`,
+//! "Handing policies over".
 //!
 //! - `cluster_policy`: ClusterPolicies with one rule in CEL
-//! - `outcome`: what is known besides a policy that is handed over, what it becomes, and why it does
-//!   not
+//! - `outcome`: what is known besides a policy that is handed over, what it becomes, and why it
+//!   does not
 //! - `parts`: parts of the documents of native policies
 //! - `refusals`: why a ClusterPolicy cannot be handed over: what Kubernetes' policies cannot say
 //! - `resources`: kinds of filters → resources of rules

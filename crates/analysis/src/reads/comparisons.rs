@@ -1,10 +1,10 @@
 //! What values of a request are compared with.
 //!
-//! In: comparisons that the analysis meets, with the abstract values of both sides. Out: [`Comparisons`]:
-//! for each place the constants that its values are compared with, and by which operator or
-//! function; which places are compared with each other; the constants whose way is not followed,
-//! which may be compared with any value. Texts, numbers and lists that no test distinguishes get
-//! the same results.
+//! In: comparisons that the analysis meets, with the abstract values of both sides. Out:
+//! [`Comparisons`]: for each place the constants that its values are compared with, and by which
+//! operator or function; which places are compared with each other; the constants whose way is not
+//! followed, which may be compared with any value. Texts, numbers and lists that no test
+//! distinguishes get the same results.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The types that rules look for in a field: what the field has to be for a rule to go on.
+//! The types that rules look for in a field: what the field has to be for a rule to continue.
 
 use std::borrow::Cow;
 

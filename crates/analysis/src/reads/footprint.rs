@@ -1,6 +1,7 @@
 //! The parts of a request that results can depend on.
 //!
-//! [`Reads`] is what rules read, [`ReadTree`] what they read of one value, [`Step`] a step into a value.
+//! [`Reads`] is what rules read, [`ReadTree`] what they read of one value, [`Step`] a step into a
+//! value.
 
 use ephor_value::{Str, footprint};
 

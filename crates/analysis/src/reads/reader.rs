@@ -1,7 +1,7 @@
 //! The interpreter of rules on abstract values: what is read, compared and expected where.
 //!
-//! In: expressions, and the abstract values of their variables. Out: the abstract value of each, with
-//! notes on what its evaluation depends on. `expr` and `template` walk; this collects.
+//! In: expressions, and the abstract values of their variables. Out: the abstract value of each,
+//! with notes on what its evaluation depends on. `expr` and `template` walk; this collects.
 
 use ephor_ir::late::Late;
 use ephor_ir::rule::hole_of;

@@ -59,7 +59,7 @@ pub(crate) const SAMPLING: Sampling = Sampling {
 
 impl Sampling {
     /// How many objects are looked at for a unit, in the environment of this number, when so many
-    /// shares were made of what a unit may have, and so many objects were looked at before.
+    /// shares were taken of what a unit may have, and so many objects were looked at before.
     pub fn objects(&self, for_one: usize, environment: usize, share: usize, before: usize) -> usize {
         let further = match environment {
             0 | 1 => 1,

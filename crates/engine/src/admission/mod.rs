@@ -1,9 +1,9 @@
 //! Admission: what an API server does with a request because of its policies.
 //!
 //! In: policies with their bindings, the `request` of an AdmissionReview, and the [`ClusterView`]
-//! around it. Out: the mutated object, and an [`AdmissionOutcome`]: whether the request is allowed, warnings
-//! for the client and audit annotations. Policies run in the order of their names, bindings of a
-//! policy in the order of theirs. Semantics: `docs/semantics/admission.md`.
+//! around it. Out: the mutated object, and an [`AdmissionOutcome`]: whether the request is allowed,
+//! warnings for the client and audit annotations. Policies run in the order of their names,
+//! bindings of a policy in the order of theirs. Semantics: `docs/semantics/admission.md`.
 //!
 //! - `answer`: what follows for a request: whether it is allowed, warnings, audit annotations
 //! - `binding_result`: what a policy says about a request for one of its bindings

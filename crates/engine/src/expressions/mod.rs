@@ -2,8 +2,8 @@
 //! then audit annotations.
 //!
 //! In: a rule and a request. Out: a result, or none where the rule does not apply. What differs
-//! between APIs is the rule's [`ephor_ir::expressions::Wording`]. Semantics: `docs/semantics/validate.md`,
-//! "Bodies"; `docs/semantics/cel-policies.md`, "Evaluation".
+//! between APIs is the rule's [`ephor_ir::expressions::Wording`]. Semantics:
+//! `docs/semantics/validate.md`, "Bodies"; `docs/semantics/cel-policies.md`, "Evaluation".
 //!
 //! - [`answer`]: policies on check requests of proxies: whether a request may pass
 //! - `cel_exceptions`: how PolicyExceptions of `policies.kyverno.io` apply to policies

@@ -3,7 +3,8 @@
 //! In: a rule and a request (`run`), then all rules that want to generate something, and the
 //! objects that can be copied (`finish`). Out: a result, with the objects that the rule generated.
 //! Nothing outlives the request: whether an object exists is looked up in the source of data, the
-//! request's object and what was generated before. Texts and order are those of `docs/semantics/generate.md`.
+//! request's object and what was generated before. Texts and order are those of
+//! `docs/semantics/generate.md`.
 //!
 //! - `error`: why nothing is generated
 //! - `make`: builds the objects that a generate rule describes

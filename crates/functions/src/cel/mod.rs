@@ -1,8 +1,8 @@
 //! CEL's functions: what they compute and what they cost.
 //!
 //! In: evaluated arguments, the receiver first. Out: a value or a fault. Arguments that fit no form
-//! of a function give `no such overload: f(types)`. Semantics: `docs/expressions/cel.md`; which overloads the
-//! checker knows is declared in [`overload`].
+//! of a function give `no such overload: f(types)`. Semantics: `docs/expressions/cel.md`; which
+//! overloads the checker knows is declared in [`overload`].
 //!
 //! - `absent`: functions of features that a build does not have: they are known, and fault when
 //!   they are called

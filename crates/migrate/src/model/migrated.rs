@@ -1,4 +1,4 @@
-//! What a migration is told, and what it gives back: options, documents, notes.
+//! The input of a migration, and its result: options, documents, notes.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! A rule that is migrated, with what is known of its policy.
 //!
-//! In: a policy as it was written and lowered. Out: what conversions ask of it: the document at a
+//! In: a policy as it was written and lowered. Out: what conversions read of it: the document at a
 //! path, the context of its expressions.
 
 use ephor_api::autogen::{Selection, computed_rules, written_rules};

@@ -1,13 +1,13 @@
 //! The HTTP client: every request of the program to something that is no Kubernetes API goes
 //! through it.
 //!
-//! In: a [`Request`]. Out: an [`HttpResponse`], or a [`Failure`] in the words of Go's client. Connections
-//! and TLS sessions are pooled for the next request to the same host. Redirects are followed one by
-//! one and each is checked again (`exchange`); requests that a policy can choose the URL of go
-//! through the [`guard`]; certificates are verified with the roots of the system, or only those of
-//! a bundle ([`roots`]); proxies are those of the environment (`proxy`). Time, size of an answer,
-//! redirects and the number of requests under way are limited. Semantics: `docs/semantics/variables.md`,
-//! "apiCall", and `docs/semantics/cel-policies.md`, "http".
+//! In: a [`Request`]. Out: an [`HttpResponse`], or a [`Failure`] in the words of Go's client.
+//! Connections and TLS sessions are pooled for the next request to the same host. Redirects are
+//! followed one by one and each is checked again (`exchange`); requests that a policy can choose
+//! the URL of go through the [`guard`]; certificates are verified with the roots of the system, or
+//! only those of a bundle ([`roots`]); proxies are those of the environment (`proxy`). Time, size
+//! of an answer, redirects and the number of requests under way are limited. Semantics:
+//! `docs/semantics/variables.md`, "apiCall", and `docs/semantics/cel-policies.md`, "http".
 //!
 //! - `exchange`: a request on its way, from the first connection to the answer that leads nowhere
 //!   else
