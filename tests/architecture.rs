@@ -205,7 +205,7 @@ fn nothing_after_lowering_names_a_kind_of_policy_or_reads_the_api_of_a_policy() 
 /// Crates that are about the kinds of policies: their schemas, lowering, and moving between them.
 const OF_KINDS: [&str; 3] = ["crates/api/", "crates/lower/", "crates/migrate/"];
 
-/// Files and folders of other crates that name kinds of policies, and why. Whoever has a lowered
+/// Files and folders of other crates that name kinds of policies, and why. Code that has a lowered
 /// policy reads its facts (`ir::facts`, `lower::background`).
 const NAMING_KINDS: &[(&str, &str)] = &[
     ("crates/admission/src/admit/changing.rs", "a text of Kyverno that begins with `Policy`"),
