@@ -27,7 +27,7 @@ impl fmt::Display for Circle {
 /// From file to file, with the names.
 type Graph = BTreeMap<Module, BTreeMap<Module, BTreeSet<String>>>;
 
-/// Which file names what of which other one. What a file makes known of another counts as of the
+/// Which file names what of which other one. What a file exports of another counts as of the
 /// file that defines it. The root is left out: it says what the crate is to others.
 fn graph(sources: &[Source]) -> Graph {
     let modules: BTreeSet<&Module> = sources.iter().map(|source| &source.module).collect();

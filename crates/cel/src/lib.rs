@@ -6,7 +6,7 @@
 //!
 //! - [`ast`]: the syntax tree of CEL after macro expansion
 //! - [`check`]: type checking
-//! - [`env`]: environments: what names, functions and messages an expression may use
+//! - [`mod@env`]: environments: what names, functions and messages an expression may use
 //! - [`estimate`]: how much an expression will cost, as far as that is known before it runs
 //! - [`fold`]: constant folding for strict expressions: calls of constants are computed once, at
 //!   their cost

@@ -25,7 +25,7 @@
 //! - [`spelling`]: JSON whose numbers and texts keep their spelling
 //! - [`split`]: cuts a stream into its documents, the way Kyverno 1.19.1's loader does for every
 //!   kind of file
-//! - [`write`]: values as YAML text, byte for byte as the reference prints them
+//! - [`mod@write`]: values as YAML text, byte for byte as the reference prints them
 //! - [`yaml`]: YAML text to `Value`
 //! - `yaml_error`: why a text of YAML has no value
 #![forbid(unsafe_code)]

@@ -3,8 +3,8 @@
 //! `[@, @] | [@, @] | …` doubles its input at every step: the parts are shared and cost nothing
 //! until the value is flattened, compared or printed. In: a lowered expression. Out: the same
 //! expression, where it could make many times its input with a check around every list and object
-//! that it makes ([`functions::BOUNDED`]), whose fault is `result is too large`. Expressions that
-//! cannot, which is nearly all, stay as they are and pay nothing.
+//! that it makes ([`ephor_functions::BOUNDED`]), whose fault is `result is too large`. Expressions
+//! that cannot, which is nearly all, stay as they are and pay nothing.
 
 use super::Expr;
 use super::walk::{bottom_up, children};

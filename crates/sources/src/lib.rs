@@ -1,5 +1,5 @@
 //! Files, downloads, repositories, services and registries, and the [external
-//! data](crate::external) that comes of them.
+//! data](ephor_external) that comes of them.
 //!
 //! [`offline`] is the data of a command without a cluster, [`objects`] takes objects for a cluster.
 //! What is read is in `external`, who reads it in `engine` and `functions`.

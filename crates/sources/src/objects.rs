@@ -1,7 +1,7 @@
 //! Objects in place of a cluster: the external data of a server that is given files.
 //!
 //! In: objects – namespaces, ConfigMaps, roles and their bindings, definitions of kinds,
-//! parameters, and whatever else policies read. Out: [external data](crate::external).
+//! parameters, and whatever else policies read. Out: [external data](ephor_external).
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -35,7 +35,7 @@
 //! - [`path`]: dotted paths of injected values: `cm.data."a.b"`
 //! - [`place`]: places in a document: the keys and indices that lead from the root to a part of it
 //! - `plain_json`: values of `serde_json` as values, and back
-//! - [`print`]: values as text: JSON, and the display text that messages and operators use
+//! - [`mod@print`]: values as text: JSON, and the display text that messages and operators use
 //! - [`quantity`]: Kubernetes resource quantities (`500m`, `1.5Gi`, `2e3`), the only quantity type
 //!   of the program
 //! - [`quote`]: text in quotes the way Kyverno 1.19.1's messages show it (`%q`): `"a\tb\u200b"`

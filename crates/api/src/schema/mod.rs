@@ -25,7 +25,7 @@
 //! - [`others`]: schema tables of exceptions and cleanup policies, and which table serves which
 //!   kind and version
 //! - [`policy`]: schema tables of ClusterPolicy and Policy
-//! - [`print`]: typed objects as JSON, the way messages quote them
+//! - [`mod@print`]: typed objects as JSON, the way messages quote them
 //! - `problem`: one thing that is wrong with a document
 //! - `records`: schema tables of what a cluster holds besides policies: work for the background and
 //!   data that policies share

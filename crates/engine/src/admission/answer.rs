@@ -8,7 +8,7 @@ use ephor_value::{Map, Str, Value};
 pub struct AdmissionOutcome {
     /// Why it does not pass.
     pub denial: Option<Denial>,
-    /// Warnings for the client, within the limits of [`warnings`].
+    /// Warnings for the client, within the limits of [`super::warnings`].
     pub warnings: Vec<String>,
     /// Audit annotations by key.
     pub annotations: Map,

@@ -14,7 +14,7 @@
 //!   times, numbers
 //! - [`external_data`]: Kyverno's functions that read external data: objects of the cluster,
 //!   services, global data, image data
-//! - [`format`]: `format`: texts with clauses
+//! - [`mod@format`]: `format`: texts with clauses
 //! - `format_plain`: `format` of the strings extension from version 4 on: plain words for numbers,
 //!   no quotes inside of lists
 //! - `gzip`: `gzip.compress` and `gzip.decompress`
