@@ -8,6 +8,13 @@ default:
 ci:
     bash .ci/run
 
+# What a change most often breaks: formatting, lints, pages, architecture, suites that this repository wrote. Five minutes.
+quick:
+    cargo fmt --all --check
+    cargo clippy --locked --workspace --tests -- -D warnings
+    cargo test --locked --test program -- architecture:: book:: commands:: dependencies:: prose:: reference:: unity:: words::
+    cargo test --locked --test conformance own_suites
+
 # Formatting and lints.
 lint:
     cargo fmt --all --check
@@ -35,7 +42,7 @@ suites name="" folder="":
 # Suites that this repository wrote.
 own name="": (suites name "conformance")
 
-# Brings public suites (docs/conformance.md).
+# Brings public suites (docs/internals/conformance.md).
 fetch *from:
     conformance/fetch.sh {{ from }}
 

@@ -18,7 +18,7 @@ use ephor_cel::library::{Admission, admission};
 use ephor_cel::types::Type;
 use ephor_cel::{env::Env as Declared, lower::with_variables};
 use ephor_engine::eval::{Env, eval};
-use ephor_engine::meter::{Meter, Variables};
+use ephor_engine::meter::{ComposedVariables, Meter};
 use ephor_functions::Context;
 use ephor_ir::Expr;
 use ephor_ir::expressions::Variable;
@@ -135,7 +135,7 @@ impl Case {
 impl Compiled {
     fn run(&self, root: &Value, context: &Context) -> Value {
         let meter = Meter::new(PER_CALL);
-        let variables = Variables::new(&self.variables);
+        let variables = ComposedVariables::new(&self.variables);
         let env = Env::new(root, context).with_meter(&meter).with_variables(&variables);
         eval(&self.expr, env).expect("a value").into_owned()
     }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs ephor and, when KYVERNO_BIN is set, Kyverno on the same files and prints both times and the ratio.
-# usage: benches/compare.sh [ROUNDS]      (needs ../shared/conformance or EPHOR_CONFORMANCE; python3 with PyYAML)
+# usage: benches/compare.sh [ROUNDS]      (needs EPHOR_CONFORMANCE with `verdicts`; python3 with PyYAML)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-DATA=${EPHOR_CONFORMANCE:-../shared/conformance}
+DATA=${EPHOR_CONFORMANCE:-conformance/data}
 ROUNDS=${1:-5}
 [ -d "$DATA/verdicts" ] || { echo "skipped: no $DATA/verdicts"; exit 0; }
 cargo build --profile dist --locked 2>/dev/null

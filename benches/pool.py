@@ -1,6 +1,6 @@
 """What the benches of the server send: `pool.py DATA OUT`.
 
-In: the recorded policies and objects (../shared/conformance). Out: in OUT, `hundred` (100 of the policies), `many` (10,000
+In: the recorded policies and objects (EPHOR_CONFORMANCE). Out: in OUT, `hundred` (100 of the policies), `many` (10,000
 of other kinds), and reviews for wrk: of one Pod (`post.lua`), of it with another image each time (`each.lua`), and with PyYAML
 of all objects of kinds that the policies are about (`pool.jsonl`, `pool.lua`).
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Throughput and latency of the webhook server, compared with a route that only reads a review and allows it.
 #
-# In: wrk (Debian package `wrk`), the recorded policies in ../shared/conformance or EPHOR_CONFORMANCE.
+# In: wrk (Debian package `wrk`), the recorded policies in EPHOR_CONFORMANCE.
 # Out: requests a second and the 99th percentile of both routes on persistent TLS connections, their ratios, memory before
 # and after, the same with 10,000 policies, and what 10,000 more policies change. Reviews are of one Pod with three containers of twenty variables each,
 # also with another image each time, so that no result that reads images is a cache hit;
@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v wrk >/dev/null || { echo "wrk is needed (Debian package wrk)"; exit 1; }
-data=${EPHOR_CONFORMANCE:-../shared/conformance}
+data=${EPHOR_CONFORMANCE:-conformance/data}
 ephor=${EPHOR_BIN:-target/dist/ephor}
 [ -x "$ephor" ] || cargo build --profile dist --locked
 dir=$(mktemp -d)

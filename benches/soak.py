@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Memory of the webhook server over time: `soak.py [--minutes 30] [--rate 50] …`.
 
-In: a built `ephor` (--ephor, EPHOR_BIN), the recorded pool of reviews (pool.py; ../shared/conformance or EPHOR_CONFORMANCE), PyYAML.
+In: a built `ephor` (--ephor, EPHOR_BIN), the recorded pool of reviews (pool.py; EPHOR_CONFORMANCE), PyYAML.
 A server with 100 policies gets reviews of all objects of the pool in turn over loopback, each with another name and with
 other images; once a minute one policy changes. Out: in --out, `soak.csv` (seconds, resident and anonymous
 megabytes, reviews, entries and bytes of the result cache, resident megabytes by `/metrics`), `soak.svg`, and on standard output a
@@ -21,7 +21,7 @@ ALLOWED = 64
 def arguments():
     take = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     take.add_argument("--ephor", default=os.environ.get("EPHOR_BIN", str(HERE / "../target/release/ephor")))
-    take.add_argument("--data", default=os.environ.get("EPHOR_CONFORMANCE", str(HERE / "../../shared/conformance")))
+    take.add_argument("--data", default=os.environ.get("EPHOR_CONFORMANCE", str(HERE / "../conformance/data")))
     take.add_argument("--minutes", type=float, default=30)
     take.add_argument("--rate", type=float, default=50, help="reviews a second, of all connections")
     take.add_argument("--connections", type=int, default=8)

@@ -12,7 +12,7 @@ Every run has a seed of its own (`--seed` and its number), takes place in an emp
 - with `--threads 1` and `--threads 4` it prints the same bytes (a part of the runs).
 
 Faults are printed, a line of JSON each, and counted by kind at the end; the exit code is 1 when there is one. Commands that need a cluster, a network
-or a person are left out (`LEFT_OUT`, `NETWORK`). With --shared the folders of the public suites are inputs, too.
+or a person are left out (`LEFT_OUT`, `NETWORK`). The public suites of --suites are inputs, too.
 """
 
 import argparse
@@ -85,12 +85,12 @@ def grammar(program, path=()):
 class Pool:
     """The inputs: files and folders by what they are."""
 
-    def __init__(self, shared, folder):
+    def __init__(self, suites, folder):
         self.folder = folder
         of = self.of = collections.defaultdict(list)
         trees = [ROOT / "policies", ROOT / "examples"]
-        if shared:
-            trees += [shared / "kyverno-policies", shared / "kyverno-cli"]
+        if suites:
+            trees += [suites / "kyverno-policies", suites / "kyverno-cli"]
         for tree in trees:
             for path in sorted(tree.rglob("*.y*ml")):
                 self.sort(path)
@@ -427,7 +427,8 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="number of the first run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--shared", type=pathlib.Path, default=ROOT.parent / "shared/conformance", help="folder of the public suites")
+    suites = pathlib.Path(os.environ.get("EPHOR_CONFORMANCE") or ROOT / "conformance/data")
+    parser.add_argument("--suites", type=pathlib.Path, default=suites, help="folder of the public suites (EPHOR_CONFORMANCE)")
     parser.add_argument("--show", action="store_true", help="print each command with its exit code")
     parser.add_argument("--keep", action="store_true", help="leave the folders of the runs")
     args = parser.parse_args()
@@ -439,7 +440,7 @@ def main():
         (SHIMS / name).symlink_to(program)
     inputs = scratch / "inputs"
     inputs.mkdir()
-    pool = Pool(args.shared if args.shared.is_dir() else None, inputs)
+    pool = Pool(args.suites if args.suites.is_dir() else None, inputs)
     leaves = grammar(str(program))
     print(f"{len(leaves)} commands; inputs: {', '.join(f'{len(v)} {k}' for k, v in pool.of.items())}", file=sys.stderr)
     kinds, replayed = collections.Counter(), 0

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ephor_policies::load::{self, Policies, Reader};
-use ephor_sources::files::{self, Cause, SourceText};
+use ephor_sources::files::{self, FileCause, SourceText};
 
 use crate::{Problem, Problems};
 
@@ -75,7 +75,8 @@ impl PolicySet {
     pub fn from_path(path: impl AsRef<Path>) -> Result<PolicySet, Problems> {
         let path = path.as_ref().to_string_lossy();
         let files::Loaded { sources, notices, .. } = files::served_policies(&[&*path]);
-        let unreadable = notices.iter().filter(|n| !matches!(n.cause, Cause::Extension | Cause::Superseded));
+        let unreadable =
+            notices.iter().filter(|n| !matches!(n.cause, FileCause::Extension | FileCause::Superseded));
         let problem = |n: &files::Notice| Problem {
             file: n.place.clone(),
             line: 0,

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use regex::Regex;
 
@@ -16,13 +17,14 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn files(dir: &Path, out: &mut Vec<PathBuf>) {
+/// The files below a folder that have this extension.
+fn files(dir: &Path, extension: &str, out: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
-            files(&path, out);
-        } else if path.extension().is_some_and(|e| e == "rs") {
+            files(&path, extension, out);
+        } else if path.extension().is_some_and(|e| e == extension) {
             out.push(path);
         }
     }
@@ -93,17 +95,40 @@ fn crates_use_what_the_table_lists() {
     }
 }
 
+#[test]
+fn edges_that_look_odd_exist() {
+    let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let (_, list) = text.split_once("\nEdges that look odd").expect("a list of odd edges");
+    let list = list.split("\n## ").next().unwrap();
+    let name = Regex::new(r"`([\w-]+)`").unwrap();
+    let names = |part: &str| name.captures_iter(part).map(|c| format!("ephor-{}", &c[1])).collect::<Vec<_>>();
+    let (found, mut rows) = (found(), 0);
+    for line in list.lines().filter_map(|line| line.strip_prefix("- ")) {
+        let (edge, reason) = line.split_once(": ").unwrap();
+        let (from, to) = edge.split_once(" → ").unwrap();
+        assert!(!reason.is_empty());
+        rows += 1;
+        for from in names(from) {
+            for to in names(to) {
+                assert!(found.get(&from).is_some_and(|uses| uses.contains(&to)), "{from} does not use {to}");
+            }
+        }
+    }
+    assert!(rows > 20, "{rows} edges");
+}
+
 /// Paths on pages that are not in the repository: what `conformance/fetch.sh` downloads, a folder
-/// of another project, a placeholder.
-const ELSEWHERE: [&str; 3] = ["conformance/data", "tests/compliance", "conformance/public/SUITE.sha256"];
+/// of another project, a placeholder, a program below `target/release`.
+const ELSEWHERE: [&str; 4] =
+    ["conformance/data", "tests/compliance", "conformance/public/SUITE.sha256", "examples/pairs"];
 
 #[test]
 fn the_files_that_pages_name_exist() {
     let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
-    pages.extend(fs::read_dir(root().join("docs")).unwrap().map(|e| e.unwrap().path()));
+    files(&root().join("docs"), "md", &mut pages);
     let path = Regex::new(r"\b(?:crates|src|tests|conformance|benches|examples)/[\w./-]*\w").unwrap();
     let mut gone = Vec::new();
-    for page in pages.iter().filter(|p| p.extension().is_some_and(|e| e == "md")) {
+    for page in &pages {
         let text = fs::read_to_string(page).unwrap();
         for (number, line) in text.lines().enumerate() {
             let named = path.find_iter(line).map(|m| m.as_str());
@@ -121,6 +146,34 @@ fn the_files_that_pages_name_exist() {
 }
 
 #[test]
+fn the_tests_that_the_page_of_soundness_names_exist() {
+    let page = fs::read_to_string(root().join("docs/internals/soundness.md")).unwrap();
+    let row = Regex::new(r"(?m)^\|.*\| `([\w/.-]+\.rs)`: ((?:`\w+`(?:, )?)+) \|$").unwrap();
+    let name = Regex::new(r"`(\w+)`").unwrap();
+    let (mut named, mut gone) = (0, Vec::new());
+    for row in row.captures_iter(&page) {
+        let here = ["crates/compare/tests/comparisons", ""].map(|dir| root().join(dir).join(&row[1]));
+        let text = here.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        for test in name.captures_iter(&row[2]) {
+            named += 1;
+            if !text.contains(&format!("fn {}()", &test[1])) {
+                gone.push(format!("{}: {}", &row[1], &test[1]));
+            }
+        }
+    }
+    assert!(named > 40, "{named} tests");
+    assert!(gone.is_empty(), "{}", gone.join("\n"));
+}
+
+#[test]
+fn the_repository_names_no_folder_next_to_it() {
+    let outside = ["..", "shared"].join("/");
+    let output = Command::new("git").args(["grep", "-lF", &outside]).current_dir(root()).output().unwrap();
+    // The entry of CI looks whether suites of others are at hand.
+    assert_eq!(String::from_utf8_lossy(&output.stdout), ".ci/run\n");
+}
+
+#[test]
 fn the_sections_that_module_pages_name_exist() {
     let heading = |line: &str| line.trim_start_matches('#').replace(['`', '*'], "").trim().to_lowercase();
     let sections = |page: &str| -> BTreeSet<String> {
@@ -128,9 +181,9 @@ fn the_sections_that_module_pages_name_exist() {
         text.lines().filter(|l| l.starts_with('#')).map(heading).collect()
     };
     let mut all = Vec::new();
-    ["src", "crates", "tests", "benches"].iter().for_each(|dir| files(&root().join(dir), &mut all));
+    ["src", "crates", "tests", "benches"].iter().for_each(|dir| files(&root().join(dir), "rs", &mut all));
     let comment = Regex::new(r"\n\s*//[/!]? ?").unwrap();
-    let named = Regex::new(r#"(docs/[\w-]+\.md)`?,\s*"([^"]{2,80})""#).unwrap();
+    let named = Regex::new(r#"(docs/[\w/-]+\.md)`?,\s*"([^"]{2,80})""#).unwrap();
     let mut gone = Vec::new();
     for path in &all {
         let text = fs::read_to_string(path).unwrap();
@@ -176,7 +229,7 @@ fn nothing_after_lowering_names_a_kind_of_policy_or_reads_the_api_of_a_policy() 
     let mut all = Vec::new();
     for place in AFTER_LOWERING {
         let path = root().join(place);
-        if path.is_dir() { files(&path, &mut all) } else { all.push(path) }
+        if path.is_dir() { files(&path, "rs", &mut all) } else { all.push(path) }
     }
     let tests = test_files(&all);
     let (mut known, mut readers) = (BTreeSet::new(), Vec::new());

@@ -58,13 +58,19 @@ fn every_dependency_is_on_its_page_and_nothing_else() {
         .filter(|(_, is)| is.get("path").is_none())
         .map(|(name, _)| name.clone())
         .collect();
-    let used = named(&read("docs/dependencies.md"), "Used");
+    let used = named(&read("docs/internals/dependencies.md"), "Used");
     let on_page: BTreeSet<String> = used.iter().cloned().collect();
     assert_eq!(used.len(), on_page.len(), "a crate is on the page twice: {used:?}");
     let missing: Vec<&String> = known.difference(&on_page).collect();
-    assert!(missing.is_empty(), "docs/dependencies.md does not say what these are for: {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "docs/internals/dependencies.md does not say what these are for: {missing:?}"
+    );
     let gone: Vec<&String> = on_page.difference(&known).collect();
-    assert!(gone.is_empty(), "docs/dependencies.md names crates that are no dependencies: {gone:?}");
+    assert!(
+        gone.is_empty(),
+        "docs/internals/dependencies.md names crates that are no dependencies: {gone:?}"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `docs/ir-json.md` names every node and field of the IR's JSON, as the types have them.
+//! `docs/internals/ir-json.md` names every node and field of the IR's JSON, as the types have them.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fmt::Write;
@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 
 /// The files with types that are written, in the order of the page.
-const FILES: [&str; 27] = [
+const FILES: [&str; 29] = [
     "crates/ir/src/json.rs",
     "crates/ir/src/policy.rs",
     "crates/ir/src/facts.rs",
     "crates/ir/src/rule.rs",
+    "crates/ir/src/binding.rs",
     "crates/ir/src/origin.rs",
     "crates/ir/src/matcher.rs",
+    "crates/ir/src/selector.rs",
     "crates/ir/src/constraints.rs",
     "crates/ir/src/admission.rs",
     "crates/ir/src/condition.rs",
@@ -31,7 +33,7 @@ const FILES: [&str; 27] = [
     "crates/ir/src/expr.rs",
     "crates/ir/src/strict.rs",
     "crates/functions/src/lib.rs",
-    "crates/functions/src/registry.rs",
+    "crates/functions/src/row.rs",
     "crates/ir/src/pattern.rs",
     "crates/value/src/wildcard.rs",
     "crates/value/src/quantity/mod.rs",
@@ -158,22 +160,22 @@ const MARK: &str = "<!-- The tables below are compared with the types; `EPHOR_WR
 
 #[test]
 fn the_page_has_every_node_and_field_of_the_types() {
-    let tables = tables();
+    let tables = crate::prose::one_sentence_a_line(&tables());
     for part in ["### Bundle", "`apiVersion`", "### Expr", "| · `base` |", "### Pattern", "| `source` |"] {
         assert!(tables.contains(part), "{part}");
     }
     assert!(!tables.contains("`prepared` | Prepared"));
-    let page = read("docs/ir-json.md");
+    let page = read("docs/internals/ir-json.md");
     let (head, written) = page.split_once(MARK).unwrap();
     if std::env::var_os("EPHOR_WRITE_DOCS").is_some() {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/ir-json.md");
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/internals/ir-json.md");
         std::fs::write(path, format!("{head}{MARK}\n\n{tables}\n")).unwrap();
         return;
     }
     let differs = written.trim().lines().zip(tables.lines()).find(|(a, b)| a != b);
     assert!(
         written.trim() == tables,
-        "docs/ir-json.md is not as the types are (EPHOR_WRITE_DOCS=1 writes it): {differs:?}"
+        "docs/internals/ir-json.md is not as the types are (EPHOR_WRITE_DOCS=1 writes it): {differs:?}"
     );
 }
 

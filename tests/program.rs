@@ -30,6 +30,8 @@ mod functions;
 mod inputs;
 mod ir_schema;
 mod jp;
+#[path = "layout/main.rs"]
+mod layout;
 mod library;
 mod migrate;
 mod mutate;
@@ -41,6 +43,7 @@ mod own_groups;
 mod pictures;
 mod places;
 mod policy_forms;
+mod prose;
 #[path = "reference/main.rs"]
 mod reference;
 mod registration;

@@ -51,9 +51,13 @@ fn commands_of_pages() -> Vec<(String, String)> {
     let blocks = Regex::new(r"(?ms)^```(?:sh|yaml)[^\n]*\n(.*?)^```$").unwrap();
     let command = Regex::new(r"(.*)\b(ephor (?:apply|lint|test) .*policies/.*)").unwrap();
     let mut all = Vec::new();
-    for page in
-        ["README.md", "docs/guides/ci.md", "docs/start/install.md", "docs/formats.md", "deploy/README.md"]
-    {
+    for page in [
+        "README.md",
+        "docs/guides/ci.md",
+        "docs/start/install.md",
+        "docs/reference/formats.md",
+        "deploy/README.md",
+    ] {
         let text = text(page);
         let lines = blocks
             .captures_iter(&text)

@@ -8,8 +8,8 @@ says which of them fail and why, which pass without any engine (these do not cou
 a folder fails that is not listed, a listed one passes, the program ends or panics, or fewer pass than the scoreboard says.
 
 `--sample` runs the sample, in a few minutes. `--no-engine` runs everything with nothing in Kyverno's place and prints what
-passes all the same. Programs come from build.sh --cluster, clusters and tests from `../shared/oracle/chainsaw`
-(EPHOR_ORACLE names another folder), the list from `../shared/conformance` (EPHOR_CONFORMANCE). Root is needed: Services
+passes all the same. Programs come from build.sh --cluster, clusters and tests from `chainsaw`
+below EPHOR_ORACLE, the list from `chainsaw` below EPHOR_CONFORMANCE. Root is needed: Services
 lead to port 443 of loopback addresses. What is missing is said in a line `skipped: …`.
 """
 
@@ -164,14 +164,14 @@ def compare(known, results, everything):
 
 def prepare():
     """The lists; `Skipped` with what is missing."""
-    conformance = os.environ.get("EPHOR_CONFORMANCE") or os.path.join(ROOT, "../shared/conformance")
+    conformance = os.environ.get("EPHOR_CONFORMANCE") or os.path.join(ROOT, "conformance/data")
     reference = os.path.join(conformance, "chainsaw/reference.jsonl")
     known = Known(reference if os.path.exists(reference) else None)
     wrong = known.check()
     if wrong:
         sys.exit("cluster-tests.toml:\n  " + "\n  ".join(wrong))
     if not known.config:
-        raise Skipped("the cluster tests need ../shared/oracle/chainsaw and ../shared/conformance/chainsaw")
+        raise Skipped("the cluster tests need EPHOR_ORACLE and EPHOR_CONFORMANCE with `chainsaw`")
     needed()
     return known
 

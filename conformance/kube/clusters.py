@@ -1,6 +1,6 @@
-"""Clusters of `../shared/oracle/chainsaw` on loopback addresses, with `ephor` in Kyverno's place.
+"""Clusters of the scripts that EPHOR_ORACLE names on loopback addresses, with `ephor` in Kyverno's place.
 
-In: the scripts of the oracle (EPHOR_ORACLE names another folder than `../shared/oracle`) and the programs that build.sh
+In: the scripts of the oracle (`chainsaw` below EPHOR_ORACLE) and the programs that build.sh
 --cluster makes. Out: clusters whose objects are those of Kyverno's chart, each with the engine, all stopped in the end.
 What the oracle's README says about "another engine in place of Kyverno" is the contract.
 """
@@ -34,13 +34,13 @@ def stop_when_terminated():
 
 
 def oracle():
-    return os.path.abspath(os.environ.get("EPHOR_ORACLE") or os.path.join(ROOT, "../shared/oracle"))
+    return os.path.abspath(os.environ.get("EPHOR_ORACLE") or os.path.join(ROOT, "target/oracle"))
 
 
 def needed():
     """`Skipped` when something is missing that clusters need."""
     if not os.path.exists(os.path.join(oracle(), "chainsaw/run.py")):
-        raise Skipped("the cluster tests need ../shared/oracle/chainsaw and ../shared/conformance/chainsaw")
+        raise Skipped("the cluster tests need EPHOR_ORACLE and EPHOR_CONFORMANCE with `chainsaw`")
     if os.geteuid() != 0:
         raise Skipped("the cluster tests need root (port 443 of loopback addresses)")
     programs = ["openssl", "curl"] + ([] if os.environ.get("EPHOR_KUBE_BIN") else ["go"])

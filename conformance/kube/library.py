@@ -14,7 +14,7 @@ An API server of cluster.py (BIN_DIR holds what build.sh makes; it is built wher
              cluster, set to audit. Their own policies of Kubernetes come from a file, all other objects are created. The requests are
              sent to /mutate and, as they were left, to /validate: recorded.py compares the answers.
 
-Third-party files are read where they are (EPHOR_CONFORMANCE, `../shared/conformance` or `conformance/data`). What differs is
+Third-party files are read where they are (EPHOR_CONFORMANCE or `conformance/data`). What differs is
 counted by its cause (`conformance/failing.toml`, CAUSES); what has none is printed, and the exit code is 1.
 """
 
@@ -53,7 +53,7 @@ NEVER = json.dumps({"objectSelector": {"matchLabels": {"conformance.test/never":
 
 
 def conformance():
-    for folder in (os.environ.get("EPHOR_CONFORMANCE"), os.path.join(ROOT, "../shared/conformance"), os.path.join(ROOT, "conformance/data")):
+    for folder in (os.environ.get("EPHOR_CONFORMANCE"), os.path.join(ROOT, "conformance/data")):
         if folder and os.path.isdir(folder):
             return os.path.abspath(folder)
     raise Skipped("there is no folder with recorded suites")

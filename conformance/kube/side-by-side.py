@@ -3,8 +3,8 @@
 
 usage: side-by-side.py ephor|reference EPHOR [--policies N] [--objects N] [--times N] [--parts first,generate,scan,restart]
 
-A cluster of clusters.py with `ephor serve`, or with Kyverno's own controllers (built by `../shared/oracle/chainsaw/build.sh
-BIN TESTS controllers` into the folder that EPHOR_KUBE_BIN names). Printed are, one a line of a table:
+A cluster of clusters.py with `ephor serve`, or with Kyverno's own controllers (built by `chainsaw/build.sh BIN TESTS
+controllers` below EPHOR_ORACLE into the folder that EPHOR_KUBE_BIN names). Printed are, one a line of a table:
 
 `first`     from the creation of a policy to the first request that it denies: median and longest of N
 `generate`  from the creation of a trigger to the object of a generate rule: median and longest of N

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs the recordings of this project: the same files give the same bytes.
-# usage: conformance/recordings/pack.sh DIR [SUITE…]      DIR is laid out as docs/conformance.md says
+# usage: conformance/recordings/pack.sh DIR [SUITE…]      DIR is laid out as docs/internals/conformance.md says
 set -euo pipefail
 from=$1; shift
 here=$(cd "$(dirname "$0")" && pwd)

@@ -223,7 +223,7 @@ def objects_of(flags, row, side, path, objects):
 
 
 def is_outside(row, message):
-    """Whether data from outside is missing: the command line answers null to requests for objects, in which nothing can be looked for."""
+    """Whether external data is missing: the command line answers null to requests for objects, in which nothing can be looked for."""
     return OUTSIDE.search(message) or ("resource.get(" in row["text"] and "no such overload" in message)
 
 
@@ -348,7 +348,7 @@ def page(flags, rows, tallies, differences):
     of_each = f", {flags.each} of each kind at most" if flags.each else ""
     version = subprocess.run([flags.kyverno, "version"], capture_output=True, text=True).stdout.split("\n")[0].split()[-1]
     out = ["# Migrated policies in the reference", "",
-           f"Policies of the public library, classic ones only, migrated with [`ephor migrate`](../migrate.md); Kyverno {version}'s command line evaluates the old and "
+           f"Policies of the public library, classic ones only, migrated with [`ephor migrate`](migrate.md); Kyverno {version}'s command line evaluates the old and "
            "the new ones. Agreement is about pairs of policy and object for which one of both gives a result, and which an API server accepts where they differ. "
            f"Pool: the objects of the library's own tests{of_each}. Representatives: objects of the classes that the proof distinguishes, "
            f"{flags.representatives} a policy at most. Accepted: the reference loads, checks and compiles what was written. Native: policies that move with `--to vap`, and how many a "
@@ -381,7 +381,7 @@ def cells(rows, tally):
 
 def left_out(tallies):
     """How many pairs are no part of the figures."""
-    words = {"refused": "the objects are refused by an API server", "results": "an API server refuses both results", "outside": "data from outside is missing (images, other services)",
+    words = {"refused": "the objects are refused by an API server", "results": "an API server refuses both results", "outside": "external data is missing (images, other services)",
              "controllers": "ReplicationControllers, which the report names as left out",
              "named": "objects that the report names as left out, with names of no image or lists with two items of one name",
              "other group": "kinds of the name of a built-in kind in a group or version that only other clusters have, such as OpenShift's ClusterRole"}

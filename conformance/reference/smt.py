@@ -8,7 +8,7 @@ ANSWERS is the output of the example `pairs` of crates/compare: `OLD NEW`, a tab
 formula (smt_rules.py, smt_cel.py, smt_conditions.py, smt_patterns.py over the objects of smt_objects.py), and the solver looks for an
 object that violates one and not the other, with lists of at most N items (2), in requests to resources themselves; updates leave it as it is. `unsat` agrees with a proof. An object that is found is
 evaluated by the engine: it shows a difference, or the translation is wrong. Where it is none of a cluster, an object is looked for that has
-what an API server fills in, and types of fields without a schema as docs/diff.md assumes them (`agrees in clusters`: there is none). Whatever has no translation is counted with
+what an API server fills in, and types of fields without a schema as docs/reference/diff.md assumes them (`agrees in clusters`: there is none). Whatever has no translation is counted with
 the construct that stopped it.
 """
 import argparse

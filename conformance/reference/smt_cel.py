@@ -1,6 +1,6 @@
 """Expressions of CEL over values with guards: part of smt.py. Every error is `("fault",)`.
 
-The meaning is that of the CEL specification and of shared/spec/cel-policies.md, section 3, as far as it is translated here. Numbers of
+The meaning is that of the CEL specification and of docs/semantics/cel-policies.md, as far as it is translated here. Numbers of
 objects are integers.
 """
 import smt_terms as t

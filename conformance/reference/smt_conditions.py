@@ -1,6 +1,6 @@
-"""Conditions of rules: part of smt.py. The meaning is that of shared/spec/conditions-and-variables.md, sections 2 to 4.
+"""Conditions of rules: part of smt.py. The meaning is that of docs/semantics/conditions.md and variables.md.
 
-A text that stands where a pattern is expected is taken to be `*` or without wildcard characters (docs/diff.md, "Left out").
+A text that stands where a pattern is expected is taken to be `*` or without wildcard characters (docs/reference/diff.md, "Left out").
 """
 import json
 import re

@@ -1,4 +1,4 @@
-"""Patterns of rules: part of smt.py. The meaning is that of shared/spec/validate.md, sections 3 to 8.
+"""Patterns of rules: part of smt.py. The meaning is that of docs/semantics/patterns.md and validate.md.
 
 What a pattern says of a value is three guards, of which at most one holds: `fail`, `raw` (skipped by an anchor right there) and `wrapped`
 (skipped because of an anchor below). Else the value matches. Whether a violation is a failure or an error makes no difference here.
@@ -178,7 +178,7 @@ def scalar(one, pattern):
 
 
 def has_operator(pattern):
-    """Whether a text that is the pattern itself is left out (docs/diff.md, "Left out")."""
+    """Whether a text that is the pattern itself is left out (docs/reference/diff.md, "Left out")."""
     return set(pattern) & set("|&") or (len(pattern) > 1 and pattern[0] in "<>!") or re.fullmatch(RANGE, pattern)
 
 

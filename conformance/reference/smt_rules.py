@@ -1,6 +1,6 @@
 """Policies as terms: when a request violates one. Part of smt.py.
 
-The meaning is that of shared/spec/policy-model.md (matching), validate.md (rules) and cel-policies.md (policies in CEL). A request is
+The meaning is that of docs/semantics/policies.md (matching), validate.md (rules) and cel-policies.md (policies in CEL). A request is
 concrete but for its object: kind, operation, no subresource; an update leaves the object as it is.
 """
 import re

@@ -3,7 +3,7 @@
 A value is a list of alternatives `(guard, value)`, of which exactly one guard holds: `("null",)`, `("bool", b)`, `("int", n)` (any number),
 `("str", s)`, `("list", [(guard, item)])`, `("map", node or dict)`, `("missing",)` (an unknown key), `("fault",)` (any other error),
 `("none",)` and `("some", value)` (optional values of CEL). Items and fields are nodes or such lists. The meaning of queries is
-that of shared/spec/jmespath.md and conditions-and-variables.md.
+that of docs/expressions/jmespath.md and docs/semantics/conditions.md.
 """
 import smt_terms as t
 from smt_objects import Node

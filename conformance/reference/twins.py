@@ -176,7 +176,7 @@ def by_reference(flags, one):
     same = all(is_same(one, verdict, objects, printed(one, side)) for side, (verdict, objects, _) in found.items())
     one["shown"] = "as printed" if same else "other"
     if not same and any(OUTSIDE.search(message) for _, _, message in found.values()):
-        one["shown"] = "data from outside"
+        one["shown"] = "external data"
     if one.get("form") and one["shown"] == "as printed":
         in_form(flags, one, found)
 
@@ -295,7 +295,7 @@ def page(flags, rows):
     version = subprocess.run([flags.kyverno, "version"], capture_output=True, text=True).stdout.split("\n")[0].split()[-1]
     out = ["# What the public twins change", "",
            "The public policy library has many policies twice: as ClusterPolicies, and rewritten by hand in CEL (`-vpol`, `-mpol`, `-gpol`: policies of "
-           "`policies.kyverno.io`; `-cel`: ClusterPolicies with `validate.cel`). [`ephor diff`](../diff.md) compares each pair of one file name, "
+           "`policies.kyverno.io`; `-cel`: ClusterPolicies with `validate.cel`). [`ephor diff`](diff.md) compares each pair of one file name, "
            f"with `--time-limit {flags.time_limit}`. A kube-apiserver 1.36.3 (without the plugin ServiceAccount) gets each object that is labelled *in clusters*, as a dry run; "
            f"Kyverno {version}'s command line evaluates both sides on the object of each difference. "
            f"Written on {datetime.date.today()} by `conformance/reference/twins.py`.", "", *totals(rows)]

@@ -10,7 +10,7 @@ use ephor_document::{Duplicates, parse_stream};
 use ephor_inspect::upgrade::{GENERATED_BY, Inventory, Report};
 use ephor_kubernetes::{Kinds, Resource};
 use ephor_policies::kinds as policy_kinds;
-use ephor_sources::files::{self, Cause, SourceText};
+use ephor_sources::files::{self, FileCause, SourceText};
 use ephor_value::Value;
 
 use super::CommandError;
@@ -105,7 +105,7 @@ fn sources(path: &str) -> Result<Vec<SourceText>, CommandError> {
         return Ok(vec![SourceText { name: path.to_string(), text }]);
     }
     let loaded = files::policies_with_json(&[path]);
-    match loaded.notices.iter().find(|notice| notice.cause == Cause::Unreadable) {
+    match loaded.notices.iter().find(|notice| notice.cause == FileCause::Unreadable) {
         Some(notice) => Err(CommandError::input(notice.to_string())),
         None if loaded.sources.is_empty() => Err(CommandError::NoObject { path: path.to_string() }),
         None => Ok(loaded.sources),

@@ -21,9 +21,9 @@ use crate::cli::console;
 
 /// Runs recorded suites and prints how many cases pass
 ///
-/// Runs every suite found in a folder laid out as described in docs/conformance.md and prints one
-/// line a suite (NAME PASSED/TOTAL). Without a folder: the recorded suites of the repository it
-/// runs in.
+/// Runs every suite found in a folder laid out as described in docs/internals/conformance.md and
+/// prints one line a suite (NAME PASSED/TOTAL). Without a folder: the recorded suites of the
+/// repository it runs in.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # run the suites that this repository wrote

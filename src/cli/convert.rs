@@ -13,7 +13,7 @@ use ephor_document::locate::locate;
 use ephor_document::split::split;
 use ephor_document::write::{Style, to_string};
 use ephor_document::{Duplicates, LoadError, yaml};
-use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::groups::PolicyNames;
 use ephor_policies::kinds;
 use ephor_sources::files;
 use ephor_value::Value;
@@ -64,7 +64,7 @@ pub struct ConvertArgs {
 /// # Errors
 /// A file or the cluster cannot be read, there is no policy, or two would be one.
 pub fn run(args: &ConvertArgs, global: &Global) -> Result<i32, CommandError> {
-    let names = if args.own_group { Names::Own } else { Names::Kyverno };
+    let names = if args.own_group { PolicyNames::Own } else { PolicyNames::Kyverno };
     let texts = match args.cluster {
         true => of_cluster(&arguments::cluster_choice(given(&args.context), global), names)?,
         false => of_files(&args.policies, names)?,
@@ -80,7 +80,7 @@ pub fn run(args: &ConvertArgs, global: &Global) -> Result<i32, CommandError> {
     Ok(0)
 }
 
-fn of_files(arguments: &[String], names: Names) -> Result<Vec<String>, CommandError> {
+fn of_files(arguments: &[String], names: PolicyNames) -> Result<Vec<String>, CommandError> {
     arguments.iter().try_for_each(|argument| policy_files::exists(argument))?;
     let mut loaded = files::policies(arguments);
     loaded.notices.iter().for_each(|notice| console::warn(&notice.to_string()));
@@ -127,7 +127,7 @@ pub(super) struct Object {
 ///
 /// # Errors
 /// A document cannot be read, or says its group somewhere else, as with an alias.
-pub(super) fn renamed(source: &str, text: &str, names: Names) -> Result<Renamed, CommandError> {
+pub(super) fn renamed(source: &str, text: &str, names: PolicyNames) -> Result<Renamed, CommandError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let refused = |line, problem| CommandError::from(LoadError { source: source.into(), line, problem });
     let mut lines: Vec<String> = text.split('\n').map(String::from).collect();
@@ -209,10 +209,10 @@ fn distinct(objects: &[Object]) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn of_cluster(choice: &Choice, names: Names) -> Result<Vec<String>, CommandError> {
+fn of_cluster(choice: &Choice, names: PolicyNames) -> Result<Vec<String>, CommandError> {
     // The client gives Kyverno's names, whatever the cluster stores: those of the groups that are
     // converted.
-    let stored = if names == Names::Own { Names::Kyverno } else { Names::Own };
+    let stored = if names == PolicyNames::Own { PolicyNames::Kyverno } else { PolicyNames::Own };
     let cluster = connect(&Choice { names: stored, ..choice.clone() })?;
     let served = cluster.kinds()?;
     let mut texts = Vec::new();
@@ -221,7 +221,8 @@ fn of_cluster(choice: &Choice, names: Names) -> Result<Vec<String>, CommandError
         found.sort_by_cached_key(place);
         texts.extend(found.iter().map(|object| {
             let written = as_written(object);
-            let named = if names == Names::Own { Names::Own.of_object(&written) } else { written };
+            let named =
+                if names == PolicyNames::Own { PolicyNames::Own.of_object(&written) } else { written };
             to_string(&named, Style::Block)
         }));
     }
@@ -234,23 +235,23 @@ mod tests {
 
     use super::*;
 
-    fn of(text: &str, names: Names) -> String {
+    fn of(text: &str, names: PolicyNames) -> String {
         renamed("p.yaml", text, names).unwrap().text
     }
 
     #[test]
     fn only_the_group_of_a_document_changes() {
         let text = "# why\napiVersion: kyverno.io/v1   # ours\nkind: ClusterPolicy\nmetadata: {name: a, labels: {of: kyverno.io/v1}}\nspec:\n  rules:\n  - generate: {apiVersion: kyverno.io/v1, kind: Policy}\n";
-        let own = of(text, Names::Own);
+        let own = of(text, PolicyNames::Own);
         assert_eq!(own, text.replacen("apiVersion: kyverno.io/v1 ", "apiVersion: ephor.dev/v1 ", 1));
-        assert_eq!(of(&own, Names::Kyverno), text);
-        assert_eq!(of(&own, Names::Own), own);
+        assert_eq!(of(&own, PolicyNames::Kyverno), text);
+        assert_eq!(of(&own, PolicyNames::Own), own);
     }
 
     #[test]
     fn what_is_in_another_group_stays() {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
-        let converted = renamed("p.yaml", text, Names::Own).unwrap();
+        let converted = renamed("p.yaml", text, PolicyNames::Own).unwrap();
         assert_eq!(converted.text, text);
         assert!(!converted.objects[0].is_renamed);
     }
@@ -273,20 +274,20 @@ mod tests {
             ),
             (json, 2),
         ] {
-            let own = of(text, Names::Own);
+            let own = of(text, PolicyNames::Own);
             assert_eq!(own, text.replace("kyverno.io/", "ephor.dev/"), "{text}");
             assert_eq!(
-                renamed("p", text, Names::Own).unwrap().objects.iter().filter(|o| o.is_renamed).count(),
+                renamed("p", text, PolicyNames::Own).unwrap().objects.iter().filter(|o| o.is_renamed).count(),
                 count
             );
-            assert_eq!(of(&own, Names::Kyverno), text);
+            assert_eq!(of(&own, PolicyNames::Kyverno), text);
         }
     }
 
     #[test]
     fn a_group_that_an_alias_says_is_refused_with_its_place() {
         let text = "a: 1\n---\nmetadata: {name: &v kyverno.io/v1}\nkind: Policy\napiVersion: *v\n";
-        let error = renamed("p.yaml", text, Names::Own).err().unwrap().to_string();
+        let error = renamed("p.yaml", text, PolicyNames::Own).err().unwrap().to_string();
         assert!(error.starts_with("p.yaml:3: ") && error.contains("`kyverno.io/v1`"), "{error}");
     }
 }

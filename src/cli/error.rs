@@ -245,7 +245,7 @@ pub enum CommandError {
         /// The file.
         path: String,
         /// Why.
-        cause: ephor_document::yaml::Error,
+        cause: ephor_document::yaml::YamlError,
     },
     /// JSON cannot be written.
     #[error(transparent)]
@@ -255,16 +255,16 @@ pub enum CommandError {
     Ir(#[from] ephor_ir::json::JsonError),
     /// A repository cannot be used.
     #[error(transparent)]
-    Git(#[from] ephor_sources::git::Error),
+    Git(#[from] ephor_sources::git::GitError),
     /// A payload cannot be used.
     #[error(transparent)]
-    Payload(#[from] ephor_sources::payload::Error),
+    Payload(#[from] ephor_sources::payload::PayloadError),
     /// A check request cannot be used.
     #[error(transparent)]
     Check(#[from] ephor_sources::payload::CheckError),
     /// A file with context data cannot be used.
     #[error(transparent)]
-    Context(#[from] ephor_sources::context::Error),
+    Context(#[from] ephor_sources::context::ContextFileError),
     /// A file with exceptions cannot be used.
     #[error("Error: {0}")]
     Exceptions(Cause),
@@ -431,7 +431,7 @@ pub enum CommandError {
     Guard(#[from] ephor_sources::http::guard::EntryError),
     /// A file of `--ca-file`.
     #[error("--ca-file: {0}")]
-    Authority(#[from] ephor_sources::http::roots::FileError),
+    Authority(#[from] ephor_sources::http::roots::RootsError),
 
     /// Test files are faulty.
     #[error("found {count} errors after loading tests")]

@@ -25,7 +25,7 @@ pub enum FlagValueError {
     Whole(#[from] SyntaxError),
     /// Not a duration.
     #[error(transparent)]
-    Duration(#[from] duration::Error),
+    Duration(#[from] duration::DurationError),
     /// Not a count.
     #[error("must be between 1 and {MAX_COUNT}")]
     Count,

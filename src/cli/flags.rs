@@ -96,7 +96,7 @@ pub fn whole(text: &str) -> Result<i64, SyntaxError> {
 ///
 /// # Errors
 /// It is none, in the words of Go.
-pub fn nanoseconds(text: &str) -> Result<i64, duration::Error> {
+pub fn nanoseconds(text: &str) -> Result<i64, duration::DurationError> {
     duration::parse(text)
 }
 

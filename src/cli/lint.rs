@@ -8,7 +8,7 @@ use clap::{ValueEnum, ValueHint};
 
 use ephor_inspect::lint::{CHECKS, Finding, Linted, Roles, Severity, lint};
 use ephor_report::lint_formats::{self, Annotation, Level};
-use ephor_sources::files::{self, Cause};
+use ephor_sources::files::{self, FileCause};
 use ephor_sources::kustomize::Patches;
 
 use super::diff::why_unread;
@@ -102,10 +102,12 @@ pub fn run(args: &LintArgs) -> Result<i32, CommandError> {
     for argument in arguments {
         policy_files::exists(argument)?;
         let loaded = files::policies_with_json(std::slice::from_ref(argument));
-        for notice in loaded.notices.iter().filter(|n| !matches!(n.cause, Cause::Extension | Cause::Empty)) {
+        for notice in
+            loaded.notices.iter().filter(|n| !matches!(n.cause, FileCause::Extension | FileCause::Empty))
+        {
             console::warn(&notice.to_string());
         }
-        is_unread |= loaded.notices.iter().any(|n| n.cause == Cause::Unreadable);
+        is_unread |= loaded.notices.iter().any(|n| n.cause == FileCause::Unreadable);
         if !Path::new(argument).is_dir() {
             named.extend(loaded.sources.iter().map(|source| source.name.clone()));
         }

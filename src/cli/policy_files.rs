@@ -7,7 +7,7 @@ use std::path::Path;
 use ephor_document::Duplicates;
 use ephor_inspect::lint::{Finding, Roles, Severity, lint};
 use ephor_policies::load::{self, Policies};
-use ephor_sources::files::{Cause, Notice, SourceText};
+use ephor_sources::files::{FileCause, Notice, SourceText};
 use ephor_value::Value;
 use ephor_value::suggest::did_you_mean;
 
@@ -75,9 +75,9 @@ pub fn helps(sources: &[SourceText], loaded: &Policies) -> Vec<String> {
 /// Why what a notice is about is not read, where it may hold policies.
 pub fn why_unread(notice: &Notice) -> Option<String> {
     match notice.cause {
-        Cause::Unreadable => Some(notice.to_string()),
+        FileCause::Unreadable => Some(notice.to_string()),
         // A link in a folder, with which folders may end in circles.
-        Cause::Extension if Path::new(&notice.place).is_dir() => {
+        FileCause::Extension if Path::new(&notice.place).is_dir() => {
             Some(format!("{}: links to folders are not followed", notice.place))
         }
         _ => None,

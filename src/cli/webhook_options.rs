@@ -2,7 +2,7 @@
 
 use clap::ValueHint;
 
-use ephor_admission::registration::{Address, Names, Options};
+use ephor_admission::registration::{Address, Options, WebhookNames};
 
 use super::flags::{Record, fields, whole};
 use crate::cli::arguments::given;
@@ -78,8 +78,8 @@ impl ServerOptions {
 
 impl WebhookOptions {
     /// Whose names configurations and webhooks have.
-    pub fn names(&self) -> Names {
-        if self.kyverno_names { Names::Kyverno } else { Names::Ephor }
+    pub fn names(&self) -> WebhookNames {
+        if self.kyverno_names { WebhookNames::Kyverno } else { WebhookNames::Ephor }
     }
 }
 

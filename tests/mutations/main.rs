@@ -25,7 +25,7 @@ use corpus::Corpus;
 use ephor_admission::admit::incoming::decode;
 use ephor_admission::admit::route::{Phase, Route};
 use ephor_admission::admit::{Deadline, Gate};
-use ephor_engine::expressions::deletion::Subject;
+use ephor_engine::expressions::deletion::DeletionSubject;
 use ephor_engine::request::Parts;
 use ephor_engine::{Profile, Request};
 use ephor_functions::Context;
@@ -112,7 +112,7 @@ fn gate(policy: &[Value]) -> Gate {
 fn deletions(gate: &Gate, object: &Value, totals: &mut Totals) {
     let parts = Parts { object: object.clone(), ..Parts::default() };
     let Ok(request) = Request::new(parts, Profile::cluster(), &Context::default()) else { return };
-    let deleted = totals.timed("a deletion", || gate.engine().deletions(&request, Subject::Object));
+    let deleted = totals.timed("a deletion", || gate.engine().deletions(&request, DeletionSubject::Object));
     totals.results += deleted.len();
 }
 

@@ -36,7 +36,7 @@ pub fn page() -> String {
     let mut text = format!(
         "# Known differences\n\n\
          Of the cases that were recorded from the references (Kyverno 1.19.1, kube-apiserver 1.36.3, cel-go), {passed} come out as recorded and {failed} do not. These are the causes, each with its suites\n\
-         and how many cases it has there; [conformance](../conformance.md) says what the suites are. This page is generated from `conformance/failing.toml`, and `cargo test` fails when a case is missing there.\n\n\
+         and how many cases it has there; [conformance](../internals/conformance.md) says what the suites are. This page is generated from `conformance/failing.toml`, and `cargo test` fails when a case is missing there.\n\n\
          | cause | cases |\n|---|---|\n"
     );
     for (_, why, suites) in rows {

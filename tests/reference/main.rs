@@ -18,9 +18,10 @@ fn root() -> &'static Path {
 
 /// Compares a page with its file, or writes the file.
 fn check(name: &str, now: &str) {
+    let now = crate::prose::one_sentence_a_line(now);
     let path = root().join("docs").join(name);
     if std::env::var_os("EPHOR_WRITE_DOCS").is_some() {
-        std::fs::write(&path, now).unwrap();
+        std::fs::write(&path, &now).unwrap();
         return;
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
@@ -51,10 +52,10 @@ fn the_page_of_settings_lists_the_keys_and_variables_that_the_program_reads() {
 
 #[test]
 fn the_page_of_jmespath_lists_every_function_of_the_registry() {
-    check("functions.md", &ephor_functions::page::markdown());
+    check("expressions/functions.md", &ephor_functions::page::markdown());
 }
 
 #[test]
 fn the_page_of_cel_lists_every_function_of_the_libraries_with_what_it_does() {
-    check("cel-functions.md", &functions::page());
+    check("expressions/cel-functions.md", &functions::page());
 }

@@ -25,7 +25,7 @@ pub fn page() -> String {
         "ConfigMap of the server",
         "The keys of Kyverno's ConfigMap that have an effect: of the file of `--config-map`, else of the object of the cluster that\n\
          `--config-map-name` names. An invalid value leaves the default of its key and is reported on `/readyz`. A change in the cluster takes effect\n\
-         at once, one of a file as [policies do](../serve.md#reload). Other keys of Kyverno's, such as `maxContextSize` and\n\
+         at once, one of a file as [policies do](serve.md#reload). Other keys of Kyverno's, such as `maxContextSize` and\n\
          `updateRequestThreshold`, have no effect.",
         KEYS,
     ));

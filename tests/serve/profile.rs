@@ -1,5 +1,5 @@
-//! The table of `docs/profiles.md` against a running server: what imitates Kyverno's command line
-//! stays there.
+//! The table of `docs/reference/profiles.md` against a running server: what imitates Kyverno's
+//! command line stays there.
 
 use std::collections::BTreeSet;
 
@@ -353,7 +353,7 @@ const CASES: [(&str, fn()); 15] = [
 
 #[test]
 fn every_row_of_the_table_of_profiles_holds_in_the_server() {
-    let page = include_str!("../../docs/profiles.md");
+    let page = include_str!("../../docs/reference/profiles.md");
     let rows: BTreeSet<&str> =
         page.lines().filter_map(|l| l.strip_prefix("| `")?.split('`').next()).collect();
     let cases: BTreeSet<&str> = CASES.iter().map(|(id, _)| *id).collect();

@@ -2,8 +2,8 @@
 //!
 //! In: policies as they are written; a request that was allowed. Out: what of a rule decides when
 //! it has work ([`RuleFacts`]), and the work that the request causes ([`Work`]): objects to
-//! generate or delete, other objects to change. Controllers do it. Semantics: `docs/cluster.md`,
-//! "Background work".
+//! generate or delete, other objects to change. Controllers do it. Semantics:
+//! `docs/reference/cluster.md`, "Background work".
 
 use crate::admit::Phase;
 use ephor_api::autogen;

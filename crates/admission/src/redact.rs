@@ -3,7 +3,7 @@
 //! In: a review about a Secret, and what is written about it: texts, patches, results. Out: the
 //! same with the mark of Kyverno's dumps in the place of each value, as text and in base64,
 //! wherever it stands. Reviews about anything else are written as they are. Semantics:
-//! `docs/serve.md`, "The audit log".
+//! `docs/reference/serve.md`, "The audit log".
 
 use base64::Engine;
 

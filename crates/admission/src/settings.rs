@@ -18,10 +18,10 @@ pub use keys::{KEYS, Key, METRICS_KEYS};
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     filters: Vec<Filter>,
-    users: Names,
-    groups: Names,
-    roles: Names,
-    cluster_roles: Names,
+    users: ExcludedNames,
+    groups: ExcludedNames,
+    roles: ExcludedNames,
+    cluster_roles: ExcludedNames,
     /// Whether events are written for what passed.
     pub success_events: bool,
     /// The actions that such events are written for; empty = all.
@@ -44,7 +44,7 @@ pub struct Settings {
 
 /// A request as far as settings look at it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Subject<'r> {
+pub struct FilteredRequest<'r> {
     /// Group, version and kind of the resource.
     pub kind: [&'r str; 3],
     /// The subresource; empty = none.
@@ -70,14 +70,14 @@ pub struct Requester<'r> {
 
 /// Names that are excluded, and those that never are.
 #[derive(Clone, Debug, Default)]
-struct Names {
+struct ExcludedNames {
     out: Vec<Wildcard>,
     never: Vec<Wildcard>,
 }
 
-impl Names {
-    fn of(text: &str) -> Names {
-        let mut names = Names::default();
+impl ExcludedNames {
+    fn of(text: &str) -> ExcludedNames {
+        let mut names = ExcludedNames::default();
         for word in text.split(',').map(str::trim).filter(|w| !w.is_empty()) {
             match word.strip_prefix('!') {
                 Some(word) => names.never.push(Wildcard::new(word)),
@@ -112,7 +112,7 @@ impl Filter {
         })
     }
 
-    fn covers(&self, of: &Subject<'_>) -> bool {
+    fn covers(&self, of: &FilteredRequest<'_>) -> bool {
         let [group, version, kind] = of.kind;
         self.kind.matches(group, version, kind, of.subresource)
             && ((self.namespace.matches(of.namespace) && self.name.matches(of.name))
@@ -143,10 +143,10 @@ impl Settings {
         let text = |key: Key| config_map.text_at(&["data", key.name]);
         let mut settings = Settings {
             filters: filters(text(keys::RESOURCE_FILTERS)),
-            users: Names::of(text(keys::EXCLUDE_USERNAMES)),
-            groups: Names::of(text(keys::EXCLUDE_GROUPS)),
-            roles: Names::of(text(keys::EXCLUDE_ROLES)),
-            cluster_roles: Names::of(text(keys::EXCLUDE_CLUSTER_ROLES)),
+            users: ExcludedNames::of(text(keys::EXCLUDE_USERNAMES)),
+            groups: ExcludedNames::of(text(keys::EXCLUDE_GROUPS)),
+            roles: ExcludedNames::of(text(keys::EXCLUDE_ROLES)),
+            cluster_roles: ExcludedNames::of(text(keys::EXCLUDE_CLUSTER_ROLES)),
             ..Settings::default()
         };
         let mut problems = Vec::new();
@@ -204,12 +204,12 @@ impl Settings {
         !self.roles.is_empty() || !self.cluster_roles.is_empty()
     }
 
-    fn names(&self) -> [&Names; 4] {
+    fn names(&self) -> [&ExcludedNames; 4] {
         [&self.users, &self.groups, &self.roles, &self.cluster_roles]
     }
 
     /// Whether `resourceFilters` name an object.
-    pub fn filters(&self, what: &Subject<'_>) -> bool {
+    pub fn filters(&self, what: &FilteredRequest<'_>) -> bool {
         self.filters.iter().any(|f| f.covers(what))
     }
 
@@ -217,7 +217,7 @@ impl Settings {
     pub fn filters_object(&self, object: &Value) -> bool {
         let written = object.text_at(&["apiVersion"]);
         let (group, version) = written.split_once('/').unwrap_or(("", written));
-        self.filters(&Subject {
+        self.filters(&FilteredRequest {
             kind: [group, version, object.text_at(&["kind"])],
             subresource: "",
             namespace: object.text_at(&["metadata", "namespace"]),
@@ -226,9 +226,9 @@ impl Settings {
     }
 
     /// Whether policies are not evaluated for a request.
-    pub fn excludes(&self, who: &Requester<'_>, what: &Subject<'_>) -> bool {
-        let is_any = |pick: fn(&Names) -> &[Wildcard]| {
-            let has = |names: &Names, held: &[String]| {
+    pub fn excludes(&self, who: &Requester<'_>, what: &FilteredRequest<'_>) -> bool {
+        let is_any = |pick: fn(&ExcludedNames) -> &[Wildcard]| {
+            let has = |names: &ExcludedNames, held: &[String]| {
                 pick(names).iter().any(|n| held.iter().any(|role| n.matches(role)))
             };
             pick(&self.users).iter().any(|n| n.matches(who.user))
@@ -252,8 +252,8 @@ mod tests {
         Settings::of(&yaml_value(&format!("{{kind: ConfigMap, data: {data}}}")).unwrap())
     }
 
-    fn pod<'r>(namespace: &'r str, name: &'r str) -> Subject<'r> {
-        Subject { kind: ["", "v1", "Pod"], namespace, name, ..Subject::default() }
+    fn pod<'r>(namespace: &'r str, name: &'r str) -> FilteredRequest<'r> {
+        FilteredRequest { kind: ["", "v1", "Pod"], namespace, name, ..FilteredRequest::default() }
     }
 
     #[test]
@@ -262,21 +262,21 @@ mod tests {
             "{resourceFilters: 'x [Event,*,*] [*/*,kube-system,*]\n[Pod,shop,web-*][Node][Pod, lab,*][Pod,a,b,c]'}",
         );
         let anonymous = Requester::default();
-        let left_out = |what: Subject<'_>| filters.excludes(&anonymous, &what);
+        let left_out = |what: FilteredRequest<'_>| filters.excludes(&anonymous, &what);
         assert!(left_out(pod("kube-system", "any")));
         assert!(left_out(pod("shop", "web-1")));
         assert!(!left_out(pod("shop", "db")));
         // Blanks count, and more than three parts are no filter.
         assert!(!left_out(pod("lab", "x")) && !left_out(pod("a", "b")));
-        assert!(left_out(Subject {
+        assert!(left_out(FilteredRequest {
             kind: ["", "v1", "Namespace"],
             name: "kube-system",
-            ..Subject::default()
+            ..FilteredRequest::default()
         }));
-        assert!(left_out(Subject { subresource: "exec", ..pod("kube-system", "any") }));
-        assert!(!left_out(Subject { subresource: "exec", ..pod("shop", "web-1") }));
+        assert!(left_out(FilteredRequest { subresource: "exec", ..pod("kube-system", "any") }));
+        assert!(!left_out(FilteredRequest { subresource: "exec", ..pod("shop", "web-1") }));
         // One part alone covers what has neither namespace nor name.
-        let node = |name| Subject { kind: ["", "v1", "Node"], name, ..Subject::default() };
+        let node = |name| FilteredRequest { kind: ["", "v1", "Node"], name, ..FilteredRequest::default() };
         assert!(left_out(node("")) && !left_out(node("a")));
     }
 

@@ -2,7 +2,7 @@
 //!
 //! In: a lowered policy. Out: [`Reach`]. Every expression, template and context entry of every rule
 //! is looked at; words in messages mean nothing. A call whose receiver is computed may be one to
-//! anybody. Semantics: `docs/serve.md`, "Answers".
+//! anybody. Semantics: `docs/reference/serve.md`, "Answers".
 
 use ephor_functions::registry::Dependency;
 use ephor_functions::{self, Function};

@@ -2,7 +2,7 @@
 //! today.
 //!
 //! In: a policy with its defaults. Out: the policy as it should be written, and a line on each
-//! repair. Semantics: `docs/cli.md`.
+//! repair. Semantics: `docs/reference/cli.md`.
 
 use ephor_value::{Map, Str, Value};
 

@@ -104,8 +104,8 @@ pub struct TypedFold {
 }
 
 /// Parts that a type may have: `{v: v}` has twice as many as `v`. Kyverno and the API server have
-/// no bound.
-const MOST_PARTS: usize = 1024;
+/// no bound. A policy with more does not compile.
+const MAX_TYPE_PARTS: usize = 1024;
 
 /// Checks an expression.
 ///
@@ -178,7 +178,7 @@ impl Checker<'_> {
             Kind::Struct { name, fields } => self.message(at, name, fields),
             Kind::Fold(fold) => self.fold(fold),
         };
-        let ty = if ty.is_larger_than(MOST_PARTS) { self.issue(at, "the type is too large") } else { ty };
+        let ty = if ty.is_larger_than(MAX_TYPE_PARTS) { self.issue(at, "the type is too large") } else { ty };
         Typed { at, ty, kind }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::schema::{Declared, Kind};
+use super::schema::{Declared, TypeKind};
 use super::syntax::Options;
 use super::types::Type;
 use ephor_functions::CelLevel;
@@ -105,9 +105,9 @@ impl Declared {
 
     fn messages(&self, env: &mut Env) {
         match &self.kind {
-            Kind::Scalar(_) => {}
-            Kind::List(item, _) | Kind::Map(item) => item.messages(env),
-            Kind::Object(fields) => {
+            TypeKind::Scalar(_) => {}
+            TypeKind::List(item, _) | TypeKind::Map(item) => item.messages(env),
+            TypeKind::Object(fields) => {
                 let mut known = Vec::new();
                 for f in fields {
                     let (Some(name), Some(declared)) = (&f.name, &f.declared) else { continue };

@@ -1,8 +1,8 @@
 //! How much an expression will cost, as far as that is known before it runs.
 //!
 //! In: a checked tree, the environment, and how large values at paths can be. Out: the least and
-//! the most cost of an evaluation. The rules are cel-go's (`docs/cel.md`, "Estimates"): also where
-//! they differ from the cost that the evaluation counts in the end.
+//! the most cost of an evaluation. The rules are cel-go's (`docs/expressions/cel.md`, "Estimates"):
+//! also where they differ from the cost that the evaluation counts in the end.
 
 mod calls;
 mod size;
@@ -27,7 +27,7 @@ pub fn estimate(typed: &Typed, env: &Env, sizes: &Sizes<'_>) -> Range {
 
 /// What is known of a part of the expression.
 #[derive(Clone, Debug, Default)]
-struct Part {
+struct EstimatedPart {
     cost: Range,
     /// Where its value comes from.
     path: Vec<Str>,
@@ -57,9 +57,9 @@ const LIST: Range = Range::fixed(10);
 const MAP: Range = Range::fixed(30);
 const STRUCT: Range = Range::fixed(40);
 
-impl Part {
-    fn costing(cost: Range) -> Part {
-        Part { cost, ..Part::default() }
+impl EstimatedPart {
+    fn costing(cost: Range) -> EstimatedPart {
+        EstimatedPart { cost, ..EstimatedPart::default() }
     }
 
     fn ty(&self) -> &Type {
@@ -68,12 +68,12 @@ impl Part {
 }
 
 impl Estimator<'_> {
-    fn node(&mut self, t: &Typed) -> Part {
+    fn node(&mut self, t: &Typed) -> EstimatedPart {
         let mut part = match &t.kind {
-            TypedKind::Const(v) => Part { size: literal_size(v), ..Part::default() },
+            TypedKind::Const(v) => EstimatedPart { size: literal_size(v), ..EstimatedPart::default() },
             TypedKind::Variable(name) => self.variable(name),
             TypedKind::TypeName(_, name) => {
-                Part { cost: ACCESS, path: vec![name.clone()], ..Part::default() }
+                EstimatedPart { cost: ACCESS, path: vec![name.clone()], ..EstimatedPart::default() }
             }
             TypedKind::Select { operand, field, test } => self.select(operand, field, *test),
             TypedKind::Call { function, args, member, overloads } => {
@@ -94,11 +94,11 @@ impl Estimator<'_> {
                 }
                 let entries_known = Some(Entries { is_list: false, key: keys, value: values });
                 let size = Some(Range::fixed(count(entries.len())));
-                Part { cost, size, entries: entries_known, ..Part::default() }
+                EstimatedPart { cost, size, entries: entries_known, ..EstimatedPart::default() }
             }
             TypedKind::Struct { fields, .. } => {
                 let cost = fields.iter().fold(STRUCT, |sum, f| sum.plus(self.node(&f.value).cost));
-                Part::costing(cost)
+                EstimatedPart::costing(cost)
             }
             TypedKind::Fold(fold) if is_bind(fold) => self.bind(fold),
             TypedKind::Fold(fold) => self.fold(fold),
@@ -107,28 +107,32 @@ impl Estimator<'_> {
         part
     }
 
-    fn variable(&self, name: &Str) -> Part {
+    fn variable(&self, name: &Str) -> EstimatedPart {
         match self.locals.iter().rev().find(|l| l.name == *name) {
-            Some(l) => {
-                Part { cost: ACCESS, path: l.path.clone(), size: l.size, entries: l.entries, ty: None }
-            }
-            None => Part { cost: ACCESS, path: vec![name.clone()], ..Part::default() },
+            Some(l) => EstimatedPart {
+                cost: ACCESS,
+                path: l.path.clone(),
+                size: l.size,
+                entries: l.entries,
+                ty: None,
+            },
+            None => EstimatedPart { cost: ACCESS, path: vec![name.clone()], ..EstimatedPart::default() },
         }
     }
 
-    fn select(&mut self, operand: &Typed, field: &Str, test: bool) -> Part {
+    fn select(&mut self, operand: &Typed, field: &Str, test: bool) -> EstimatedPart {
         let operand = self.node(operand);
         if test {
-            return Part::costing(operand.cost);
+            return EstimatedPart::costing(operand.cost);
         }
         let mut cost = operand.cost;
         if matches!(operand.ty(), Type::Map(..) | Type::Struct(_) | Type::Param(_)) {
             cost = cost.plus(ACCESS);
         }
-        Part { cost, path: below(&operand.path, field), ..Part::default() }
+        EstimatedPart { cost, path: below(&operand.path, field), ..EstimatedPart::default() }
     }
 
-    fn list(&mut self, items: &[Typed]) -> Part {
+    fn list(&mut self, items: &[Typed]) -> EstimatedPart {
         let mut of_items = if items.is_empty() { Range::fixed(0) } else { Range::NOTHING };
         let mut cost = LIST;
         for item in items {
@@ -137,11 +141,16 @@ impl Estimator<'_> {
             of_items = of_items.union(self.size_or_unknown(&item));
         }
         let entries = Some(Entries { is_list: true, key: Range::fixed(1), value: of_items });
-        Part { cost, size: Some(Range::fixed(count(items.len()))), entries, ..Part::default() }
+        EstimatedPart {
+            cost,
+            size: Some(Range::fixed(count(items.len()))),
+            entries,
+            ..EstimatedPart::default()
+        }
     }
 
     /// The size of a part, as far as it is known.
-    fn size(&self, part: &Part) -> Option<Range> {
+    fn size(&self, part: &EstimatedPart) -> Option<Range> {
         part.size.or_else(|| self.size_at(&part.path)).or_else(|| scalar_size(part.ty()))
     }
 
@@ -152,11 +161,11 @@ impl Estimator<'_> {
         (self.sizes)(path).map(|most| Range { min: 0, max: most })
     }
 
-    fn size_or_unknown(&self, part: &Part) -> Range {
+    fn size_or_unknown(&self, part: &EstimatedPart) -> Range {
         self.size(part).unwrap_or(Range::UNKNOWN)
     }
 
-    fn bind(&mut self, fold: &TypedFold) -> Part {
+    fn bind(&mut self, fold: &TypedFold) -> EstimatedPart {
         let range = self.node(&fold.range);
         let value = self.node(&fold.init);
         let name = fold.var2.clone().unwrap_or_else(|| fold.var.clone());
@@ -166,10 +175,10 @@ impl Estimator<'_> {
         self.locals.pop();
         let cost = range.cost.plus(value.cost).plus(result.cost);
         let size = self.size(&result);
-        Part { cost, path: Vec::new(), size, entries: result.entries, ty: None }
+        EstimatedPart { cost, path: Vec::new(), size, entries: result.entries, ty: None }
     }
 
-    fn fold(&mut self, fold: &TypedFold) -> Part {
+    fn fold(&mut self, fold: &TypedFold) -> EstimatedPart {
         let range = self.node(&fold.range);
         let init = self.node(&fold.init);
         let depth = self.locals.len();
@@ -223,7 +232,7 @@ impl Estimator<'_> {
         let cost = range.cost.plus(init.cost).plus(result.cost).plus(rounds.multiply(round));
         let collects = matches!(fold.init.kind, TypedKind::List { .. } | TypedKind::Map(_));
         let size = if collects { Some(rounds) } else { self.size(&init) };
-        Part { cost, path: Vec::new(), size, entries: step.entries.filter(|_| collects), ty: None }
+        EstimatedPart { cost, path: Vec::new(), size, entries: step.entries.filter(|_| collects), ty: None }
     }
 }
 

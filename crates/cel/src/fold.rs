@@ -14,7 +14,8 @@ use ephor_ir::expr::{Folded, Invoke};
 use ephor_ir::walk::{Child, Runs, map_children};
 use ephor_value::{Object, Value};
 
-/// Texts and lists of constants that are longer are left to the evaluator.
+/// Texts and lists of constants that are longer are left to the evaluator. Folding them would take
+/// time when policies load, for rules that may never match.
 const MAX_ARGUMENT: usize = 4 << 10;
 
 /// Folds an expression.

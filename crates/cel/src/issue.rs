@@ -38,7 +38,7 @@ impl fmt::Display for Issues {
 impl std::error::Error for Issues {}
 
 /// How many issues are shown.
-const MOST_SHOWN: usize = 100;
+const MAX_SHOWN: usize = 100;
 
 /// The issues in the order of their places, each as `ERROR: <input>:1:5: …` with the line and a
 /// caret.
@@ -51,8 +51,8 @@ pub fn report(source: &str, issues: &[Issue]) -> String {
         at => u64::from(at) + 2,
     });
     let mut out = String::new();
-    let more = sorted.len().saturating_sub(MOST_SHOWN);
-    for (i, issue) in sorted.into_iter().take(MOST_SHOWN).enumerate() {
+    let more = sorted.len().saturating_sub(MAX_SHOWN);
+    for (i, issue) in sorted.into_iter().take(MAX_SHOWN).enumerate() {
         if i > 0 {
             out.push('\n');
         }

@@ -1,7 +1,8 @@
 //! CEL, the Common Expression Language: text → syntax tree → checked tree → IR.
 //!
 //! In: an expression and the environment that it may use. Out: an IR expression that the one
-//! evaluator runs, its type, and the issues in the exact words of cel-go. Semantics: `docs/cel.md`.
+//! evaluator runs, its type, and the issues in the exact words of cel-go. Semantics:
+//! `docs/expressions/cel.md`.
 #![forbid(unsafe_code)]
 
 pub mod ast;

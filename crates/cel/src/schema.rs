@@ -3,7 +3,7 @@
 //! In: a schema, structural (custom resources) or published by a server. Out: a [`Declared`] type
 //! with the fields that expressions may name, how large its values can be, and how data are read
 //! ([`values`]). Properties whose schema says nothing of a type are no fields. Semantics:
-//! `docs/cel.md`.
+//! `docs/expressions/cel.md`.
 
 pub mod names;
 #[cfg(feature = "declared-data")]
@@ -20,7 +20,7 @@ pub struct Declared {
     /// As the checker sees it; objects have the name of their path.
     pub ty: Type,
     /// Its structure.
-    pub kind: Kind,
+    pub kind: TypeKind,
     /// Whether null is a value of it.
     pub nullable: bool,
     /// The most items, entries or bytes that it can have.
@@ -31,7 +31,7 @@ pub struct Declared {
 
 /// The structure of a declared type.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum TypeKind {
     /// Neither of the following.
     Scalar(Scalar),
     /// A list.
@@ -82,7 +82,7 @@ pub struct Field {
 /// The size of a request that a server takes.
 const REQUEST: u64 = 3 * 1024 * 1024;
 /// The same without the quotes or brackets around a value.
-const LONGEST: u64 = REQUEST - 2;
+const MAX_VALUE: u64 = REQUEST - 2;
 /// How deeply schemas may nest.
 const MAX_DEPTH: usize = 64;
 
@@ -97,10 +97,10 @@ impl Declared {
     pub fn most_at(&self, path: &[Str]) -> Option<u64> {
         let Some((first, rest)) = path.split_first() else { return Some(self.most) };
         match (&self.kind, &**first) {
-            (Kind::List(item, _), "@items") | (Kind::Map(item), "@values") => item.most_at(rest),
+            (TypeKind::List(item, _), "@items") | (TypeKind::Map(item), "@values") => item.most_at(rest),
             // Keys are texts of which nothing is known.
-            (Kind::Map(_), "@keys") => rest.is_empty().then_some(0),
-            (Kind::Object(fields), name) => {
+            (TypeKind::Map(_), "@keys") => rest.is_empty().then_some(0),
+            (TypeKind::Object(fields), name) => {
                 let field = fields.iter().find(|f| f.name.as_deref() == Some(name))?;
                 field.declared.as_ref()?.most_at(rest)
             }
@@ -110,7 +110,7 @@ impl Declared {
 }
 
 fn scalar(scalar: Scalar, ty: Type, most: u64, fewest: u64) -> Declared {
-    Declared { ty, kind: Kind::Scalar(scalar), nullable: false, most, fewest }
+    Declared { ty, kind: TypeKind::Scalar(scalar), nullable: false, most, fewest }
 }
 
 fn flag(schema: &Value, key: &str) -> bool {
@@ -132,7 +132,7 @@ fn declared(schema: &Value, resource: bool, name: &str, depth: usize) -> Option<
     if flag(schema, "x-kubernetes-int-or-string") || schema.text_at(&["format"]) == "int-or-string" {
         return Some(Declared {
             nullable: flag(schema, "nullable"),
-            ..scalar(Scalar::IntOrString, Type::Dyn, LONGEST, 1)
+            ..scalar(Scalar::IntOrString, Type::Dyn, MAX_VALUE, 1)
         });
     }
     let found = match schema.text_at(&["type"]) {
@@ -153,14 +153,14 @@ fn declared(schema: &Value, resource: bool, name: &str, depth: usize) -> Option<
 fn text(schema: &Value) -> Declared {
     let length = limit(schema, "maxLength");
     match schema.text_at(&["format"]) {
-        "byte" => scalar(Scalar::Bytes, Type::Bytes, length.unwrap_or(LONGEST), 2),
+        "byte" => scalar(Scalar::Bytes, Type::Bytes, length.unwrap_or(MAX_VALUE), 2),
         "duration" => scalar(Scalar::Duration, Type::Duration, 32, 3),
         "date" => scalar(Scalar::Date, Type::Timestamp, 12, 12),
         "date-time" => scalar(Scalar::DateTime, Type::Timestamp, 32, 21),
         _ => {
             let words = schema.get("enum").and_then(Value::as_list).unwrap_or_default();
             let longest = words.iter().filter_map(Value::as_str).map(str::len).max();
-            let longest = longest.and_then(|n| u64::try_from(n).ok()).unwrap_or(LONGEST);
+            let longest = longest.and_then(|n| u64::try_from(n).ok()).unwrap_or(MAX_VALUE);
             // Four bytes a character.
             scalar(Scalar::String, Type::String, length.map_or(longest, |n| n.saturating_mul(4)), 2)
         }
@@ -171,7 +171,7 @@ fn list(schema: &Value, name: &str, depth: usize) -> Option<Declared> {
     let items = schema.get("items")?;
     let embedded = flag(items, "x-kubernetes-embedded-resource");
     let item = declared(items, embedded, &format!("{name}.@idx"), depth + 1)?;
-    let most = limit(schema, "maxItems").unwrap_or(LONGEST / (item.fewest + 1));
+    let most = limit(schema, "maxItems").unwrap_or(MAX_VALUE / (item.fewest + 1));
     let kind = match schema.text_at(&["x-kubernetes-list-type"]) {
         "set" => ListKind::Set,
         "map" => {
@@ -181,15 +181,15 @@ fn list(schema: &Value, name: &str, depth: usize) -> Option<Declared> {
         _ => ListKind::Plain,
     };
     let ty = Type::list(item.ty.clone());
-    Some(Declared { ty, kind: Kind::List(Arc::new(item), kind), nullable: false, most, fewest: 2 })
+    Some(Declared { ty, kind: TypeKind::List(Arc::new(item), kind), nullable: false, most, fewest: 2 })
 }
 
 fn map(schema: &Value, values: &Value, name: &str, depth: usize) -> Option<Declared> {
     let embedded = flag(values, "x-kubernetes-embedded-resource");
     let value = declared(values, embedded, &format!("{name}.@elem"), depth + 1)?;
-    let most = limit(schema, "maxProperties").unwrap_or(LONGEST / (value.fewest + 6));
+    let most = limit(schema, "maxProperties").unwrap_or(MAX_VALUE / (value.fewest + 6));
     let ty = Type::map(Type::String, value.ty.clone());
-    Some(Declared { ty, kind: Kind::Map(Arc::new(value)), nullable: false, most, fewest: 2 })
+    Some(Declared { ty, kind: TypeKind::Map(Arc::new(value)), nullable: false, most, fewest: 2 })
 }
 
 fn object(schema: &Value, resource: bool, name: &str, depth: usize) -> Declared {
@@ -217,11 +217,11 @@ fn object(schema: &Value, resource: bool, name: &str, depth: usize) -> Declared 
         fields.push(Field { name: accessible, property: property.clone(), declared });
     }
     if add_own {
-        let text = || Some(scalar(Scalar::String, Type::String, LONGEST, 2));
+        let text = || Some(scalar(Scalar::String, Type::String, MAX_VALUE, 2));
         let field = |name: &str, declared| Field { name: Some(name.into()), property: name.into(), declared };
         let metadata = Declared {
             ty: Type::Struct(format!("{name}.metadata").into()),
-            kind: Kind::Object(vec![field("name", text()), field("generateName", text())]),
+            kind: TypeKind::Object(vec![field("name", text()), field("generateName", text())]),
             nullable: false,
             most: 0,
             fewest: 2,
@@ -230,7 +230,13 @@ fn object(schema: &Value, resource: bool, name: &str, depth: usize) -> Declared 
         fields.push(field("kind", text()));
         fields.push(field("metadata", Some(metadata)));
     }
-    Declared { ty: Type::Struct(name.into()), kind: Kind::Object(fields), nullable: false, most: 0, fewest }
+    Declared {
+        ty: Type::Struct(name.into()),
+        kind: TypeKind::Object(fields),
+        nullable: false,
+        most: 0,
+        fewest,
+    }
 }
 
 /// Whether a schema says itself what every resource has.

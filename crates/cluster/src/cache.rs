@@ -19,7 +19,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 
 use ephor_document::json::from_serde;
 use ephor_kubernetes::Resource;
-use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::groups::PolicyNames;
 use ephor_value::Value;
 
 use crate::client::{Cluster, api_resource, named, path_of, stored};
@@ -47,7 +47,7 @@ impl Backoff for Pauses {
 /// The watched objects of a kind.
 struct Watched {
     resource: ApiResource,
-    names: Names,
+    names: PolicyNames,
     store: Store<DynamicObject>,
     /// How often something has changed.
     changes: Arc<AtomicU64>,
@@ -210,8 +210,8 @@ fn fingerprint(store: &Store<DynamicObject>) -> u64 {
 }
 
 /// An object as rules see it.
-pub(crate) fn value(object: &DynamicObject, resource: &ApiResource, names: Names) -> Value {
+pub(crate) fn value(object: &DynamicObject, resource: &ApiResource, names: PolicyNames) -> Value {
     let found = serde_json::to_value(object).map(from_serde).unwrap_or_default();
-    let found = if names == Names::Own { Names::Kyverno.of_object(&found) } else { found };
+    let found = if names == PolicyNames::Own { PolicyNames::Kyverno.of_object(&found) } else { found };
     named(&found, &resource.api_version, &resource.kind)
 }

@@ -2,7 +2,8 @@
 //!
 //! In: a kubeconfig file or the account of a pod. Out: objects as [`Value`]s. Calls block the
 //! caller; they run on a runtime of the client's own, so any thread may call. Discovery runs once,
-//! until [`Cluster::renew_kinds`] is called; lists come in pages. Semantics: `docs/cluster.md`.
+//! until [`Cluster::renew_kinds`] is called; lists come in pages. Semantics:
+//! `docs/reference/cluster.md`.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -15,7 +16,7 @@ use kube::{Client, Config};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use ephor_document::json;
-use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::groups::PolicyNames;
 use ephor_kubernetes::{Kinds, Resource};
 use ephor_value::{Map, Value, print};
 
@@ -38,7 +39,7 @@ pub struct Choice {
     pub context: String,
     /// The names under which the cluster stores policies. Callers know them under Kyverno's in any
     /// case.
-    pub names: Names,
+    pub names: PolicyNames,
 }
 
 /// A part of a list.
@@ -55,7 +56,7 @@ pub struct Cluster {
     /// `None` once it is about to go.
     runtime: Option<tokio::runtime::Runtime>,
     pub(crate) client: Client,
-    pub(crate) names: Names,
+    pub(crate) names: PolicyNames,
     served: Arc<Mutex<Option<Arc<Kinds>>>>,
 }
 
@@ -138,10 +139,14 @@ impl Cluster {
         content_type: &str,
         body: Option<&Value>,
     ) -> Result<Value, Failure> {
-        let is_own = self.names == Names::Own;
-        let renamed = is_own.then(|| Names::Own.of_path(path)).flatten();
-        let body = body
-            .map(|body| if is_own { print::json(&Names::Own.of_object(body)) } else { print::json(body) });
+        let is_own = self.names == PolicyNames::Own;
+        let renamed = is_own.then(|| PolicyNames::Own.of_path(path)).flatten();
+        let body =
+            body.map(
+                |body| {
+                    if is_own { print::json(&PolicyNames::Own.of_object(body)) } else { print::json(body) }
+                },
+            );
         let text = body.unwrap_or_default();
         let request = Request::builder()
             .method(method)
@@ -162,7 +167,7 @@ impl Cluster {
         }
         // What is no JSON, such as `ok`, is text.
         let answer = json::parse(&text).unwrap_or_else(|_| text.into());
-        Ok(if is_own { Names::Kyverno.of_object(&answer) } else { answer })
+        Ok(if is_own { PolicyNames::Kyverno.of_object(&answer) } else { answer })
     }
 
     /// The name of the user of this client.
@@ -439,7 +444,7 @@ pub(crate) fn api_resource(resource: &Resource) -> ApiResource {
 }
 
 /// The same as the API server knows it.
-pub(crate) fn stored(resource: &ApiResource, names: Names) -> ApiResource {
+pub(crate) fn stored(resource: &ApiResource, names: PolicyNames) -> ApiResource {
     let mut resource = resource.clone();
     if let Some(group) = names.of_group(&resource.group) {
         resource.group = group.into();

@@ -3,7 +3,7 @@
 //! The preferred version of a group comes first. A group whose server does not answer is skipped.
 
 use ephor_kubernetes::Resource;
-use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::groups::PolicyNames;
 use ephor_kubernetes::kinds::Subresource;
 use ephor_value::{Str, Value};
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// All resources, those of the core group first.
 pub(crate) fn resources(
-    names: Names,
+    names: PolicyNames,
     get: impl Fn(&str) -> Result<Value, Failure>,
 ) -> Result<Vec<Resource>, Failure> {
     let core = get("/api")?;
@@ -24,9 +24,9 @@ pub(crate) fn resources(
         let name = group.text_at(&["name"]);
         let name = match names {
             // What Kyverno stores under its own names is not seen.
-            Names::Own if Names::Own.of_group(name).is_some() => continue,
-            Names::Own => Names::Kyverno.of_group(name).unwrap_or(name),
-            Names::Kyverno => name,
+            PolicyNames::Own if PolicyNames::Own.of_group(name).is_some() => continue,
+            PolicyNames::Own => PolicyNames::Kyverno.of_group(name).unwrap_or(name),
+            PolicyNames::Kyverno => name,
         };
         let preferred = group.text_at(&["preferredVersion", "version"]);
         let others =

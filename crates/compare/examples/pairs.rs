@@ -7,7 +7,7 @@
 //! `--classes FILE` writes the classes of texts that the comparisons distinguished, as JSON, one a
 //! line. `(files)`: only as written, not as an API server shows them to webhooks. Custom resources
 //! that have the name of a built-in kind are left out: comparisons do not look at them
-//! (`docs/diff.md`).
+//! (`docs/reference/diff.md`).
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ephor_compare::{
-    Answer, Environment, Observer, Options, Side, Surroundings, TextClasses, compare_observed,
+    Answer, Environment, Observer, Options, RequestContext, Side, TextClasses, compare_observed,
 };
 use ephor_engine::request::UserParts;
 use ephor_kubernetes::admitted::{admitted, kind_of};
@@ -37,7 +37,7 @@ struct Sent {
     object: Value,
     old: Option<Value>,
     operation: Option<&'static str>,
-    around: Arc<Surroundings>,
+    around: Arc<RequestContext>,
 }
 
 const OPERATIONS: [&str; 3] = ["CREATE", "UPDATE", "DELETE"];
@@ -57,7 +57,7 @@ impl Sent {
         let info = request.get("user").cloned().unwrap_or_default();
         let user = UserParts { info, roles: texts("roles"), cluster_roles: texts("clusterRoles") };
         let labels = request.get("namespaceLabels").and_then(Value::as_map).cloned().unwrap_or_default();
-        let around = Arc::new(Surroundings::new(user, [labels, Map::default()]));
+        let around = Arc::new(RequestContext::new(user, [labels, Map::default()]));
         let operation = OPERATIONS.into_iter().find(|one| *one == request.text_at(&["operation"]));
         let sent = Sent {
             object: request.get("object")?.clone(),
@@ -132,7 +132,7 @@ fn differing(old: &Side, new: &Side, all: &[Sent]) -> Vec<String> {
 struct Classes(Mutex<BTreeSet<String>>);
 
 impl Observer for Classes {
-    fn evaluated(&self, _: &Environment, _: &Value, _: Option<&Value>, _: &Arc<Surroundings>) {}
+    fn evaluated(&self, _: &Environment, _: &Value, _: Option<&Value>, _: &Arc<RequestContext>) {}
 
     fn texts(&self, classes: &TextClasses) {
         let list = |texts: &[String]| texts.iter().map(|text| text.as_str().into()).collect::<Vec<Value>>();

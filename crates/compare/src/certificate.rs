@@ -10,20 +10,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
 use ephor_document::json::parse;
 use ephor_engine::request::UserParts;
 use ephor_ir::json::{Bundle, JsonError};
 use ephor_value::print::json;
 use ephor_value::{Map, Value};
+use sha2::{Digest, Sha256};
 
-use super::answer::Comparison;
-use super::environment::{Environment, environments};
-use super::observer::Evaluated;
-use super::seen::{Seen, seen_in_clusters};
-use super::side::{Effect, Side, Verdict};
-use super::surroundings::{Case, Surroundings, request};
+use crate::admitted::view::{AdmittedView, seen_in_clusters};
+use crate::model::answer::Comparison;
+use crate::model::environment::Environment;
+use crate::model::observer::Evaluated;
+use crate::model::request::{Case, RequestContext, request};
+use crate::model::verdict::{Effect, Verdict};
+use crate::sides::environments::environments;
+use crate::sides::side::Side;
 
 /// The form of certificates.
 const API_VERSION: &str = "ephor.dev/comparison/v1";
@@ -75,15 +76,15 @@ struct CertifiedCase {
     group: String,
     environment: String,
     case: Case,
-    said: [Said; 2],
+    said: [CertifiedJudgement; 2],
 }
 
 /// What a side says of an object: the verdict, and what follows from it.
-type Said = (Verdict, Effect);
+type CertifiedJudgement = (Verdict, Effect);
 
 /// Whether a certificate holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct CheckedCertificate {
     /// How many objects were evaluated again.
     pub objects: usize,
     /// Why it does not hold; empty when it does.
@@ -124,7 +125,7 @@ impl Certified {
     ///
     /// # Errors
     /// The policies cannot be written, which their digests need.
-    pub fn check(&self, sides: [&Side; 2]) -> Result<Held, CertificateError> {
+    pub fn check(&self, sides: [&Side; 2]) -> Result<CheckedCertificate, CertificateError> {
         let mut problems = Vec::new();
         for (side, (word, digest_of)) in sides.into_iter().zip([("old", 0), ("new", 1)]) {
             if self.digests.get(digest_of) != Some(&digest(side)?) {
@@ -132,7 +133,7 @@ impl Certified {
             }
         }
         if !problems.is_empty() {
-            return Ok(Held { objects: 0, problems });
+            return Ok(CheckedCertificate { objects: 0, problems });
         }
         let known: BTreeMap<(String, String), Environment> =
             environments(sides).0.into_iter().map(|e| (key(&e), e)).collect();
@@ -158,7 +159,7 @@ impl Certified {
                 objects(against)
             ));
         }
-        Ok(Held { objects: self.cases.len(), problems })
+        Ok(CheckedCertificate { objects: self.cases.len(), problems })
     }
 
     fn value(&self) -> Value {
@@ -295,7 +296,7 @@ fn key(environment: &Environment) -> (String, String) {
     (format!("{}/{}", resource.group, resource.version), environment.name())
 }
 
-fn said(sides: [&Side; 2], environment: &Environment, case: &Case) -> Option<[Said; 2]> {
+fn said(sides: [&Side; 2], environment: &Environment, case: &Case) -> Option<[CertifiedJudgement; 2]> {
     let request = request(environment, case)?;
     Some(sides.map(|side| {
         let judgement = side.judge(&request);
@@ -325,9 +326,9 @@ fn differs_in_clusters(sides: [&Side; 2], environment: &Environment, case: &Case
     };
     differs(case)
         && match seen_in_clusters(environment, case) {
-            Seen::As(seen) => differs(&seen),
-            Seen::Without(_) | Seen::NoText | Seen::Refused(_) => false,
-            Seen::Unknown => true,
+            AdmittedView::Admitted(seen) => differs(&seen),
+            AdmittedView::MissingField(_) | AdmittedView::InvalidText | AdmittedView::Refused(_) => false,
+            AdmittedView::Unknown => true,
         }
 }
 
@@ -336,7 +337,7 @@ fn objects(count: usize) -> String {
 }
 
 /// The first letters of what a side says.
-fn letters((verdict, effect): Said) -> String {
+fn letters((verdict, effect): CertifiedJudgement) -> String {
     let first = |word: &str| word.chars().next().unwrap_or_default();
     [first(verdict.name()), first(effect.name())].into_iter().collect()
 }
@@ -352,7 +353,7 @@ fn effect_of_letter(letter: char) -> Option<Effect> {
 }
 
 /// What surrounds the objects of a request.
-fn written(around: &Surroundings) -> Value {
+fn written(around: &RequestContext) -> Value {
     let list = |texts: &[String]| Value::list(texts.iter().map(|text| Value::from(&**text)).collect());
     let [labels, annotations] = &around.namespace;
     Value::map([
@@ -364,7 +365,7 @@ fn written(around: &Surroundings) -> Value {
     ])
 }
 
-fn read(written: &Value) -> Surroundings {
+fn read(written: &Value) -> RequestContext {
     let map = |key: &str| written.at(&[key]).and_then(Value::as_map).cloned().unwrap_or_else(Map::new);
     let list = |key: &str| {
         let items = written.at(&[key]).and_then(Value::as_list).unwrap_or_default();
@@ -372,5 +373,5 @@ fn read(written: &Value) -> Surroundings {
     };
     let info = written.at(&["user"]).cloned().unwrap_or_default();
     let user = UserParts { info, roles: list("roles"), cluster_roles: list("clusterRoles") };
-    Surroundings::new(user, [map("labels"), map("annotations")])
+    RequestContext::new(user, [map("labels"), map("annotations")])
 }

@@ -15,15 +15,17 @@ use ephor_ir::rule::Body;
 use ephor_ir::{Matcher, Rule};
 use ephor_value::Value;
 
-use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
-use super::cover::{Chosen, Options, compare, compare_observed};
-use super::environment::environments;
-use super::explore::REFUSED;
-use super::item_order::may_differ;
-use super::observer::{Collector, Observer};
-use super::outside::NO_ANSWER;
-use super::side::{Effect, Judgement, Side, Verdict};
-use super::whatever_comes::DOUBT;
+use crate::compare::{compare, compare_observed};
+use crate::effects::item_order::may_differ;
+use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
+use crate::model::observer::{Collector, Observer};
+use crate::model::options::{KindFilter, Options};
+use crate::model::verdict::{Effect, Judgement, Verdict};
+use crate::search::any_inputs::DOUBT;
+use crate::search::sample::REFUSED;
+use crate::sides::environments::environments;
+use crate::sides::lookup_stub::NO_ANSWER;
+use crate::sides::side::Side;
 
 /// The answer about a policy and what takes its place.
 #[derive(Clone, Debug)]
@@ -132,7 +134,7 @@ impl Apart {
 }
 
 /// The factor by which more objects are evaluated where that may give a proof.
-const MORE: usize = 6;
+const MORE_OBJECTS_FACTOR: usize = 6;
 
 /// A kind of pod controllers for which rules of ClusterPolicies are generated, and those of
 /// policies in CEL are not.
@@ -210,7 +212,7 @@ fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn 
     let (options, leaves) = Options { errors: false, ..options }.of_both(before, after);
     let mut found = compare_observed(before, after, options, observer);
     if found.needs_more_objects() {
-        let [objects, evaluations] = [options.objects, options.evaluations].map(|n| n.saturating_mul(MORE));
+        let [objects, evaluations] = [options.objects, options.evaluations].map(|n| n.saturating_mul(MORE_OBJECTS_FACTOR));
         found = compare_observed(before, after, Options { objects, evaluations, ..options }, observer);
     }
     let mut apart = BTreeSet::new();
@@ -262,7 +264,7 @@ fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn 
     let causes: Vec<Apart> = claim.differences.iter().filter_map(cause).collect();
     claim.apart.extend(causes);
     if leaves.is_some() {
-        let found = compare(before, after, Options { kinds: Chosen::Only(LEFT_KIND), ..options });
+        let found = compare(before, after, Options { kinds: KindFilter::Only(LEFT_KIND), ..options });
         claim.apart.extend(leaves.filter(|_| !found.answer.is_proved()));
     }
     claim
@@ -273,7 +275,7 @@ impl Options {
     /// that is generated for controllers of pods.
     pub fn of_both(self, before: &Side, after: &Side) -> (Options, Option<Apart>) {
         match leaves_controllers(before, after) {
-            true => (Options { kinds: Chosen::Without(LEFT_KIND), ..self }, Some(Apart::Controllers)),
+            true => (Options { kinds: KindFilter::Without(LEFT_KIND), ..self }, Some(Apart::Controllers)),
             false => (self, None),
         }
     }
@@ -357,11 +359,11 @@ fn is_unanswered(one: &Difference) -> bool {
 }
 
 /// The most objects that are looked at for that.
-const MOST: usize = 5_000;
+const MAX_MORE_OBJECTS: usize = 5_000;
 
 /// Whether a policy fails for want of data on some object of its comparison with another one.
 fn looks_up(side: &Side, other: &Side, options: &Options) -> bool {
-    let collector = Collector::new(MOST);
+    let collector = Collector::new(MAX_MORE_OBJECTS);
     let deadline = Instant::now().checked_add(Duration::from_secs(3));
     compare_observed(other, side, Options { deadline, ..*options }, Some(&collector));
     collector.into_objects().0.iter().any(|one| {
@@ -409,12 +411,12 @@ fn has_namesakes(value: &Value, depth: usize) -> bool {
 }
 
 /// How many objects of a rule are evaluated to distinguish errors from violations.
-const FEW: usize = 200;
+const MAX_OBJECTS_FOR_ERRORS: usize = 200;
 
 /// Whether one policy fails where the other one is violated, as far as a few objects show it.
 fn differs_in_errors(before: &Side, after: &Side, options: &Options) -> bool {
     let deadline = Instant::now().checked_add(Duration::from_millis(300));
-    let own = Options { objects: options.objects.min(FEW), deadline, errors: true, ..*options };
+    let own = Options { objects: options.objects.min(MAX_OBJECTS_FOR_ERRORS), deadline, errors: true, ..*options };
     let found = compare(before, after, own);
     let is_error = |one: &Judgement| one.verdict == Verdict::Error;
     found

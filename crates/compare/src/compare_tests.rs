@@ -6,7 +6,7 @@ use ephor_policies::load::argument;
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
 
-use super::side::Side;
+use crate::sides::side::Side;
 
 pub(crate) fn side(text: &str) -> Side {
     Side::new(argument(&[SourceText { name: "p.yaml".into(), text: text.into() }]), "p.yaml").unwrap()

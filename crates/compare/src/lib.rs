@@ -4,102 +4,58 @@
 //! objects on which they differ, one for each kind of difference, or that they are equal, proved
 //! for all objects or tested on some.
 //!
-//! The method (`docs/diff.md`): each policy is cut into units, rules that check one thing; an
-//! object violates the policy when it violates one of them (`units`). What a unit reads is known
-//! (`ephor_analysis::reads`), and so is what it tests there (`predicates`), so the values of each
-//! field fall into few classes of which one stands for all (`words`, `domain`). Each unit of one
-//! side must be covered by units of the other on all combinations of classes (`cover`). The engine
-//! is the only semantics: every combination is evaluated.
+//! The method (`docs/internals/equivalence.md`): each policy is cut into units, rules that check
+//! one thing; an object violates the policy when it violates one of them (`units`). What a unit
+//! reads is known (`ephor_analysis::reads`), and so is what it tests there (`predicates`), so the
+//! values of each field fall into few classes of which one stands for all (`words`, `domain`). Each
+//! unit of one side must be covered by units of the other on all combinations of classes (`cover`).
+//! The engine is the only semantics: every combination is evaluated.
 #![forbid(unsafe_code)]
 
-mod answer;
-mod answers;
-mod atoms;
-mod by_namespace;
-mod certificate;
-mod changes;
-mod claim;
-mod classes;
-mod combine;
+pub(crate) mod accepted;
+pub(crate) mod admitted;
+pub(crate) mod certificate;
+pub(crate) mod claim;
+pub(crate) mod compare;
 #[cfg(test)]
-mod compare_tests;
-mod computed;
-mod conditions;
-mod copied;
-mod cover;
-mod deep;
-mod described;
-mod differences;
-mod domain;
-mod environment;
-mod explore;
-mod external;
-mod fresh;
-mod grown;
-mod guessed;
-mod identity;
-mod ignored;
-mod inputs;
-mod item_order;
-mod items;
-mod keyed;
-mod kind;
-mod loops;
-mod marked;
-mod messages;
-mod names;
-mod nearness;
-mod numbers;
-mod observer;
-mod one_key;
-mod operation;
-mod order;
-mod outside;
-mod overlap;
-mod pairs;
-mod partners;
-mod parts;
-mod predicates;
-mod questions;
-mod range;
-mod repair;
-mod requests;
-mod results;
-mod searched;
-mod seen;
-mod shared;
-mod shrink;
-mod side;
-mod side_by_side;
-mod signature;
-mod surroundings;
-mod tested;
-mod text_lists;
-mod through;
-mod trace;
-mod units;
-mod users;
-mod values;
-mod variation;
-mod whatever_comes;
-mod words;
-mod writes;
+pub(crate) mod compare_tests;
+pub(crate) mod effects;
+pub(crate) mod inputs;
+pub(crate) mod lint;
+pub(crate) mod lists;
+pub(crate) mod messages;
+pub(crate) mod model;
+pub(crate) mod normal;
+pub(crate) mod objects;
+pub(crate) mod pairs;
+pub(crate) mod predicates;
+pub(crate) mod questions;
+pub(crate) mod search;
+pub(crate) mod sides;
+pub(crate) mod strings;
+pub(crate) mod trace;
+pub(crate) mod units;
 
-pub use answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
-pub use certificate::{Certificate, CertificateError, Certified, Held};
+pub use certificate::{Certificate, CertificateError, Certified, CheckedCertificate};
 pub use claim::{Apart, Claim, LEFT_KIND, but_for};
-pub use cover::{Chosen, Options, compare, compare_observed};
-pub use deep::{Remark, RemarkKind, remarks};
-pub use environment::Environment;
-pub use explore::REFUSED;
-pub use ignored::{Class, Entry, Ignored, IgnoredError};
-pub use messages::{MOST_WITH_MESSAGES, OtherMessages, Said, messages, messages_after};
-pub use observer::{Collector, Evaluated, Observer};
-pub use outside::NO_ANSWER;
-pub use pairs::{Mapping, MappingError, Pair, PairedBy, REPLACES, name as policy_name, pairs};
+pub use messages::{MAX_WITH_MESSAGES, MessagePair, OtherMessages, messages, messages_after};
 pub use questions::{equivalent, implies, is_equivalent};
-pub use side::{Effect, Judgement, Side, SideError, Verdict};
-pub use surroundings::Surroundings;
 pub use trace::{Trace, traces};
-pub use whatever_comes::DOUBT;
-pub use words::TextClasses;
+
+pub use crate::accepted::{AcceptedClass, Entry, Ignored, IgnoredError};
+pub use crate::compare::{compare, compare_observed};
+pub use crate::lint::{Remark, RemarkKind, remarks};
+pub use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
+pub use crate::model::environment::Environment;
+pub use crate::model::observer::{Collector, Evaluated, Observer};
+pub use crate::model::options::{KindFilter, Options};
+pub use crate::model::request::RequestContext;
+pub use crate::model::verdict::{Effect, Judgement, Verdict};
+pub use crate::pairs::mapping::{
+    Mapping, MappingError, Pair, PairedBy, REPLACES, name as policy_name, pairs,
+};
+pub use crate::search::any_inputs::DOUBT;
+pub use crate::search::sample::REFUSED;
+pub use crate::sides::lookup_stub::NO_ANSWER;
+pub use crate::sides::side::{Side, SideError};
+pub use crate::strings::witnesses::TextClasses;

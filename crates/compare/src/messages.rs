@@ -4,7 +4,7 @@
 //! at objects for every rule. Out: [`OtherMessages`]: objects that violate both, whose messages are
 //! not the same, one for each pair of rules. They change no answer. Messages are those of the
 //! policies' authors: what Kyverno says around them is left out, and so are the rules of results
-//! that have none. Semantics: `docs/diff.md`, "Answers".
+//! that have none. Semantics: `docs/reference/diff.md`, "Answers".
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,16 +13,18 @@ use std::time::Instant;
 use ephor_value::Value;
 use ephor_value::print::json;
 
-use super::cover::{Options, compare_observed};
-use super::differences::written_name;
-use super::environment::Environment;
-use super::observer::{Collector, Evaluated};
-use super::seen::{Seen, seen_in_clusters};
-use super::side::{Side, Verdict};
-use super::surroundings::{Case, request};
+use crate::admitted::view::{AdmittedView, seen_in_clusters};
+use crate::compare::compare_observed;
+use crate::model::environment::Environment;
+use crate::model::observer::{Collector, Evaluated};
+use crate::model::options::Options;
+use crate::model::request::{Case, request};
+use crate::model::verdict::Verdict;
+use crate::search::differences::written_name;
+use crate::sides::side::Side;
 
 /// Of more objects messages are not compared.
-pub const MOST_WITH_MESSAGES: usize = 20_000;
+pub const MAX_WITH_MESSAGES: usize = 20_000;
 
 /// An object that violates both sides, with what they say of it.
 #[derive(Clone, Debug)]
@@ -32,14 +34,14 @@ pub struct OtherMessages {
     /// The object.
     pub object: Value,
     /// What the old side says.
-    pub old: Vec<Said>,
+    pub old: Vec<MessagePair>,
     /// What the new side says.
-    pub new: Vec<Said>,
+    pub new: Vec<MessagePair>,
 }
 
 /// The message of a violation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Said {
+pub struct MessagePair {
     /// The policy.
     pub policy: String,
     /// The rule; empty for policies whose rules have no names.
@@ -50,14 +52,14 @@ pub struct Said {
 
 /// The objects on which messages are not the same, small ones first; one for each pair of rules.
 pub fn messages(old: &Side, new: &Side, options: Options) -> Vec<OtherMessages> {
-    let collector = Collector::new(MOST_WITH_MESSAGES);
+    let collector = Collector::new(MAX_WITH_MESSAGES);
     // Rules that are the same but for their messages are evaluated, too.
     compare_observed(old, new, Options { same_rules: false, ..options }, Some(&collector));
     of_objects([old, new], options, collector.into_objects().0)
 }
 
 /// The same, after a comparison both ways with these options that a collector of
-/// [`MOST_WITH_MESSAGES`] objects observed.
+/// [`MAX_WITH_MESSAGES`] objects observed.
 pub fn messages_after(old: &Side, new: &Side, options: Options, seen: Collector) -> Vec<OtherMessages> {
     match seen.is_partial() {
         true => messages(old, new, options),
@@ -70,7 +72,8 @@ fn of_objects(sides: [&Side; 2], options: Options, objects: Vec<Evaluated>) -> V
     let mut found: BTreeMap<Vec<[String; 3]>, OtherMessages> = BTreeMap::new();
     for evaluated in objects.into_iter().take_while(|_| !is_late()) {
         if let Some(one) = of_object(sides, evaluated) {
-            let by = |said: &Said, side: &str| [side.to_string(), said.policy.clone(), said.rule.clone()];
+            let by =
+                |said: &MessagePair, side: &str| [side.to_string(), said.policy.clone(), said.rule.clone()];
             let key = one.old.iter().map(|s| by(s, "old")).chain(one.new.iter().map(|s| by(s, "new")));
             let known = found.entry(key.collect()).or_insert_with(|| one.clone());
             if smaller(&one.object, &known.object) == Ordering::Less {
@@ -86,7 +89,7 @@ fn of_objects(sides: [&Side; 2], options: Options, objects: Vec<Evaluated>) -> V
         (one.old.len() + one.new.len(), said.any(|said| written_name(&said.rule) != said.rule))
     };
     all.sort_by(|a, b| rank(a).cmp(&rank(b)).then(smaller(&a.object, &b.object)));
-    let mut shown: BTreeSet<Said> = BTreeSet::new();
+    let mut shown: BTreeSet<MessagePair> = BTreeSet::new();
     all.retain(|one| {
         let is_new =
             one.old.iter().chain(&one.new).any(|said| !shown.iter().any(|known| is_same_rule(known, said)));
@@ -96,7 +99,7 @@ fn of_objects(sides: [&Side; 2], options: Options, objects: Vec<Evaluated>) -> V
     all
 }
 
-fn is_same_rule(a: &Said, b: &Said) -> bool {
+fn is_same_rule(a: &MessagePair, b: &MessagePair) -> bool {
     (&a.policy, written_name(&a.rule)) == (&b.policy, written_name(&b.rule))
 }
 
@@ -111,9 +114,9 @@ fn of_object(sides: [&Side; 2], evaluated: Evaluated) -> Option<OtherMessages> {
     let Evaluated { environment, object, old_object, around } = evaluated;
     let case = Case { object, old: old_object, around };
     let case = match seen_in_clusters(&environment, &case) {
-        Seen::As(seen) => seen,
-        Seen::Unknown => case,
-        Seen::Without(_) | Seen::NoText | Seen::Refused(_) => return None,
+        AdmittedView::Admitted(seen) => seen,
+        AdmittedView::Unknown => case,
+        AdmittedView::MissingField(_) | AdmittedView::InvalidText | AdmittedView::Refused(_) => return None,
     };
     let request = request(&environment, &case)?;
     let [old, new] = sides.map(|side| {
@@ -121,7 +124,7 @@ fn of_object(sides: [&Side; 2], evaluated: Evaluated) -> Option<OtherMessages> {
         let mut all = Vec::new();
         for (policy, result) in outcome.results() {
             match Verdict::of(result.status) {
-                Verdict::Fail => all.push(Said {
+                Verdict::Fail => all.push(MessagePair {
                     policy: policy.name.to_string(),
                     rule: result.rule.to_string(),
                     message: authored(&result.message, &result.rule).to_string(),
@@ -132,7 +135,8 @@ fn of_object(sides: [&Side; 2], evaluated: Evaluated) -> Option<OtherMessages> {
         }
         all
     });
-    let texts = |said: &[Said]| said.iter().map(|one| one.message.clone()).collect::<BTreeSet<String>>();
+    let texts =
+        |said: &[MessagePair]| said.iter().map(|one| one.message.clone()).collect::<BTreeSet<String>>();
     let differs = !old.is_empty() && !new.is_empty() && texts(&old) != texts(&new);
     differs.then_some(OtherMessages { environment, object: case.object, old, new })
 }

@@ -3,10 +3,11 @@
 //! [`equivalent`]: do the same requests violate both, with the same consequences? [`implies`]: does
 //! one deny everything that the other denies?
 
-use super::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
-use super::cover::{Options, compare_observed};
-use super::observer::Observer;
-use super::side::Side;
+use crate::compare::compare_observed;
+use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
+use crate::model::observer::Observer;
+use crate::model::options::Options;
+use crate::sides::side::Side;
 
 /// Whether both sides have the same effects: violations and errors on the same requests, with the
 /// same consequences.

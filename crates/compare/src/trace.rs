@@ -13,9 +13,10 @@ use ephor_policies::violation::violations;
 use ephor_value::Str;
 use ephor_value::place::Path;
 
-use super::answer::Difference;
-use super::side::{Side, Verdict};
-use super::surroundings::{Case, request};
+use crate::model::answer::Difference;
+use crate::model::request::{Case, request};
+use crate::model::verdict::Verdict;
+use crate::sides::side::Side;
 
 /// The result of a rule, and what decided.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 //!
 //! In: a folder `cases/TOPIC` of YAML files; every document of a file holds `policy` (or
 //! `policies`) and `cases`. Out: a report `cases/TOPIC`. The format is described in
-//! `docs/conformance.md`; a case is evaluated exactly like a line of an engine suite, with the
-//! document's policy put in where the case has none of its own.
+//! `docs/internals/conformance.md`; a case is evaluated exactly like a line of an engine suite,
+//! with the document's policy put in where the case has none of its own.
 
 use std::path::{Path, PathBuf};
 

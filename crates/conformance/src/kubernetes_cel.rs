@@ -10,7 +10,7 @@ use ephor_engine::eval::{self, eval};
 use ephor_engine::expressions::scope::PER_CALL;
 use ephor_engine::meter::Meter;
 use ephor_functions::CelLevel;
-use ephor_functions::cel::messages::{KeyError, misnamed, native};
+use ephor_functions::cel::messages::{MapKeyError, misnamed, native};
 use ephor_value::{Map, Object, Str, Value};
 
 use ephor_laws::recorded::{Setting, setting};
@@ -208,7 +208,7 @@ fn pairs(mut entries: Vec<(Value, Value)>) -> Value {
 struct FieldError {
     name: Str,
     #[source]
-    cause: KeyError,
+    cause: MapKeyError,
 }
 
 /// The fields of a message.

@@ -62,7 +62,7 @@ pub(super) enum ReviewError {
     Path,
     /// The answer is no JSON.
     #[error(transparent)]
-    Answer(#[from] ephor_document::json::Error),
+    Answer(#[from] ephor_document::json::JsonError),
     /// The answer has the `uid` of another request.
     #[error("the answer is one to another request")]
     Uid,
@@ -74,7 +74,7 @@ pub(super) enum ReviewError {
     Text(#[from] std::string::FromUtf8Error),
     /// The patch does not fit the object.
     #[error(transparent)]
-    Patch(#[from] ephor_patch::apply::Error),
+    Patch(#[from] ephor_patch::apply::ApplyError),
 }
 
 fn answer(gate: &Gate, path: &str, request: &Map) -> Result<(Value, Decision, Incoming), ReviewError> {

@@ -3,7 +3,7 @@
 //! In: a CleanupPolicy or DeletingPolicy, the objects of the kinds that it is about. Out: the
 //! objects that it selects are deleted when its schedule says so, and its status says when that
 //! was. A run that was missed happens once, late. A run with an error does not count: it is tried
-//! again. Semantics: `docs/cluster.md`, "Deletions".
+//! again. Semantics: `docs/reference/cluster.md`, "Deletions".
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use ephor_api::read::{filters, items, texts};
 use ephor_cluster::live::namespaces;
 use ephor_cluster::{Cluster, Failure};
 use ephor_engine::error::ConditionError;
-use ephor_engine::expressions::deletion::Subject;
+use ephor_engine::expressions::deletion::DeletionSubject;
 use ephor_engine::images::Images;
 use ephor_engine::request::{NoObjects, Parts};
 use ephor_engine::{Request, Status};
@@ -207,7 +207,7 @@ impl<'r> Judge<'r> {
                     ..Parts::default()
                 };
                 let request = Request::new(parts, engine.profile(), engine.functions())?;
-                let outcomes = engine.deletions(&request, Subject::Object);
+                let outcomes = engine.deletions(&request, DeletionSubject::Object);
                 let own = outcomes.iter().filter(|outcome| {
                     let namespace = outcome.policy.namespace.as_deref().unwrap_or_default();
                     *outcome.policy.name == *key.name && namespace == key.namespace

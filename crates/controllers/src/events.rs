@@ -1,8 +1,8 @@
 //! Events: what policies did with objects, for those who look at the objects or the policies.
 //!
 //! In: results of a policy about an object. Out: events of `events.k8s.io/v1` about the policy and
-//! about the object. Each occurrence is an event of its own. Semantics: `docs/cluster.md`, "Reports
-//! and events".
+//! about the object. Each occurrence is an event of its own. Semantics:
+//! `docs/reference/cluster.md`, "Reports and events".
 
 use crate::reports::{object, text};
 use crate::settings::Settings;

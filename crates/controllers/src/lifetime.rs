@@ -2,7 +2,7 @@
 //!
 //! In: the label `cleanup.kyverno.io/ttl`: a duration from the creation of the object, or a date.
 //! Out: the object is deleted when its time is over. A label that cannot be read is left alone.
-//! Semantics: `docs/cluster.md`, "Deletions".
+//! Semantics: `docs/reference/cluster.md`, "Deletions".
 
 use std::time::Duration;
 

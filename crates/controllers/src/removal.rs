@@ -2,8 +2,8 @@
 //!
 //! In: a cluster, whose names the configurations have, the Deployment of the servers. Out: the
 //! Deployment without Pods, and no webhook configuration of this program. Servers write their
-//! configurations again as long as they run, so they end first. Semantics: `docs/cluster.md`,
-//! "Webhook configurations".
+//! configurations again as long as they run, so they end first. Semantics:
+//! `docs/reference/cluster.md`, "Webhook configurations".
 
 use std::time::{Duration, Instant};
 

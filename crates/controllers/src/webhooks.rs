@@ -3,7 +3,7 @@
 //! In: the policies of the cluster, settings, where the server is. Out: the configurations, exactly
 //! as the policies need them. A configuration that another program owns is not touched unless the
 //! installation may take it over. Nothing is written that is as it should be. Semantics:
-//! `docs/cluster.md`, "Webhook configurations".
+//! `docs/reference/cluster.md`, "Webhook configurations".
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::intern::Interner;
 use super::scalar::{Scalar, decode_binary};
-use super::yaml::{DuplicateKey, Error, NoJsonKey};
+use super::yaml::{DuplicateKey, NoJsonKey, YamlError};
 use super::{Duplicates, MAX_DEPTH};
 use ephor_value::quote::quote;
 use ephor_value::{Map, Str, Value, number, print};
@@ -32,11 +32,11 @@ pub(super) struct Builder<'s> {
     /// Those of them that came from aliases.
     alias_nodes: u64,
     /// The first error that ends decoding.
-    fatal: Option<Error>,
+    fatal: Option<YamlError>,
     /// Duplicate keys.
     duplicate_keys: Vec<DuplicateKey>,
     /// The first key that JSON cannot hold.
-    bad_key: Option<Error>,
+    bad_key: Option<YamlError>,
     non_finite: bool,
 }
 
@@ -129,7 +129,7 @@ impl<'s> Builder<'s> {
     ///
     /// # Errors
     /// The document is nested too deeply.
-    pub(super) fn start_seq(&mut self, anchor: Option<&str>) -> Result<(), Error> {
+    pub(super) fn start_seq(&mut self, anchor: Option<&str>) -> Result<(), YamlError> {
         self.start(Kind::Seq(Vec::new()), anchor)
     }
 
@@ -137,14 +137,14 @@ impl<'s> Builder<'s> {
     ///
     /// # Errors
     /// The document is nested too deeply.
-    pub(super) fn start_map(&mut self, anchor: Option<&str>) -> Result<(), Error> {
+    pub(super) fn start_map(&mut self, anchor: Option<&str>) -> Result<(), YamlError> {
         let typed_keys = (self.duplicates == Duplicates::Error).then(HashSet::new);
         self.start(Kind::Map { entries: Vec::with_capacity(4), key: None, typed_keys }, anchor)
     }
 
-    fn start(&mut self, kind: Kind, anchor: Option<&str>) -> Result<(), Error> {
+    fn start(&mut self, kind: Kind, anchor: Option<&str>) -> Result<(), YamlError> {
         if self.stack.len() >= MAX_DEPTH {
-            return Err(Error::TooDeep);
+            return Err(YamlError::TooDeep);
         }
         let nodes_before = self.nodes;
         self.count(1, 0);
@@ -179,19 +179,19 @@ impl<'s> Builder<'s> {
     ///
     /// # Errors
     /// The anchor is unknown, or the expanded document would be nested too deeply.
-    pub(super) fn alias(&mut self, name: &str, line: u32) -> Result<(), Error> {
+    pub(super) fn alias(&mut self, name: &str, line: u32) -> Result<(), YamlError> {
         let Some(anchor) = self.anchors.get(name) else {
-            return Err(Error::UnknownAnchor(name.into()));
+            return Err(YamlError::UnknownAnchor(name.into()));
         };
         let (nodes, height) = (anchor.nodes, anchor.height);
         let value = anchor.value.clone();
         self.count(1, 0);
         self.count(nodes, nodes);
         if self.stack.len() + height > MAX_DEPTH {
-            return Err(Error::TooDeep);
+            return Err(YamlError::TooDeep);
         }
         let value = value.unwrap_or_else(|| {
-            self.fatal(|| Error::AnchorInItself(name.into()));
+            self.fatal(|| YamlError::AnchorInItself(name.into()));
             Value::Null
         });
         self.put(value, height, line, true);
@@ -202,12 +202,12 @@ impl<'s> Builder<'s> {
     ///
     /// # Errors
     /// Whatever was wrong with the document, the gravest kind first.
-    pub(super) fn finish(self) -> Result<Value, Error> {
+    pub(super) fn finish(self) -> Result<Value, YamlError> {
         if let Some(error) = self.fatal {
             return Err(error);
         }
         if !self.duplicate_keys.is_empty() {
-            return Err(Error::DuplicateKeys(self.duplicate_keys.into()));
+            return Err(YamlError::DuplicateKeys(self.duplicate_keys.into()));
         }
         if let Some(error) = self.bad_key {
             return Err(error);
@@ -215,14 +215,14 @@ impl<'s> Builder<'s> {
         if self.non_finite
             && let Some(f) = print::first_non_finite(&self.root)
         {
-            return Err(Error::NonFinite(number::float_v(f).into()));
+            return Err(YamlError::NonFinite(number::float_v(f).into()));
         }
         Ok(self.root)
     }
 
     /// Notes an error that a scalar's tag caused; the document is read to its end all the same,
     /// because a syntax error further down is reported first.
-    pub(super) fn refuse(&mut self, error: Error) {
+    pub(super) fn refuse(&mut self, error: YamlError) {
         self.fatal(|| error);
     }
 
@@ -231,7 +231,7 @@ impl<'s> Builder<'s> {
         self.anchors_seen
     }
 
-    fn fatal(&mut self, error: impl FnOnce() -> Error) {
+    fn fatal(&mut self, error: impl FnOnce() -> YamlError) {
         self.fatal.get_or_insert_with(error);
     }
 
@@ -242,7 +242,7 @@ impl<'s> Builder<'s> {
         if self.alias_nodes > 100 && self.nodes > 1000 {
             let ratio = self.alias_nodes as f64 / self.nodes as f64;
             if ratio > allowed_alias_ratio(self.nodes) {
-                self.fatal(|| Error::Aliasing);
+                self.fatal(|| YamlError::Aliasing);
             }
         }
     }
@@ -261,7 +261,7 @@ impl<'s> Builder<'s> {
         frame.height = frame.height.max(height);
         if let (Kind::Map { key: Some(_), .. }, Some(key)) = (&frame.kind, frame.bad_key.take()) {
             let shown = if value.is_null() { "<nil>".to_string() } else { go_syntax(&value) };
-            self.bad_key.get_or_insert_with(|| Error::NoJsonKey { key, value: shown.into() });
+            self.bad_key.get_or_insert_with(|| YamlError::NoJsonKey { key, value: shown.into() });
         }
         match &mut frame.kind {
             Kind::Seq(items) => items.push(value),
@@ -292,7 +292,7 @@ impl<'s> Builder<'s> {
                                 is_text: true,
                             }))
                         }
-                        None => self.fatal(|| Error::Merge),
+                        None => self.fatal(|| YamlError::Merge),
                     }
                 }
             },
@@ -313,7 +313,7 @@ impl<'s> Builder<'s> {
             Scalar::Binary => match decode_binary(text) {
                 Some(s) => Value::from(s),
                 None => {
-                    self.fatal(|| Error::Binary);
+                    self.fatal(|| YamlError::Binary);
                     Value::Null
                 }
             },
@@ -347,7 +347,7 @@ impl<'s> Builder<'s> {
                 Key::Named("".into(), false)
             }
             _ => {
-                self.fatal(|| Error::MapKey(go_syntax(value).into()));
+                self.fatal(|| YamlError::MapKey(go_syntax(value).into()));
                 Key::Named("".into(), false)
             }
         }

@@ -15,7 +15,7 @@ pub const MAX_DEPTH: usize = 1_000;
 /// Why a text is not JSON, in the words of Go's `encoding/json`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum DecodeError {
     /// The text ends before the value does.
     #[error("unexpected end of JSON input")]
     End,
@@ -96,7 +96,7 @@ pub enum Context {
 /// The reference's text, for example `invalid character 'x' after top-level value`,
 /// `unexpected end of JSON input`, or `json: cannot unmarshal number 1e400 into Go value of type
 /// float64`.
-pub fn decode_json(text: &str) -> Result<Value, Error> {
+pub fn decode_json(text: &str) -> Result<Value, DecodeError> {
     let mut decoder = Decoder { text, at: 0, more: false, range_error: None };
     let value = decoder.document()?;
     decoder.range_error.map_or(Ok(value), |large| Err(large.into()))
@@ -106,7 +106,7 @@ pub fn decode_json(text: &str) -> Result<Value, Error> {
 ///
 /// # Errors
 /// As [`decode_json`].
-pub fn check_json(text: &str) -> Result<(), Error> {
+pub fn check_json(text: &str) -> Result<(), DecodeError> {
     Decoder { text, at: 0, more: false, range_error: None }.document().map(drop)
 }
 
@@ -114,7 +114,7 @@ pub fn check_json(text: &str) -> Result<(), Error> {
 ///
 /// # Errors
 /// As [`decode_json`], for what is wrong whatever follows.
-pub fn decode_first_json(stream: &str) -> Result<Option<Value>, Error> {
+pub fn decode_first_json(stream: &str) -> Result<Option<Value>, DecodeError> {
     let mut decoder = Decoder { text: stream, at: 0, more: true, range_error: None };
     match decoder.document() {
         // The next digit of a number may be missing.
@@ -141,7 +141,7 @@ enum Open {
 }
 
 impl<'a> Decoder<'a> {
-    fn document(&mut self) -> Result<Value, Error> {
+    fn document(&mut self) -> Result<Value, DecodeError> {
         let mut open: Vec<Open> = Vec::new();
         loop {
             let mut done = match self.begin(&mut open)? {
@@ -193,7 +193,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Reads a scalar or an empty container, or opens a container.
-    fn begin(&mut self, open: &mut Vec<Open>) -> Result<Option<Value>, Error> {
+    fn begin(&mut self, open: &mut Vec<Open>) -> Result<Option<Value>, DecodeError> {
         self.space();
         match self.peek() {
             Some(b'[') => {
@@ -224,7 +224,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn enter(&mut self, open: &[Open]) -> Result<(), Error> {
+    fn enter(&mut self, open: &[Open]) -> Result<(), DecodeError> {
         if open.len() >= MAX_DEPTH {
             return Err(self.bad(Context::TooDeep));
         }
@@ -233,7 +233,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn key(&mut self) -> Result<Str, Error> {
+    fn key(&mut self) -> Result<Str, DecodeError> {
         if self.peek() != Some(b'"') {
             return Err(self.bad(Context::NoKey));
         }
@@ -257,22 +257,22 @@ impl<'a> Decoder<'a> {
     }
 
     /// The error of the byte at hand; where the text ends that is the text's end.
-    fn bad(&self, context: Context) -> Error {
+    fn bad(&self, context: Context) -> DecodeError {
         match self.peek() {
-            Some(b) => Error::Character { found: b.into(), context },
-            None => Error::End,
+            Some(b) => DecodeError::Character { found: b.into(), context },
+            None => DecodeError::End,
         }
     }
 
     /// As [`Decoder::bad`] inside a token, where the end of the text shows as a blank.
-    fn bad_token(&self, context: Context) -> Error {
+    fn bad_token(&self, context: Context) -> DecodeError {
         match self.peek() {
             Some(_) => self.bad(context),
-            None => Error::Character { found: ' ', context },
+            None => DecodeError::Character { found: ' ', context },
         }
     }
 
-    fn literal(&mut self, word: &'static str, value: Value) -> Result<Value, Error> {
+    fn literal(&mut self, word: &'static str, value: Value) -> Result<Value, DecodeError> {
         for b in word.bytes() {
             if self.peek() != Some(b) {
                 return Err(self.bad_token(Context::Word { word, expected: b.into() }));
@@ -282,7 +282,7 @@ impl<'a> Decoder<'a> {
         Ok(value)
     }
 
-    fn digits(&mut self, context: Context) -> Result<(), Error> {
+    fn digits(&mut self, context: Context) -> Result<(), DecodeError> {
         if !self.peek().is_some_and(|b| b.is_ascii_digit()) {
             return Err(self.bad_token(context));
         }
@@ -292,7 +292,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<Value, Error> {
+    fn number(&mut self) -> Result<Value, DecodeError> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -321,7 +321,7 @@ impl<'a> Decoder<'a> {
         Ok(Value::Float(number))
     }
 
-    fn string(&mut self) -> Result<String, Error> {
+    fn string(&mut self) -> Result<String, DecodeError> {
         self.at += 1;
         let mut out = String::new();
         let mut plain = self.at;
@@ -344,7 +344,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn escape(&mut self) -> Result<char, Error> {
+    fn escape(&mut self) -> Result<char, DecodeError> {
         let c = match self.peek() {
             Some(b'"') => '"',
             Some(b'\\') => '\\',
@@ -364,7 +364,7 @@ impl<'a> Decoder<'a> {
         Ok(c)
     }
 
-    fn unicode(&mut self) -> Result<char, Error> {
+    fn unicode(&mut self) -> Result<char, DecodeError> {
         let high = self.hex4()?;
         if let Some(c) = char::from_u32(high) {
             return Ok(c);
@@ -383,7 +383,7 @@ impl<'a> Decoder<'a> {
         Ok(char::REPLACEMENT_CHARACTER)
     }
 
-    fn hex4(&mut self) -> Result<u32, Error> {
+    fn hex4(&mut self) -> Result<u32, DecodeError> {
         let mut code = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|b| char::from(b).to_digit(16));
@@ -401,7 +401,7 @@ mod tests {
     use ephor_value::print;
 
     /// What the first value is, as JSON; `-` while it is not complete.
-    fn first(stream: &str) -> Result<String, Error> {
+    fn first(stream: &str) -> Result<String, DecodeError> {
         decode_first_json(stream).map(|v| v.map_or("-".into(), |v| print::json(&v)))
     }
 

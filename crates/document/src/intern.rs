@@ -7,7 +7,7 @@
 use ephor_value::Str;
 
 /// Longer strings are not looked up.
-const LONGEST: usize = 40;
+const MAX_INTERNED: usize = 40;
 /// Places in the table; a power of two.
 const PLACES: usize = 512;
 
@@ -21,7 +21,7 @@ impl Interner {
 
     /// A shared string equal to `text`.
     pub(super) fn get(&mut self, text: &str) -> Str {
-        if text.len() > LONGEST {
+        if text.len() > MAX_INTERNED {
             return text.into();
         }
         match self.0.get_mut(place(text.as_bytes())) {

@@ -16,9 +16,9 @@ use ephor_value::{Map, Str, Value};
 /// A text is not JSON, in the words of the parser, which end in line and column.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct Error(#[from] serde_json::Error);
+pub struct JsonError(#[from] serde_json::Error);
 
-impl Error {
+impl JsonError {
     /// The line and column, both from 1.
     pub fn place(&self) -> (usize, usize) {
         (self.0.line(), self.0.column())
@@ -29,7 +29,7 @@ impl Error {
 ///
 /// # Errors
 /// What is wrong, with line and column.
-pub fn parse(text: &str) -> Result<Value, Error> {
+pub fn parse(text: &str) -> Result<Value, JsonError> {
     read(reader(text), usize::MAX)
 }
 
@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> Result<Value, Error> {
 ///
 /// # Errors
 /// As [`parse`], and that it is deeper.
-pub fn parse_deep(text: &str, levels: usize) -> Result<Value, Error> {
+pub fn parse_deep(text: &str, levels: usize) -> Result<Value, JsonError> {
     let mut reader = reader(text);
     reader.disable_recursion_limit();
     read(reader, levels)
@@ -48,7 +48,7 @@ fn reader(text: &str) -> Deserializer<StrRead<'_>> {
     Deserializer::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-fn read(mut reader: Deserializer<StrRead<'_>>, levels: usize) -> Result<Value, Error> {
+fn read(mut reader: Deserializer<StrRead<'_>>, levels: usize) -> Result<Value, JsonError> {
     let mut strings = Interner::new();
     let seed = Seed { strings: &mut strings, levels };
     let value = serde::de::DeserializeSeed::deserialize(seed, &mut reader)?;

@@ -6,7 +6,8 @@
 //! loader gives them ([`resource`]). Positions inside a document are looked up again only when a
 //! message needs them ([`locate`]).
 //!
-//! Semantics: `docs/cli.md`, policy and resource sources; typing of scalars as in YAML 1.1.
+//! Semantics: `docs/reference/cli.md`, policy and resource sources; typing of scalars as in YAML
+//! 1.1.
 #![forbid(unsafe_code)]
 
 mod build;
@@ -79,9 +80,9 @@ pub enum Problem {
     /// The stream cannot be cut into documents.
     Separator(#[from] split::SeparatorError),
     /// It has no value.
-    Yaml(#[from] yaml::Error),
+    Yaml(#[from] yaml::YamlError),
     /// It is no Kubernetes object.
-    Object(#[from] resource::Error),
+    Object(#[from] resource::ResourceError),
 }
 
 impl fmt::Display for LoadError {
@@ -146,7 +147,7 @@ fn stream(
 ///
 /// # Errors
 /// What is wrong, such as `yaml: line 1: did not find expected node content`.
-pub fn yaml_value(text: &str) -> Result<Value, yaml::Error> {
+pub fn yaml_value(text: &str) -> Result<Value, yaml::YamlError> {
     yaml::parse(text, Duplicates::LastWins)
 }
 
@@ -154,7 +155,7 @@ pub fn yaml_value(text: &str) -> Result<Value, yaml::Error> {
 ///
 /// # Errors
 /// As [`yaml_value`].
-pub fn yaml_value_strict(text: &str) -> Result<Value, yaml::Error> {
+pub fn yaml_value_strict(text: &str) -> Result<Value, yaml::YamlError> {
     yaml::parse(text, Duplicates::Error)
 }
 

@@ -115,19 +115,19 @@ impl Item {
 }
 
 /// An open collection.
-struct Frame {
+struct OpenCollection {
     /// How many parts of the path lead here, if the collection is on the path.
     matched: Option<usize>,
-    kind: Kind,
+    kind: CollectionKind,
 }
 
-enum Kind {
+enum CollectionKind {
     Seq { next: usize },
-    Map { key: Option<Key> },
+    Map { key: Option<ReadKey> },
 }
 
 /// A key that has been read: whether the path goes through it, and where it stands.
-struct Key {
+struct ReadKey {
     on_path: bool,
     start: Mark,
     end: Mark,
@@ -136,7 +136,7 @@ struct Key {
 fn find(text: &str, path: &[PathPart], want_key: bool) -> Option<Position> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parser = Parser::new(text).ok()?;
-    let mut stack: Vec<Frame> = Vec::new();
+    let mut stack: Vec<OpenCollection> = Vec::new();
     loop {
         let event = parser.next().ok()?;
         match &event.data {
@@ -156,15 +156,15 @@ fn find(text: &str, path: &[PathPart], want_key: bool) -> Option<Position> {
             Some(frame) => {
                 let wanted = frame.matched.and_then(|n| path.get(n));
                 let here = match &mut frame.kind {
-                    Kind::Seq { next } => {
+                    CollectionKind::Seq { next } => {
                         let index = *next;
                         *next += 1;
                         (matches!(wanted, Some(PathPart::Index(i)) if *i == index), None)
                     }
-                    Kind::Map { key } => match key.take() {
+                    CollectionKind::Map { key } => match key.take() {
                         None => {
                             let on_path = matches!(wanted, Some(PathPart::Key(k)) if is_key(&event, k));
-                            *key = Some(Key { on_path, start: event.start, end: event.end });
+                            *key = Some(ReadKey { on_path, start: event.start, end: event.end });
                             // A collection as key is skipped like any value.
                             open(&mut stack, &event, None);
                             continue;
@@ -190,13 +190,13 @@ fn find(text: &str, path: &[PathPart], want_key: bool) -> Option<Position> {
     }
 }
 
-fn open(stack: &mut Vec<Frame>, event: &Event<'_>, matched: Option<usize>) {
+fn open(stack: &mut Vec<OpenCollection>, event: &Event<'_>, matched: Option<usize>) {
     let kind = match event.data {
-        EventData::SeqStart(_) => Kind::Seq { next: 0 },
-        EventData::MapStart(_) => Kind::Map { key: None },
+        EventData::SeqStart(_) => CollectionKind::Seq { next: 0 },
+        EventData::MapStart(_) => CollectionKind::Map { key: None },
         _ => return,
     };
-    stack.push(Frame { matched, kind });
+    stack.push(OpenCollection { matched, kind });
 }
 
 /// Whether a node is the key `name` of the value that the document becomes.

@@ -3,7 +3,8 @@
 //! In: the text of a file. Out: one [`Document`] per object, in written order, lists expanded into
 //! their items. `kind` and `apiVersion` are required; a namespaced object without namespace is put
 //! into `default`; a null under the keys that hold maps of text becomes an empty object; integers
-//! become doubles when the profile requires it. Semantics: `docs/cli.md`, resource sources.
+//! become doubles when the profile requires it. Semantics: `docs/reference/cli.md`, resource
+//! sources.
 
 use std::sync::Arc;
 
@@ -107,7 +108,7 @@ fn load_part(
 /// Why a document is no Kubernetes object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ResourceError {
     /// It is no object at all, but of this type of JSON.
     #[error(
         "couldn't get version/kind; json parse error: json: cannot unmarshal {0} into Go value of type \
@@ -138,24 +139,24 @@ pub enum Error {
 }
 
 /// Checks that the document names its kind and version.
-fn identify(value: &Value, text: &str) -> Result<(), Error> {
+fn identify(value: &Value, text: &str) -> Result<(), ResourceError> {
     if !matches!(value, Value::Map(_) | Value::Null) {
-        return Err(Error::NoObject(value.json_type()));
+        return Err(ResourceError::NoObject(value.json_type()));
     }
     for (key, name) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
         match value.get(key) {
             Some(Value::Str(s)) if !s.is_empty() => {}
             None | Some(Value::Str(_) | Value::Null) => {
-                return Err(Error::Missing { name, text: text.into() });
+                return Err(ResourceError::Missing { name, text: text.into() });
             }
             Some(other) => {
-                return Err(Error::NoText { field: key, found: other.json_type() });
+                return Err(ResourceError::NoText { field: key, found: other.json_type() });
             }
         }
     }
     let version = value.text_at(&["apiVersion"]);
     if version.split('/').count() > 2 {
-        return Err(Error::GroupVersion(version.into()));
+        return Err(ResourceError::GroupVersion(version.into()));
     }
     Ok(())
 }

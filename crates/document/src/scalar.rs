@@ -6,7 +6,7 @@
 //! then as a float; everything else, dates included, is text. A tag such as `!!int` makes a quoted
 //! scalar typed and refuses text of another type. Tags that are not of YAML leave the text alone.
 
-use super::yaml::Error;
+use super::yaml::YamlError;
 use ephor_value::bytes::{decode_base64, lossy};
 use ephor_value::number::parse_float;
 
@@ -43,7 +43,7 @@ const YAML_TAG: &str = "tag:yaml.org,2002:";
 ///
 /// # Errors
 /// The text has another type than the tag says.
-pub(super) fn resolve(text: &str, tag: Option<&str>, plain: bool) -> Result<Scalar, Error> {
+pub(super) fn resolve(text: &str, tag: Option<&str>, plain: bool) -> Result<Scalar, YamlError> {
     let Some(tag) = tag.filter(|t| !t.is_empty()) else {
         return Ok(if plain { resolve_plain(text) } else { Scalar::Text });
     };
@@ -64,7 +64,7 @@ pub(super) fn resolve(text: &str, tag: Option<&str>, plain: bool) -> Result<Scal
         ("bool", Scalar::Bool(_)) | ("null", Scalar::Null) | ("float", Scalar::Float(_)) => Ok(found),
         ("int", Scalar::Int(_) | Scalar::UInt(_)) => Ok(found),
         ("float", Scalar::Int(i)) => Ok(Scalar::Float(i as f64)),
-        _ => Err(Error::Tag { found: found.tag(), text: text.into(), tag: short.into() }),
+        _ => Err(YamlError::Tag { found: found.tag(), text: text.into(), tag: short.into() }),
     }
 }
 

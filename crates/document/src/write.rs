@@ -34,7 +34,7 @@ pub enum Style {
 }
 
 /// The longest key, in bytes, that is written without `?`.
-const LONGEST_KEY: usize = 128;
+const MAX_KEY: usize = 128;
 /// Scalars are folded at the first blank after this column.
 const WIDTH: usize = 80;
 
@@ -140,7 +140,7 @@ impl Emitter<'_> {
         self.in_sequence = false;
         for (key, value) in natural::sorted(entries, self.style == Style::Object) {
             self.write_indent();
-            if key.len() > LONGEST_KEY || scalar::has_break(key) {
+            if key.len() > MAX_KEY || scalar::has_break(key) {
                 self.indicator("?", true, true);
                 self.text(key, false);
                 self.write_indent();

@@ -12,20 +12,20 @@ use super::{Duplicates, MAX_DEPTH};
 use ephor_value::quote::quote;
 use ephor_value::{Str, Value};
 
-pub use super::event::{Problem, SyntaxError};
+pub use super::event::{SyntaxError, SyntaxProblem};
 
 /// The value of the first document in `text`; null when there is none.
 ///
 /// # Errors
 /// What is wrong, in Kyverno 1.19.1's words: `yaml: line 2: did not find expected key`.
-pub fn parse(text: &str, duplicates: Duplicates) -> Result<Value, Error> {
+pub fn parse(text: &str, duplicates: Duplicates) -> Result<Value, YamlError> {
     parse_sharing(text, duplicates, Words::Old, &mut Interner::new())
 }
 
 /// Why a text has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum YamlError {
     /// It is not YAML.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
@@ -126,7 +126,7 @@ pub(super) fn parse_sharing(
     duplicates: Duplicates,
     words: Words,
     strings: &mut Interner,
-) -> Result<Value, Error> {
+) -> Result<Value, YamlError> {
     let mut parser = Parser::new(text)?;
     let mut build = Builder::new(duplicates, strings);
     let mut starts: Vec<u32> = Vec::with_capacity(16);

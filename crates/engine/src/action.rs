@@ -2,7 +2,7 @@
 //!
 //! Kyverno decides this twice, and in different ways: which rules are evaluated before the answer
 //! ([`is_enforced`]), and which of them block when they fail ([`denies`]; [`effective`] on the
-//! command line). Semantics: `docs/serve.md`, "Answers".
+//! command line). Semantics: `docs/reference/serve.md`, "Answers".
 
 use ephor_ir::rule::ActionOverride;
 use ephor_ir::{Policy, Rule};

@@ -3,12 +3,12 @@
 //! In: an expression that gives the same each time, and the environment. Out: what it gives, with
 //! everything else that evaluating it does: the cost on the meter, and the memory that it takes of
 //! the rule's. Where either would exceed its limit, the expression is evaluated again and ends
-//! where it would have ended. Semantics: `docs/ir.md`, "Evaluated once".
+//! where it would have ended. Semantics: `docs/internals/ir.md`, "Evaluated once".
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use ephor_ir::optimise::hoist::MOST_CELLS;
+use ephor_ir::optimise::hoist::MAX_CELLS;
 use ephor_value::{Fault, Value, budget};
 
 use super::eval::{Env, Evaluated};
@@ -67,7 +67,7 @@ pub(super) struct Used {
 impl Cells {
     pub(super) fn new(count: u32) -> Cells {
         // A file may declare any number; what has no cell is evaluated each time.
-        Cells { count: count.min(MOST_CELLS) as usize, cells: OnceCell::new() }
+        Cells { count: count.min(MAX_CELLS) as usize, cells: OnceCell::new() }
     }
 
     pub(super) fn get(&self, at: u32) -> Option<&Cached<Value>> {

@@ -2,7 +2,8 @@
 //!
 //! In: a cleanup policy and objects, one after the other. Out: whether each is selected, and its
 //! conditions hold. The context is built once for a run and reset before each object; what that
-//! does to entries that read the object is Kyverno's behaviour (`docs/cli.md`, "Deletions").
+//! does to entries that read the object is Kyverno's behaviour (`docs/reference/cli.md`,
+//! "Deletions").
 
 use std::sync::LazyLock;
 

@@ -2,7 +2,7 @@
 //!
 //! In: a comprehension and its environment. Out: its value; cost is added in each iteration. A body
 //! is evaluated once for all items that have none of the keys that it reads
-//! ([`ephor_ir::item_keys`]). Semantics: `docs/cel.md`, "What is supported" and "Cost".
+//! ([`ephor_ir::item_keys`]). Semantics: `docs/expressions/cel.md`, "What is supported" and "Cost".
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use super::eval::{Env, Evaluated, NULL, constant, value as eval};
 use super::strict::{LIST_COST, OVERLOAD, is_new, key_text, overload};
 
 /// The state of a comprehension.
-struct State<'l> {
+struct LoopState<'l> {
     l: &'l Comprehension,
     /// `all`, `exists`: the verdict so far.
     truth: bool,
@@ -41,7 +41,7 @@ struct BareResults {
     body: Cached<Value>,
 }
 
-impl State<'_> {
+impl LoopState<'_> {
     fn lacks_keys(&self, item: &Value) -> bool {
         match (self.keys, item) {
             (Some(keys), Value::Map(m)) => !keys.iter().any(|key| m.contains_key(key)),
@@ -77,7 +77,7 @@ impl State<'_> {
 #[inline(never)]
 pub(super) fn evaluate<'a>(l: &'a Comprehension, env: &Env<'_, 'a>) -> Evaluated<'a> {
     let range = eval(&l.range, env)?;
-    let mut state = State {
+    let mut state = LoopState {
         l,
         truth: l.kind == ComprehensionKind::All,
         count: 0,
@@ -137,7 +137,7 @@ pub(super) fn evaluate<'a>(l: &'a Comprehension, env: &Env<'_, 'a>) -> Evaluated
 }
 
 /// One iteration; false when the result is decided.
-fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>) -> Result<bool, Fault> {
+fn round(state: &mut LoopState<'_>, first: &Value, second: &Value, env: &Env<'_, '_>) -> Result<bool, Fault> {
     budget::step()?;
     let l = state.l;
     state.is_bare = state.lacks_keys(second);
@@ -209,13 +209,13 @@ fn round(state: &mut State<'_>, first: &Value, second: &Value, env: &Env<'_, '_>
     Ok(true)
 }
 
-fn keep_first(state: &mut State<'_>, fault: Fault) {
+fn keep_first(state: &mut LoopState<'_>, fault: Fault) {
     if state.fault.is_none() {
         state.fault = Some(fault);
     }
 }
 
-fn collect(state: &mut State<'_>, key: &Value, v: Value) {
+fn collect(state: &mut LoopState<'_>, key: &Value, v: Value) {
     match state.l.kind {
         ComprehensionKind::Map => insert(state, key.clone(), v),
         ComprehensionKind::Entries => match v {
@@ -240,7 +240,7 @@ fn collect(state: &mut State<'_>, key: &Value, v: Value) {
     }
 }
 
-fn insert(state: &mut State<'_>, key: Value, v: Value) {
+fn insert(state: &mut LoopState<'_>, key: Value, v: Value) {
     let name = key.clone();
     if !state.entries.insert(key, v) {
         keep_first(state, Fault::new(format!("insert failed: key {} already exists", key_text(&name))));

@@ -2,7 +2,7 @@
 //!
 //! In: conditions and a rule's data. Out: whether they hold, and the messages of the conditions
 //! that decided. A failure ends the evaluation at once. The semantics' source is
-//! `docs/conditions.md`.
+//! `docs/semantics/conditions.md`.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use super::trace::{self, EventKind, TracedValue};
 
 /// The verdict of conditions.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ConditionVerdict {
     /// Whether they hold.
     pub holds: bool,
     /// The joined messages of the conditions that say so.
@@ -27,7 +27,7 @@ pub struct Verdict {
 ///
 /// # Errors
 /// A variable has no value, or an operator does not exist.
-pub fn evaluate(conditions: &Conditions, data: &mut Data<'_>) -> Result<Verdict, ConditionError> {
+pub fn evaluate(conditions: &Conditions, data: &mut Data<'_>) -> Result<ConditionVerdict, ConditionError> {
     if conditions.flat {
         return flat(&conditions.all, data);
     }
@@ -56,7 +56,7 @@ pub fn evaluate(conditions: &Conditions, data: &mut Data<'_>) -> Result<Verdict,
     }
     let holds = any_holds && all_hold;
     let messages = if holds { met } else { unmet };
-    Ok(Verdict { holds, message: messages.join("; ") })
+    Ok(ConditionVerdict { holds, message: messages.join("; ") })
 }
 
 fn push_message<'c>(messages: &mut Vec<&'c str>, message: &'c str) {
@@ -65,17 +65,17 @@ fn push_message<'c>(messages: &mut Vec<&'c str>, message: &'c str) {
     }
 }
 
-fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<Verdict, ConditionError> {
+fn flat(all: &[Condition], data: &mut Data<'_>) -> Result<ConditionVerdict, ConditionError> {
     let mut met = Vec::new();
     for c in all {
         if !one(c, data)? {
-            return Ok(Verdict { holds: false, message: c.message.to_string() });
+            return Ok(ConditionVerdict { holds: false, message: c.message.to_string() });
         }
         if !c.message.is_empty() {
             met.push(&*c.message);
         }
     }
-    Ok(Verdict { holds: true, message: met.join(";") })
+    Ok(ConditionVerdict { holds: true, message: met.join(";") })
 }
 
 fn one(c: &Condition, data: &mut Data<'_>) -> Result<bool, ConditionError> {

@@ -3,7 +3,7 @@
 //! The root is an object: `request` and whatever the rule's bindings, loops and injected values
 //! add. Bindings are registered in declaration order and loaded when an expression mentions them; a
 //! loop takes a snapshot and goes back to it before every element. The semantics' source is
-//! `docs/variables.md`.
+//! `docs/semantics/variables.md`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub struct World<'r> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum EntryState {
     Pending,
     Loaded,
     Failed,
@@ -57,7 +57,7 @@ enum State {
 #[derive(Clone)]
 struct Entry {
     binding: Arc<Binding>,
-    state: State,
+    state: EntryState,
     /// The response of a remote source, which is called only once.
     fetched: Option<Value>,
 }
@@ -65,7 +65,7 @@ struct Entry {
 /// A state to come back to.
 pub struct Snapshot {
     overlay: Vec<(Str, Value)>,
-    states: Vec<State>,
+    states: Vec<EntryState>,
     images: bool,
     /// What [`Data::replaced_from`] was for the snapshot around this one.
     outer: usize,
@@ -114,7 +114,7 @@ impl<'r> Data<'r> {
     pub fn register(&mut self, bindings: &[Arc<Binding>]) {
         self.entries.extend(bindings.iter().map(|b| Entry {
             binding: b.clone(),
-            state: State::Pending,
+            state: EntryState::Pending,
             fetched: None,
         }));
         for (path, value) in self.world.injected {
@@ -191,15 +191,15 @@ impl<'r> Data<'r> {
         self.images_loaded = to.images;
         for at in 0..to.states.len() {
             let Some(entry) = self.entries.get_mut(at) else { break };
-            let before = to.states.get(at).copied().unwrap_or(State::Pending);
+            let before = to.states.get(at).copied().unwrap_or(EntryState::Pending);
             match (before, entry.state) {
-                (State::Pending, State::Loaded) => {
+                (EntryState::Pending, EntryState::Loaded) => {
                     let _ = self.load(at);
                     if let Some(entry) = self.entries.get_mut(at) {
-                        entry.state = State::Loaded;
+                        entry.state = EntryState::Loaded;
                     }
                 }
-                (State::Pending, State::Failed) => entry.state = State::Pending,
+                (EntryState::Pending, EntryState::Failed) => entry.state = EntryState::Pending,
                 _ => {}
             }
         }
@@ -209,10 +209,10 @@ impl<'r> Data<'r> {
     pub fn adopt_loaded(&mut self, from: &Data<'_>) {
         for at in 0..self.entries.len().min(from.entries.len()) {
             let (Some(own), Some(other)) = (self.entries.get_mut(at), from.entries.get(at)) else { return };
-            if other.state != State::Loaded || !Arc::ptr_eq(&own.binding, &other.binding) {
+            if other.state != EntryState::Loaded || !Arc::ptr_eq(&own.binding, &other.binding) {
                 continue;
             }
-            own.state = State::Loaded;
+            own.state = EntryState::Loaded;
             let name = own.binding.name.clone();
             if let Some((_, value)) = from.overlay.iter().find(|(known, _)| *known == name) {
                 let value = value.clone();
@@ -283,7 +283,7 @@ impl<'r> Data<'r> {
             }
         }
         for at in needs.bindings.iter().map(|b| *b as usize) {
-            let pending = self.entries.get(at).is_some_and(|e| e.state == State::Pending);
+            let pending = self.entries.get(at).is_some_and(|e| e.state == EntryState::Pending);
             if pending && at < self.limit {
                 self.load(at).map_err(QueryError::Entry)?;
             }
@@ -294,7 +294,7 @@ impl<'r> Data<'r> {
     /// Loads the entries from a position on; one that fails has no value.
     pub fn load_from(&mut self, first: usize) {
         for at in first..self.entries.len() {
-            let pending = self.entries.get(at).is_some_and(|e| e.state == State::Pending);
+            let pending = self.entries.get(at).is_some_and(|e| e.state == EntryState::Pending);
             if pending {
                 let _ = self.load(at);
             }
@@ -304,7 +304,7 @@ impl<'r> Data<'r> {
     /// Loads the entry at a position; while it loads, only earlier ones can be loaded.
     fn load(&mut self, at: usize) -> Result<(), Box<EntryError>> {
         let Some(entry) = self.entries.get_mut(at) else { return Ok(()) };
-        entry.state = State::Loaded;
+        entry.state = EntryState::Loaded;
         let binding = entry.binding.clone();
         let fetched = entry.fetched.clone();
         let outer = std::mem::replace(&mut self.limit, at);
@@ -326,7 +326,7 @@ impl<'r> Data<'r> {
         if result.is_err()
             && let Some(entry) = self.entries.get_mut(at)
         {
-            entry.state = State::Failed;
+            entry.state = EntryState::Failed;
         }
         result
     }

@@ -2,7 +2,7 @@
 //!
 //! A query has no value, so the template around it cannot be filled in, so the condition, patch or
 //! context entry around that fails: each of these errors has its own words, Kyverno's, in front of
-//! those of its cause. Semantics: `docs/variables.md`.
+//! those of its cause. Semantics: `docs/semantics/variables.md`.
 
 use thiserror::Error;
 

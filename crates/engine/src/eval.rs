@@ -14,7 +14,7 @@ use ephor_value::{Fault, List, Map, Str, Value, budget};
 
 use super::cells::{Cells, Used};
 use super::lists::{self, higher};
-use super::meter::{Meter, Variables};
+use super::meter::{ComposedVariables, Meter};
 use super::sorted::Sorted;
 use super::strict::{strict, truth};
 use super::trace;
@@ -41,7 +41,7 @@ pub struct Env<'f, 'a> {
     sorted: Option<&'f Sorted>,
     locals: Option<&'f Frame<'f, 'a>>,
     meter: Option<&'a Meter>,
-    variables: Option<&'a Variables<'a>>,
+    variables: Option<&'a ComposedVariables<'a>>,
     cells: Option<&'a Cells>,
     /// Whether lists that are built from other lists are built one by one.
     one_by_one: bool,
@@ -81,7 +81,7 @@ impl<'f, 'a> Env<'f, 'a> {
 
     /// With composed variables.
     #[must_use]
-    pub fn with_variables(mut self, variables: &'a Variables<'a>) -> Self {
+    pub fn with_variables(mut self, variables: &'a ComposedVariables<'a>) -> Self {
         self.variables = Some(variables);
         self
     }
@@ -179,7 +179,7 @@ impl<'f, 'a> Env<'f, 'a> {
 
     /// What evaluation has used so far: cost, memory, and the number of computed variables.
     pub(super) fn used(&self) -> Used {
-        let computed = self.variables.map_or(0, Variables::computed);
+        let computed = self.variables.map_or(0, ComposedVariables::computed);
         Used { cost: self.meter.map_or(0, Meter::spent), bytes: budget::left(), computed }
     }
 

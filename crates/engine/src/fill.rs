@@ -4,7 +4,7 @@
 //! error. A text whose results bring in new variables is resolved in rounds until none
 //! is left. A variable whose value holds the variable itself would never end: it is an error, and
 //! so is what exceeds the bounds of `Expansion`; the rule ends with it, whatever else absorbs
-//! failures of variables. The semantics' source is `docs/variables.md`.
+//! failures of variables. The semantics' source is `docs/semantics/variables.md`.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -24,7 +24,8 @@ use ephor_value::{Map, Str, Value, budget, stack};
 use super::data::Data;
 use super::error::{FillError, QueryError, UnresolvedVariable, VariableError};
 
-/// A text that still has variables after this many rounds is self-referential.
+/// A text that still has variables after this many rounds is self-referential. A policy that needs
+/// more gets an error.
 const MAX_ROUNDS: usize = 64;
 
 /// Substitutions in one rule of variables that data brought in.
@@ -404,13 +405,14 @@ thread_local! {
     static TEXTS: RefCell<Texts> = RefCell::default();
 }
 
-/// What the texts that a thread keeps may weigh.
+/// What the texts that a thread keeps may weigh. Beyond it the cache begins anew, which costs one
+/// parse a text.
 const MAX_WEIGHT: usize = 16 << 20;
 
 /// What a compiled variable weighs, roughly in bytes.
 const QUERY_WEIGHT: usize = 2 << 10;
 
-/// Longer texts are not cached.
+/// Longer texts are not cached. They hardly come a second time.
 const MAX_CACHED: usize = 16 << 10;
 
 /// Variables that a text may have at once.

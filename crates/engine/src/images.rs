@@ -2,7 +2,7 @@
 //!
 //! In: an object. Out: `images.<list>.<container>` with the parts of each reference, or the text of
 //! the first reference that is none. Computed when an expression first mentions it. The semantics'
-//! source is `docs/variables.md`.
+//! source is `docs/semantics/variables.md`.
 
 use ephor_ir::pod_security::pod_spec_path;
 use ephor_value::image::ImageRef;

@@ -1,7 +1,7 @@
 //! Comparing a scalar with a leaf of a pattern, which a trace shows.
 //!
 //! The pattern's kind decides which comparison applies; a missing value counts as null. The
-//! semantics' source is `docs/patterns.md`.
+//! semantics' source is `docs/semantics/patterns.md`.
 
 use ephor_ir::pattern::Leaf;
 use ephor_value::Value;

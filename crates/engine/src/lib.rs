@@ -5,7 +5,6 @@
 //! a rule is match, exclude, data, preconditions, exceptions, body.
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "signatures")]
 pub mod action;
 pub mod admission;
 mod cells;
@@ -28,12 +27,14 @@ mod manifests;
 mod unverified;
 #[cfg(not(feature = "signatures"))]
 use unverified as manifests;
+mod matched;
 pub mod meter;
 pub mod mutate;
 pub mod outcome;
 pub mod pod_security;
 pub mod profile;
 pub mod request;
+mod results;
 mod rule_params;
 pub mod run;
 pub mod shape;

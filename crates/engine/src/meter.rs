@@ -1,8 +1,8 @@
 //! The cost of strict evaluation, and composed variables, each with a meter of its own.
 //!
 //! In: costs, and the programs of variables. Out: whether the limit is exceeded; values of
-//! variables, computed when they are first read. Semantics: `docs/cel.md`, "Cost"; `docs/ir.md`,
-//! "Expressions of a rule".
+//! variables, computed when they are first read. Semantics: `docs/expressions/cel.md`, "Cost";
+//! `docs/internals/ir.md`, "Expressions of a rule".
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -57,7 +57,7 @@ impl Meter {
 
 /// Composed variables: each is computed when it is first read, and then cached, its fault too. Its
 /// cost is not added to the reader's meter: a variable has the same limit for itself.
-pub struct Variables<'a> {
+pub struct ComposedVariables<'a> {
     programs: &'a [Variable],
     /// Faults are reported unchanged.
     bare: bool,
@@ -71,11 +71,11 @@ pub struct Variables<'a> {
     shared: Option<&'a SharedResults>,
 }
 
-impl<'a> Variables<'a> {
+impl<'a> ComposedVariables<'a> {
     /// Nothing is computed yet.
-    pub fn new(programs: &'a [Variable]) -> Variables<'a> {
+    pub fn new(programs: &'a [Variable]) -> ComposedVariables<'a> {
         let cells = programs.iter().map(|_| OnceCell::new()).collect();
-        Variables {
+        ComposedVariables {
             programs,
             bare: false,
             cells,
@@ -88,13 +88,13 @@ impl<'a> Variables<'a> {
 
     /// The same, but their faults are reported as if they were those of the expression that reads
     /// them.
-    pub fn bare(programs: &'a [Variable]) -> Variables<'a> {
-        Variables { bare: true, ..Variables::new(programs) }
+    pub fn bare(programs: &'a [Variable]) -> ComposedVariables<'a> {
+        ComposedVariables { bare: true, ..ComposedVariables::new(programs) }
     }
 
     /// The same with values that other rules may have computed.
-    pub(super) fn sharing(self, shared: &'a SharedResults) -> Variables<'a> {
-        Variables { shared: Some(shared), ..self }
+    pub(super) fn sharing(self, shared: &'a SharedResults) -> ComposedVariables<'a> {
+        ComposedVariables { shared: Some(shared), ..self }
     }
 
     /// What computes the values.

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use crate::admission::BindingResult;
+use crate::expressions::VerifiedImages;
 use ephor_ir::rule::RuleKind;
 use ephor_value::{Str, Value, footprint};
 
@@ -70,9 +71,9 @@ pub enum Effect {
     /// New objects.
     Generated(Vec<Value>),
     /// No object: the results of a native policy, one for each of its bindings.
-    Bindings(Vec<super::admission::BindingResult>),
+    Bindings(Vec<BindingResult>),
     /// No object: the images that were checked.
-    VerifiedImages(super::expressions::images::VerifiedImages),
+    VerifiedImages(VerifiedImages),
 }
 
 /// A text that many results share: one for each thread, for counting references to the same text

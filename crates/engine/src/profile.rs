@@ -1,20 +1,21 @@
 //! Fidelity profiles: where Kyverno's command line and Kyverno in a cluster differ.
 //!
 //! A difference is a named choice here; no code deeper inside checks which program runs. A
-//! profile is fixed when a policy set is built. Every choice has a row in `docs/profiles.md`, and
-//! `tests/serve/profile.rs` walks these rows against a running server.
+//! profile is fixed when a policy set is built. Every choice has a row in
+//! `docs/reference/profiles.md`, and `tests/serve/profile.rs` walks these rows against a running
+//! server.
 
 /// The choices; see the constructors for the two consistent sets of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Every number of a resource is a double, in patterns too (`docs/patterns.md`, "Scalars"). A
-    /// cluster keeps integers.
+    /// Every number of a resource is a double, in patterns too (`docs/semantics/patterns.md`,
+    /// "Scalars"). A cluster keeps integers.
     pub float_resources: bool,
     /// `request` holds only what the command line knows (object, namespace, operation, user)
-    /// instead of the whole admission request (`docs/variables.md`, "Variables").
+    /// instead of the whole admission request (`docs/semantics/variables.md`, "Variables").
     pub bare_request: bool,
     /// From the second matching rule of a policy on, variables see the integers of the decoded
-    /// object instead of doubles (`docs/variables.md`, "Variables").
+    /// object instead of doubles (`docs/semantics/variables.md`, "Variables").
     pub integers_after_first_rule: bool,
     /// `paramRef` of `validate.cel` is looked up in the stand-in cluster of the command line, which
     /// has eight kinds and no objects. A cluster evaluates the expressions with each parameter.
@@ -34,11 +35,11 @@ pub struct Profile {
     /// judges it by the failure policy.
     pub failing_match_conditions_exempt: bool,
     /// Services may answer more than a server reads, and `0.0.0.0` may be called
-    /// (`docs/variables.md`, "apiCall").
+    /// (`docs/semantics/variables.md`, "apiCall").
     pub unlimited_services: bool,
     /// Admission policies of Kubernetes see every request as one that creates the object
-    /// (`docs/admission.md`, "Outside of a cluster"). An API server shows them its operation and
-    /// the former object.
+    /// (`docs/semantics/admission.md`, "Outside of a cluster"). An API server shows them its
+    /// operation and the former object.
     pub admission_policies_see_creations: bool,
 }
 

@@ -3,7 +3,7 @@
 //! In: the `paramKind` and `paramRef` of a rule, and the cluster. Out: the objects that its
 //! expressions are evaluated with, or why the rule fails ([`find`]). Kyverno's command line has a
 //! stand-in for a cluster with eight kinds, none in namespaces, and no objects; [`look_up_offline`]
-//! gives the texts that come of it. Semantics: `docs/validate.md`, "Bodies".
+//! gives the texts that come of it. Semantics: `docs/semantics/validate.md`, "Bodies".
 
 use ephor_external::ExternalData;
 use ephor_ir::expressions::Params;

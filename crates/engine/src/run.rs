@@ -4,51 +4,29 @@
 //! [`Results`]. The runner does what all rules share: whether the policy concerns the request,
 //! whether a rule matches or that is unknown, the budget, and what a rule leaves to the next. What
 //! a rule does is its body: `verdict`, `mutate`, `verify`, `generate` and, for rules with
-//! expressions, `expressions`. Semantics: `docs/ir.md`.
+//! expressions, `expressions`. Semantics: `docs/internals/ir.md`.
 
-use ephor_external::ExternalData;
 use ephor_ir::facts::NamespaceScope;
-use ephor_ir::late::Late;
 use ephor_ir::mutate::Mutation;
 use ephor_ir::rule::{Body, RuleKind};
-use ephor_ir::{Exception, Policy, Rule};
-use ephor_matching::filter::{Mode, accepts};
+use ephor_ir::{Policy, Rule};
 use ephor_matching::unknown::{Missing, missing};
+use ephor_value::Str;
 use ephor_value::budget::{self, Excess};
-use ephor_value::{Str, Value};
 
-use super::condition;
-use super::data::{Data, World};
-use super::expressions::CelExceptions;
 use super::expressions::existing::{self, Targets};
-use super::generate::{GenerationError, Present, Wanted};
+use super::generate::{GenerationError, Present, WantedObject};
+use super::matched::MatchedRule;
 use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
+use super::results::{RuleEffect, RuleRun};
 use super::sorted::Sorted;
 use super::trace::{self, EventKind};
-use super::validate;
 use super::verify::{self, Records};
 use super::{Profile, Request, generate, mutate, verdict};
 
-/// A value and the path at which it is put in.
-pub type Placed = (Vec<Str>, Value);
-
-/// What a policy is evaluated with besides the request.
-#[derive(Clone, Copy)]
-pub struct Surroundings<'r> {
-    /// Where data comes from.
-    pub sources: &'r dyn ExternalData,
-    /// Lowers what is put together at run time.
-    pub late: &'static dyn Late,
-    /// Exceptions, in the order in which they count.
-    pub exceptions: &'r [Exception],
-    /// PolicyExceptions of `policies.kyverno.io`, likewise.
-    pub cel_exceptions: CelExceptions<'r>,
-    /// Values to put in for each rule, by rule name: path and value.
-    pub rule_values: &'r dyn Fn(&str) -> &'r [Placed],
-    /// Where the command line and a cluster differ.
-    pub profile: Profile,
-}
+pub use super::matched::{EvalContext, Placed, applies};
+pub use super::results::Results;
 
 /// What rules do with a request; each kind of rule has its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,53 +42,6 @@ pub enum Phase {
     /// They say whether there is work for a controller: objects to generate, or other objects to
     /// change. It does that work.
     Trigger,
-}
-
-/// What the rules of a policy did in a phase.
-#[derive(Debug, Default)]
-pub struct Results {
-    /// Their results.
-    pub rules: Vec<RuleOutcome>,
-    /// The object they leave, when it is another one than that of the request; null when it was
-    /// lost.
-    pub object: Option<Value>,
-    /// Why nothing was generated, although a rule wanted to.
-    pub failure: Option<String>,
-}
-
-impl From<Vec<RuleOutcome>> for Results {
-    fn from(rules: Vec<RuleOutcome>) -> Results {
-        Results { rules, ..Results::default() }
-    }
-}
-
-/// What a rule did.
-#[derive(Default)]
-pub(super) struct RuleRun {
-    pub results: Vec<RuleOutcome>,
-    pub left: RuleEffect,
-}
-
-/// What a rule leaves to those after it, and to the end of the phase.
-#[derive(Default)]
-pub(super) enum RuleEffect {
-    /// The object as it is.
-    #[default]
-    Same,
-    /// The object as it changed it.
-    Changed(Value),
-    /// No object: it failed.
-    Lost,
-    /// What it verified, to be recorded when all rules are through.
-    Verified(Records),
-    /// What it describes, to be generated likewise.
-    Described,
-}
-
-impl<R: IntoIterator<Item = RuleOutcome>> From<R> for RuleRun {
-    fn from(results: R) -> RuleRun {
-        RuleRun { results: results.into_iter().collect(), left: RuleEffect::Same }
-    }
 }
 
 impl Phase {
@@ -160,16 +91,16 @@ pub fn policy<'p>(
     policy: &Policy,
     rules: impl Iterator<Item = &'p Rule>,
     request: &Request,
-    around: Surroundings<'_>,
+    around: EvalContext<'_>,
 ) -> Results {
     let mut out = Results::default();
     let concern = concern(policy, request, around.profile);
     let is_skipped = match phase {
         Phase::Verify => request.deleting(),
-        Phase::Generate | Phase::Trigger => concern != Concern::Yes,
+        Phase::Generate | Phase::Trigger => concern != Applicability::Yes,
         Phase::Mutate | Phase::Decide => false,
     };
-    if is_skipped || concern == Concern::No {
+    if is_skipped || concern == Applicability::No {
         return out;
     }
     let (mut matched, sorted) = (0usize, Sorted::default());
@@ -187,7 +118,7 @@ pub fn policy<'p>(
         if !phase.matches(rule, request) {
             continue;
         }
-        if let Concern::Unknown(text) = concern {
+        if let Applicability::Unknown(text) = concern {
             if phase == Phase::Decide {
                 // It is the verdict on all rules.
                 out.rules.clear();
@@ -262,7 +193,7 @@ pub fn changes_others(rule: &Rule) -> bool {
 }
 
 /// The objects that a rule changes because of a request, in addition to that of the request.
-pub fn targets(policy: &Policy, rule: &Rule, request: &Request, around: Surroundings<'_>) -> Targets {
+pub fn targets(policy: &Policy, rule: &Rule, request: &Request, around: EvalContext<'_>) -> Targets {
     if !applies(rule, request) {
         return Targets::None;
     }
@@ -274,29 +205,15 @@ pub fn wanted(
     policy: &Policy,
     rule: &Rule,
     request: &Request,
-    around: Surroundings<'_>,
+    around: EvalContext<'_>,
     present: &dyn Present,
-) -> (Vec<Wanted>, Option<GenerationError>) {
+) -> (Vec<WantedObject>, Option<GenerationError>) {
     generate::wanted(MatchedRule { policy, rule, request, around, later: None, sorted: None }, present)
-}
-
-impl RuleRun {
-    /// What counts of a rule that has exceeded a bound: it fails or is an error, whatever absorbed
-    /// that.
-    fn exceeding(self, rule: &Rule, excess: Excess) -> RuleRun {
-        let failed = self.results.into_iter().find(|r| matches!(r.status, Status::Fail | Status::Error));
-        let error = || RuleOutcome::new(&rule.name, rule.kind, Status::Error, excess.text());
-        let left = match (&rule.body, &rule.expressions) {
-            (Body::Mutate(_), None) => RuleEffect::Lost,
-            _ => RuleEffect::Same,
-        };
-        RuleRun { results: vec![failed.unwrap_or_else(error)], left }
-    }
 }
 
 /// Whether a policy is evaluated for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Concern {
+enum Applicability {
     /// It is.
     Yes,
     /// It is for another namespace, or a match condition is false.
@@ -306,22 +223,22 @@ enum Concern {
 }
 
 /// Whether the rules of a policy are evaluated for the request at all.
-fn concern(policy: &Policy, request: &Request, profile: Profile) -> Concern {
+fn concern(policy: &Policy, request: &Request, profile: Profile) -> Applicability {
     if !namespace_fits(policy, request, profile) {
-        return Concern::No;
+        return Applicability::No;
     }
     if policy.admit.is_empty() {
-        return Concern::Yes;
+        return Applicability::Yes;
     }
     let (admits, excess) = budget::spend(|| super::expressions::admits(&policy.admit, request));
     match (excess, admits) {
         // The policy counts as one that there was no time for.
-        (Some(Excess::Time), _) => Concern::No,
-        (Some(Excess::Size(text)), _) => Concern::Unknown(text.into()),
-        (None, Ok(true)) => Concern::Yes,
-        (None, Ok(false)) => Concern::No,
-        (None, Err(_)) if profile.failing_match_conditions_exempt => Concern::No,
-        (None, Err(error)) => Concern::Unknown(error.to_string().into()),
+        (Some(Excess::Time), _) => Applicability::No,
+        (Some(Excess::Size(text)), _) => Applicability::Unknown(text.into()),
+        (None, Ok(true)) => Applicability::Yes,
+        (None, Ok(false)) => Applicability::No,
+        (None, Err(_)) if profile.failing_match_conditions_exempt => Applicability::No,
+        (None, Err(error)) => Applicability::Unknown(error.to_string().into()),
     }
 }
 
@@ -345,12 +262,6 @@ fn namespace_fits(policy: &Policy, request: &Request, profile: Profile) -> bool 
     }
 }
 
-/// Whether a rule matches the request.
-pub fn applies(rule: &Rule, request: &Request) -> bool {
-    let target = &request.target;
-    target.exists && accepts(&rule.when, target, Mode::Match) && !accepts(&rule.unless, target, Mode::Exclude)
-}
-
 /// The result of a rule for which it is unknown whether it matches, because something is not known
 /// of the request.
 fn unmatched(rule: &Rule, request: &Request) -> Option<RuleOutcome> {
@@ -365,143 +276,4 @@ fn unmatched(rule: &Rule, request: &Request) -> Option<RuleOutcome> {
         }
     };
     Some(RuleOutcome::new(&rule.name, rule.kind, Status::Error, text))
-}
-
-/// A rule that matches, with what it runs on.
-#[derive(Clone, Copy)]
-pub(super) struct MatchedRule<'d, 'r> {
-    pub policy: &'d Policy,
-    pub rule: &'d Rule,
-    pub request: &'d Request,
-    pub around: Surroundings<'r>,
-    /// What rules after the first that matches see.
-    later: Option<&'d Value>,
-    sorted: Option<&'d Sorted>,
-}
-
-/// What is known of a rule that matches and whose preconditions hold before its body runs.
-pub(super) struct EnteredRule<'r> {
-    /// Its properties for reports.
-    pub properties: Vec<(Str, Str)>,
-    /// The exceptions that apply.
-    pub exceptions: Vec<&'r Exception>,
-}
-
-impl<'d, 'r: 'd> MatchedRule<'d, 'r> {
-    /// A result of the rule.
-    pub fn result(&self, status: Status, message: impl Into<Str>) -> RuleOutcome {
-        RuleOutcome::new(&self.rule.name, self.rule.kind, status, message)
-    }
-
-    /// What the rule's expressions see, when it is one of several.
-    pub fn root(&self) -> &'d Value {
-        self.later.unwrap_or_else(|| self.request.root.get())
-    }
-
-    /// What does not change while the rule runs.
-    fn world(&self) -> World<'d> {
-        World {
-            functions: &self.request.functions,
-            sources: self.around.sources,
-            late: self.around.late,
-            deleting: self.request.deleting(),
-            images: &self.request.images,
-            policy_namespace: self.policy.namespace.as_deref(),
-            injected: (self.around.rule_values)(&self.rule.name),
-            sorted: self.sorted,
-            drops_unanswered: self.around.profile.unanswered_entries_are_dropped,
-        }
-    }
-
-    /// The data of the rule, without what it reads.
-    pub fn data(&self, root: &'d Value) -> Data<'d> {
-        Data::new(root, self.world())
-    }
-
-    /// The rule on another request, with its data.
-    pub fn on<'f>(&self, former: &'f Request) -> (MatchedRule<'f, 'r>, Data<'f>)
-    where
-        'd: 'f,
-    {
-        let met = MatchedRule { request: former, later: None, sorted: None, ..*self };
-        let mut data = met.data(former.root.get());
-        data.register(&self.rule.bindings);
-        (met, data)
-    }
-
-    /// Does what comes before the body, on the rule's new data; a result where that ends the rule.
-    pub fn enter(&self, data: &mut Data<'_>) -> Result<EnteredRule<'r>, Box<RuleOutcome>> {
-        let rule = self.rule;
-        let ended = |status, message: Str| Err(Box::new(self.result(status, message)));
-        if let Some(why) = &rule.broken {
-            return ended(Status::Error, why.clone());
-        }
-        data.register(&rule.bindings);
-        if let Some(admit) = &rule.admit {
-            match condition::evaluate(admit, data) {
-                Ok(v) if v.holds => {}
-                Ok(v) => return ended(Status::Skip, not_met(&v.message)),
-                Err(e) => {
-                    return ended(Status::Error, format!("failed to evaluate preconditions: {e}").into());
-                }
-            }
-        }
-        let properties = validate::properties(rule.properties.as_ref(), data);
-        Ok(EnteredRule { properties, exceptions: self.exceptions(data) })
-    }
-
-    /// The same for a body that no exception leaves anything of: the properties.
-    pub fn enter_unexcepted(&self, data: &mut Data<'_>) -> Result<Vec<(Str, Str)>, Box<RuleOutcome>> {
-        let EnteredRule { properties, exceptions } = self.enter(data)?;
-        match exceptions.is_empty() {
-            true => Ok(properties),
-            false => Err(Box::new(reported(excepted(self.rule, &exceptions), properties))),
-        }
-    }
-
-    /// The exceptions that apply to the rule and the object. One whose conditions cannot be
-    /// evaluated does not apply.
-    pub fn exceptions(&self, data: &mut Data<'_>) -> Vec<&'r Exception> {
-        let exceptions = self.around.exceptions;
-        if exceptions.is_empty() {
-            return Vec::new();
-        }
-        let (key, target) = (self.policy.key(), &self.request.target);
-        exceptions
-            .iter()
-            .filter(|e| e.covers(&key, &self.rule.name) && accepts(&e.when, target, Mode::Exception))
-            .filter(|e| match &e.admit {
-                None => true,
-                Some(admit) => condition::evaluate(admit, data).is_ok_and(|v| v.holds),
-            })
-            .collect()
-    }
-}
-
-/// The result of a rule that is excepted.
-pub(super) fn excepted(rule: &Rule, exceptions: &[&Exception]) -> RuleOutcome {
-    let keys: Vec<&str> = exceptions.iter().map(|e| &*e.key).collect();
-    // Kyverno writes no blank before the names.
-    let text = format!("rule is skipped due to policy exceptions{}", keys.join(", "));
-    let mut skipped = RuleOutcome::new(&rule.name, rule.kind, Status::Skip, text);
-    skipped.exceptions = exceptions.iter().map(|e| e.name.clone()).collect();
-    skipped
-}
-
-/// A result with the rule's properties in front of its own.
-pub(super) fn reported(mut result: RuleOutcome, properties: Vec<(Str, Str)>) -> RuleOutcome {
-    if !properties.is_empty() {
-        let own = std::mem::replace(&mut result.properties, properties);
-        result.properties.extend(own);
-    }
-    result
-}
-
-/// What a rule says whose preconditions do not hold.
-pub(super) fn not_met(message: &str) -> Str {
-    if message.is_empty() {
-        "preconditions not met".into()
-    } else {
-        format!("preconditions not met; {message}").into()
-    }
 }

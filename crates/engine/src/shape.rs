@@ -1,8 +1,8 @@
 //! Running shapes: does a document look like a pattern?
 //!
-//! In: a pattern and a value. Out: a verdict; for everything but a pass a `Failure` that knows
+//! In: a pattern and a value. Out: a verdict; for everything but a pass a `ShapeMismatch` that knows
 //! the path and builds its text only when it is read. Most checks pass, so nothing is
-//! allocated before something fails. The semantics' source is `docs/patterns.md`.
+//! allocated before something fails. The semantics' source is `docs/semantics/patterns.md`.
 
 use std::fmt::Write;
 
@@ -31,7 +31,7 @@ pub enum Outcome<'a> {
 
 /// The reason of an outcome; its text is built when it is read.
 #[derive(Debug)]
-pub struct Reason<'a>(Box<Failure<'a>>);
+pub struct Reason<'a>(Box<ShapeMismatch<'a>>);
 
 impl Reason<'_> {
     /// The text, as messages show it.
@@ -47,7 +47,7 @@ impl Reason<'_> {
 
 /// A step of a path.
 #[derive(Clone, Copy, Debug)]
-enum Step<'a> {
+enum PathStep<'a> {
     Key(&'a str),
     Index(usize),
 }
@@ -55,7 +55,7 @@ enum Step<'a> {
 /// Where a check stands: a list linked towards the root, on the stack.
 #[derive(Clone, Copy)]
 struct Place<'p, 'a> {
-    step: Option<Step<'a>>,
+    step: Option<PathStep<'a>>,
     parent: Option<&'p Place<'p, 'a>>,
 }
 
@@ -63,11 +63,11 @@ impl<'p, 'a> Place<'p, 'a> {
     const ROOT: Place<'static, 'static> = Place { step: None, parent: None };
 
     fn key(&'p self, key: &'a str) -> Place<'p, 'a> {
-        Place { step: Some(Step::Key(key)), parent: Some(self) }
+        Place { step: Some(PathStep::Key(key)), parent: Some(self) }
     }
 
     fn index(&'p self, index: usize) -> Place<'p, 'a> {
-        Place { step: Some(Step::Index(index)), parent: Some(self) }
+        Place { step: Some(PathStep::Index(index)), parent: Some(self) }
     }
 
     fn text(&self) -> String {
@@ -84,8 +84,8 @@ impl<'p, 'a> Place<'p, 'a> {
         }
         match self.step {
             None => return,
-            Some(Step::Key(k)) => out.push_str(k),
-            Some(Step::Index(i)) => {
+            Some(PathStep::Key(k)) => out.push_str(k),
+            Some(PathStep::Index(i)) => {
                 let _ = write!(out, "{i}");
             }
         }
@@ -95,7 +95,7 @@ impl<'p, 'a> Place<'p, 'a> {
 
 /// Why a document does not look like a pattern.
 #[derive(Debug)]
-struct Failure<'a> {
+struct ShapeMismatch<'a> {
     path: String,
     kind: Kind<'a>,
 }
@@ -113,9 +113,9 @@ enum Kind<'a> {
     NotAListToSearch { found: &'static str },
     PatternNotAList { found: &'static str },
     PatternItemNotAMap,
-    Condition(Option<Box<Failure<'a>>>),
-    Global(Box<Failure<'a>>),
-    Skipped(Vec<Failure<'a>>),
+    Condition(Option<Box<ShapeMismatch<'a>>>),
+    Global(Box<ShapeMismatch<'a>>),
+    Skipped(Vec<ShapeMismatch<'a>>),
     TooDeep,
     Owned(String),
 }
@@ -130,7 +130,7 @@ enum Class {
     Plain,
 }
 
-impl Failure<'_> {
+impl ShapeMismatch<'_> {
     fn class(&self) -> Class {
         match &self.kind {
             Kind::Condition(_) | Kind::Global(_) => Class::Skip,
@@ -181,36 +181,36 @@ impl Failure<'_> {
             }
             Kind::Condition(Some(inner)) => format!("conditional anchor mismatch: {}", inner.text()),
             Kind::Global(inner) => format!("global anchor mismatch: {}", inner.text()),
-            Kind::Skipped(parts) => parts.iter().map(Failure::text).collect::<Vec<_>>().join("; "),
+            Kind::Skipped(parts) => parts.iter().map(ShapeMismatch::text).collect::<Vec<_>>().join("; "),
             Kind::TooDeep => format!("failed at '{path}', pattern contains unknown type"),
             Kind::Owned(text) => text.clone(),
         }
     }
 
     /// The same failure without references.
-    fn owned<'b>(self) -> Failure<'b> {
+    fn owned<'b>(self) -> ShapeMismatch<'b> {
         let class = self.class();
         let text = self.text();
         let path = self.path;
-        let plain = |text| Box::new(Failure { path: String::new(), kind: Kind::Owned(text) });
+        let plain = |text| Box::new(ShapeMismatch { path: String::new(), kind: Kind::Owned(text) });
         let kind = match (class, self.kind) {
             (Class::Skip, Kind::Condition(None)) => Kind::Condition(None),
             (Class::Skip, Kind::Condition(Some(inner))) => Kind::Condition(Some(plain(inner.text()))),
             (Class::Skip, Kind::Global(inner)) => Kind::Global(plain(inner.text())),
             (Class::WrappedSkip, _) => {
-                Kind::Skipped(vec![Failure { path: String::new(), kind: Kind::Owned(text) }])
+                Kind::Skipped(vec![ShapeMismatch { path: String::new(), kind: Kind::Owned(text) }])
             }
             (Class::Negation, _) => Kind::Negated,
             _ => Kind::Owned(text),
         };
-        Failure { path, kind }
+        ShapeMismatch { path, kind }
     }
 }
 
-type Checked<'a> = Result<(), Box<Failure<'a>>>;
+type Checked<'a> = Result<(), Box<ShapeMismatch<'a>>>;
 
 fn fail<'a>(place: &Place<'_, 'a>, kind: Kind<'a>) -> Checked<'a> {
-    Err(Box::new(Failure { path: place.text(), kind }))
+    Err(Box::new(ShapeMismatch { path: place.text(), kind }))
 }
 
 /// Compares `value` with `pattern`.
@@ -290,7 +290,7 @@ fn check_entries<'b, 'a: 'b>(
     met.record(shape, map);
     let (first, second) = shape.entries.split_at(shape.first.min(shape.entries.len()));
     let mut applied = false;
-    let mut skipped: Vec<Failure<'b>> = Vec::new();
+    let mut skipped: Vec<ShapeMismatch<'b>> = Vec::new();
     for entry in first {
         match check_anchored(entry, map, place, met) {
             Ok(()) => applied = true,
@@ -300,7 +300,7 @@ fn check_entries<'b, 'a: 'b>(
         }
     }
     if !skipped.is_empty() && (!applied || skipped.iter().any(|s| s.class() == Class::Skip)) {
-        return Err(Box::new(Failure { path: place.text(), kind: Kind::Skipped(skipped) }));
+        return Err(Box::new(ShapeMismatch { path: place.text(), kind: Kind::Skipped(skipped) }));
     }
     second.iter().try_for_each(|entry| check_plain(entry, map, place, met))
 }
@@ -323,7 +323,7 @@ fn check_anchored<'b, 'a: 'b>(
     match entry.anchor {
         Anchor::Condition => check(&entry.shape, value, &inner, met).map_err(|f| {
             let path = f.path.clone();
-            Box::new(Failure { path, kind: Kind::Condition(Some(f)) })
+            Box::new(ShapeMismatch { path, kind: Kind::Condition(Some(f)) })
         }),
         Anchor::Negation => fail(&inner, Kind::Negated),
         Anchor::Existence => check_existence(&entry.shape, value, &inner, met),
@@ -343,7 +343,7 @@ fn check_plain<'b, 'a: 'b>(
             let Some(value) = map.get(&entry.key) else { return Ok(()) };
             check(&entry.shape, value, &inner, met).map_err(|f| {
                 let path = f.path.clone();
-                Box::new(Failure { path, kind: Kind::Global(f) })
+                Box::new(ShapeMismatch { path, kind: Kind::Global(f) })
             })
         }
         _ => {
@@ -410,7 +410,7 @@ fn check_list<'a>(
         ListShape::Positions(shapes) => {
             if items.len() < shapes.len() {
                 let kind = Kind::Length { found: items.len(), wanted: shapes.len() };
-                return Err(Box::new(Failure { path: String::new(), kind }));
+                return Err(Box::new(ShapeMismatch { path: String::new(), kind }));
             }
             each(shapes.len(), place, |i| match (shapes.get(i), items.get(i)) {
                 (Some(shape), Some(item)) => check(shape, item, &place.index(i), met),
@@ -436,7 +436,7 @@ fn each<'a>(count: usize, place: &Place<'_, 'a>, mut one: impl FnMut(usize) -> C
         }
     }
     if !matched && !skipped.is_empty() {
-        return Err(Box::new(Failure { path: place.text(), kind: Kind::Skipped(skipped) }));
+        return Err(Box::new(ShapeMismatch { path: place.text(), kind: Kind::Skipped(skipped) }));
     }
     Ok(())
 }

@@ -2,7 +2,8 @@
 //!
 //! In: the key of a program ([`ephor_ir::sharing`]) and what evaluates it. Out: its value, at its
 //! cost: the cost is added to the meter and the rule's memory taken as if it were evaluated. Faults
-//! are not cached, since policies word them differently. Semantics: `docs/ir.md`, "Evaluated once".
+//! are not cached, since policies word them differently. Semantics: `docs/internals/ir.md`,
+//! "Evaluated once".
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

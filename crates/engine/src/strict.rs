@@ -1,8 +1,8 @@
 //! Evaluating strict nodes: missing things are faults, every step has a cost.
 //!
 //! In: a node and its environment. Out: a value or a fault, and the cost on the environment's
-//! meter. Costs, also of parts that fail, are those of cel-go and kube-apiserver (`docs/cel.md`,
-//! "Cost").
+//! meter. Costs, also of parts that fail, are those of cel-go and kube-apiserver
+//! (`docs/expressions/cel.md`, "Cost").
 
 use std::borrow::Cow;
 

@@ -6,7 +6,7 @@
 use crate::Request;
 use crate::data::Data;
 use crate::outcome::Status;
-use crate::verify::Answer;
+use crate::verify::ImageVerification;
 use ephor_external::registry::Registry;
 use ephor_ir::images::ImageCheck;
 use ephor_ir::manifests::Manifests;
@@ -29,6 +29,6 @@ pub fn verify(
     _: Option<&dyn Registry>,
     _: &str,
     _: &mut Data<'_>,
-) -> Answer {
-    Answer { status: Status::Error, text: UNVERIFIED.into(), digest: None }
+) -> ImageVerification {
+    ImageVerification { status: Status::Error, text: UNVERIFIED.into(), digest: None }
 }

@@ -1,7 +1,8 @@
 //! Validate rules: deny, pattern, anyPattern, foreach.
 //!
 //! In: a lowered check, the object and the rule's data. Out: a status and a message, or nothing
-//! when there was nothing to check. Texts and their order are those of `docs/validate.md`.
+//! when there was nothing to check. Texts and their order are those of
+//! `docs/semantics/validate.md`.
 
 use std::cell::OnceCell;
 
@@ -20,11 +21,11 @@ use super::shape::{self, Outcome};
 use super::trace::{self, EventKind, PatternVerdict, TracedValue};
 
 /// Status and message of a check; `None` = no result.
-pub type Verdict = Option<(Status, Str)>;
+pub type CheckVerdict = Option<(Status, Str)>;
 
 /// What a check looks at.
 #[derive(Clone, Copy)]
-pub struct Subject<'v> {
+pub struct CheckSubject<'v> {
     /// The name of the rule, for messages.
     pub rule: &'v Str,
     /// The message of the rule.
@@ -40,7 +41,7 @@ pub struct Subject<'v> {
 }
 
 /// Runs a check.
-pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
+pub fn run(check: &Check, s: CheckSubject<'_>, data: &mut Data<'_>) -> CheckVerdict {
     match check {
         Check::Deny(conditions) => Some(deny(conditions, s, data)),
         Check::Pattern(overlay, origin) => pattern(overlay, origin, s, data),
@@ -54,7 +55,12 @@ pub fn run(check: &Check, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
 /// Whether a check fails on the former object of the request, whose data are `data`. Patterns of
 /// the rule itself were filled in for the new object, with `current`, and are filled in again; all
 /// else is evaluated on `data` alone.
-pub fn fails_on_former(check: &Check, s: Subject<'_>, data: &mut Data<'_>, current: &mut Data<'_>) -> bool {
+pub fn fails_on_former(
+    check: &Check,
+    s: CheckSubject<'_>,
+    data: &mut Data<'_>,
+    current: &mut Data<'_>,
+) -> bool {
     match check {
         Check::Pattern(Overlay::Dynamic(template), _) => {
             let filled = fill_again(template, data, current);
@@ -91,7 +97,7 @@ fn fill_again(template: &Template, data: &mut Data<'_>, current: &mut Data<'_>) 
     data.fill(&data.world.late.document(&filled, &data.names())).ok()
 }
 
-fn deny(conditions: &Conditions, s: Subject<'_>, data: &mut Data<'_>) -> (Status, Str) {
+fn deny(conditions: &Conditions, s: CheckSubject<'_>, data: &mut Data<'_>) -> (Status, Str) {
     let verdict = match condition::evaluate(conditions, data) {
         Ok(v) => v,
         Err(e) => return (Status::Error, format!("failed to check deny conditions: {e}").into()),
@@ -102,7 +108,7 @@ fn deny(conditions: &Conditions, s: Subject<'_>, data: &mut Data<'_>) -> (Status
     (Status::Fail, deny_message(&verdict.message, s, data))
 }
 
-fn deny_message(found: &str, s: Subject<'_>, data: &mut Data<'_>) -> Str {
+fn deny_message(found: &str, s: CheckSubject<'_>, data: &mut Data<'_>) -> Str {
     let own = &s.message.text;
     let filled = match (own.is_empty(), found.is_empty()) {
         (true, true) => return format!("validation error: rule {} failed", s.rule).into(),
@@ -121,7 +127,7 @@ fn deny_message(found: &str, s: Subject<'_>, data: &mut Data<'_>) -> Str {
 
 /// The rule's message, filled in. It may name what the loops around the failure have in their
 /// scope, which the rule itself does not know.
-fn own_message(s: Subject<'_>, data: &mut Data<'_>) -> Result<Value, FillError> {
+fn own_message(s: CheckSubject<'_>, data: &mut Data<'_>) -> Result<Value, FillError> {
     if data.bound() == s.message.names.len() {
         return data.fill(&s.message.template);
     }
@@ -130,7 +136,7 @@ fn own_message(s: Subject<'_>, data: &mut Data<'_>) -> Result<Value, FillError> 
 }
 
 /// The rule's message, filled in.
-fn stated(s: Subject<'_>, data: &mut Data<'_>) -> Result<Stated, ()> {
+fn stated(s: CheckSubject<'_>, data: &mut Data<'_>) -> Result<Stated, ()> {
     if s.message.text.is_empty() {
         return Ok(Stated(None));
     }
@@ -159,12 +165,12 @@ fn substitution_failed(error: &FillError) -> (Status, Str) {
 }
 
 /// Patterns have no object to look at when it is deleted; all the same, their variables are put in.
-fn has_object(s: Subject<'_>) -> bool {
+fn has_object(s: CheckSubject<'_>) -> bool {
     s.scoped || !s.deleting
 }
 
 /// Compares, and emits a trace event.
-fn compare<'a>(pattern: &'a Pattern, origin: &Origin, at: Option<usize>, s: Subject<'a>) -> Outcome<'a> {
+fn compare<'a>(pattern: &'a Pattern, origin: &Origin, at: Option<usize>, s: CheckSubject<'a>) -> Outcome<'a> {
     let outcome = shape::run(pattern, s.object);
     trace::emit(origin, || {
         let (verdict, path, text) = match &outcome {
@@ -177,7 +183,7 @@ fn compare<'a>(pattern: &'a Pattern, origin: &Origin, at: Option<usize>, s: Subj
     outcome
 }
 
-fn pattern(overlay: &Overlay, origin: &Origin, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
+fn pattern(overlay: &Overlay, origin: &Origin, s: CheckSubject<'_>, data: &mut Data<'_>) -> CheckVerdict {
     let late;
     trace::note(overlay);
     let pattern = match overlay {
@@ -224,7 +230,12 @@ fn pattern(overlay: &Overlay, origin: &Origin, s: Subject<'_>, data: &mut Data<'
     })
 }
 
-fn any_pattern(overlays: &Overlays, origin: &Origin, s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
+fn any_pattern(
+    overlays: &Overlays,
+    origin: &Origin,
+    s: CheckSubject<'_>,
+    data: &mut Data<'_>,
+) -> CheckVerdict {
     let late: Vec<Pattern>;
     trace::note(overlays);
     let patterns: &[Pattern] = match overlays {
@@ -288,7 +299,7 @@ enum Element {
     Ends(Status, Str),
 }
 
-fn for_each(loops: &[ForEach], s: Subject<'_>, data: &mut Data<'_>) -> Verdict {
+fn for_each(loops: &[ForEach], s: CheckSubject<'_>, data: &mut Data<'_>) -> CheckVerdict {
     let mut counted = false;
     let mut list_error: Option<String> = None;
     for l in loops {
@@ -391,7 +402,7 @@ pub(super) fn bind_element(depth: usize, index: usize, item: &Value, data: &mut 
     data.set(&names[3], position);
 }
 
-fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut Data<'_>) -> Element {
+fn element(l: &ForEach, index: usize, item: &Value, s: CheckSubject<'_>, data: &mut Data<'_>) -> Element {
     bind_element(s.depth, index, item, data);
     let is_map = item.as_map().is_some();
     let scoped = l.element_scope.unwrap_or(is_map);
@@ -413,7 +424,7 @@ fn element(l: &ForEach, index: usize, item: &Value, s: Subject<'_>, data: &mut D
             _ => return Element::Ignored,
         }
     }
-    let inner = Subject {
+    let inner = CheckSubject {
         object: if scoped { item } else { s.object },
         scoped: scoped || s.scoped,
         depth: s.depth + 1,

@@ -2,7 +2,7 @@
 //!
 //! In: a rule that matches a request. Out: its result, none where it has nothing to say. On updates
 //! a violation that the former object had too may be allowed. Texts and order are those of
-//! `docs/validate.md`.
+//! `docs/semantics/validate.md`.
 
 use ephor_ir::check::Check;
 use ephor_ir::expressions::View;
@@ -12,9 +12,9 @@ use ephor_value::Str;
 
 use super::Request;
 use super::data::Data;
+use super::matched::{EnteredRule, MatchedRule, applies, excepted, reported};
 use super::outcome::{RuleOutcome, Status};
-use super::run::{EnteredRule, MatchedRule, applies, excepted, reported};
-use super::validate::{self, Subject};
+use super::validate::{self, CheckSubject};
 
 /// Runs the body of a rule that gives a verdict.
 pub(super) fn run(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
@@ -59,7 +59,7 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
         }
         Body::Validate { check, message } => {
             let object = request.object_or_old();
-            let subject = Subject {
+            let subject = CheckSubject {
                 rule: &rule.name,
                 message,
                 object,
@@ -93,7 +93,7 @@ fn tolerates_existing(policy: &Policy, rule: &Rule, request: &Request) -> bool {
 
 /// Whether the former object, as if it were created now, fails the rule as well. Kyverno keeps what
 /// it has loaded and filled in for the new object: images, context entries, and the patterns of the
-/// rule itself (`docs/validate.md`, "Existing violations").
+/// rule itself (`docs/semantics/validate.md`, "Existing violations").
 fn failed_before(met: MatchedRule<'_, '_>, current: &mut Data<'_>) -> bool {
     let (rule, former) = (met.rule, met.request.former());
     if !applies(rule, &former) {
@@ -109,7 +109,7 @@ fn failed_before(met: MatchedRule<'_, '_>, current: &mut Data<'_>) -> bool {
                 .is_some_and(|outcome| outcome.status == Status::Fail)
         }
         Body::Validate { check, message } => {
-            let subject = Subject {
+            let subject = CheckSubject {
                 rule: &rule.name,
                 message,
                 object: former.object_or_old(),

@@ -1,5 +1,5 @@
-//! The data of a rule: templates, context entries and conditions (`docs/variables.md`,
-//! `docs/conditions.md`).
+//! The data of a rule: templates, context entries and conditions (`docs/semantics/variables.md`,
+//! `docs/semantics/conditions.md`).
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! JMESPath expressions: missing keys, projections and truth (`docs/jmespath.md`).
+//! JMESPath expressions: missing keys, projections and truth (`docs/expressions/jmespath.md`).
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,5 +1,5 @@
-//! Strict expressions: what is evaluated, which faults count, and what it costs (`docs/cel.md`,
-//! "Cost").
+//! Strict expressions: what is evaluated, which faults count, and what it costs
+//! (`docs/expressions/cel.md`, "Cost").
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

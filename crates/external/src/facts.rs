@@ -9,7 +9,7 @@ use ephor_document::decode_json;
 use ephor_value::{Map, Str, Value};
 
 /// The largest configuration of an image.
-const LARGEST_CONFIG: u64 = 8 * 1024 * 1024;
+const MAX_CONFIG: u64 = 8 * 1024 * 1024;
 
 /// An image of which everything was read.
 struct PulledImage {
@@ -50,7 +50,7 @@ fn of_platform(index: &Value) -> Option<String> {
 }
 
 fn config(registry: &dyn Registry, at: &Repository, manifest: &Value) -> Result<Value, Failure> {
-    let bytes = registry.blob(at, manifest.text_at(&["config", "digest"]), LARGEST_CONFIG)?;
+    let bytes = registry.blob(at, manifest.text_at(&["config", "digest"]), MAX_CONFIG)?;
     Ok(decode_json(&String::from_utf8_lossy(&bytes))?)
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Kyverno's command line answers context entries and expressions from different data, and in
 //! different words; a lookup says who reads ([`Reader`], [`Address`]). Semantics:
-//! `docs/variables.md`, `docs/cel-policies.md`, `docs/admission.md`.
+//! `docs/semantics/variables.md`, `docs/semantics/cel-policies.md`, `docs/semantics/admission.md`.
 #![forbid(unsafe_code)]
 
 pub mod facts;

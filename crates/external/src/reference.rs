@@ -2,7 +2,7 @@
 //!
 //! In: a text. Out: its parts. Unlike in rules ([`ephor_value::image`]) the default registry is the
 //! index of Docker, its single names get `library/`, and references are checked loosely. Semantics:
-//! `docs/cel.md`.
+//! `docs/expressions/cel.md`.
 
 const DEFAULT_REGISTRY: &str = "index.docker.io";
 

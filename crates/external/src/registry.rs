@@ -1,7 +1,7 @@
 //! What is read of registries of images: manifests, blobs and what refers to an image.
 //!
 //! In: the repository and tag or digest of an artefact. Out: its bytes, or why there are none. Who
-//! fetches them is `sources::registry`. Semantics: `docs/images.md`, "Registries".
+//! fetches them is `sources::registry`. Semantics: `docs/semantics/images.md`, "Registries".
 
 use std::sync::Arc;
 
@@ -91,8 +91,8 @@ impl Failure {
     }
 }
 
-impl From<decode::Error> for Failure {
-    fn from(error: decode::Error) -> Failure {
+impl From<decode::DecodeError> for Failure {
+    fn from(error: decode::DecodeError) -> Failure {
         Failure::other(error.to_string())
     }
 }

@@ -3,8 +3,13 @@
 //! A function's body runs after [`super::check`], so an argument of another type than declared
 //! cannot come; these readers give a neutral value then instead of failing a second time.
 
-use super::Arg;
+use super::{Arg, Context};
 use ephor_value::{Fault, Map, Value};
+
+/// What a function gives.
+pub(crate) type FunctionResult = Result<Value, Fault>;
+/// The body of a function: its arguments' number and types are checked.
+pub(crate) type Body = fn(&Context, &[Arg<'_>]) -> FunctionResult;
 
 static NULL: Value = Value::Null;
 

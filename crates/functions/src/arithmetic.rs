@@ -4,12 +4,10 @@
 //! duration. Results of quantities and durations are text. Which kinds go together and how
 //! quotients round is the reference's rule; see [`ephor_value::quantity`] for the exact decimals.
 
-use super::args::{failure, list, number, value};
+use super::args::{FunctionResult, failure, list, number, value};
 use super::{Arg, Context};
 use ephor_value::quantity::Quantity;
-use ephor_value::{Fault, Value, duration, number::float_v};
-
-type Answer = Result<Value, Fault>;
+use ephor_value::{Value, duration, number::float_v};
 
 /// What stands in the way, without the name of the function.
 type Outcome = Result<Value, &'static str>;
@@ -40,7 +38,7 @@ fn operand(v: &Value) -> Result<Operand, &'static str> {
     }
 }
 
-fn binary(name: &str, args: &[Arg<'_>], run: fn(Operand, Operand) -> Outcome) -> Answer {
+fn binary(name: &str, args: &[Arg<'_>], run: fn(Operand, Operand) -> Outcome) -> FunctionResult {
     let result = operand(value(args, 0)).and_then(|a| run(a, operand(value(args, 1))?));
     result.map_err(|why| failure(name, why))
 }
@@ -53,7 +51,7 @@ fn span(ns: i64) -> Outcome {
     Ok(duration::format(ns).into())
 }
 
-pub(super) fn add(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn add(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     binary("add", args, plus)
 }
 
@@ -66,7 +64,7 @@ fn plus(a: Operand, b: Operand) -> Outcome {
     }
 }
 
-pub(super) fn subtract(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn subtract(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     binary("subtract", args, |a, b| match (a, b) {
         (Scalar(a), Scalar(b)) => Ok(Value::Float(a - b)),
         (Amount(a), Amount(b)) => amount(a.sub(&b)),
@@ -90,7 +88,7 @@ fn from_seconds(s: f64) -> Outcome {
     span(super::args::cut(s * 1e9))
 }
 
-pub(super) fn multiply(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn multiply(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     binary("multiply", args, |a, b| match (a, b) {
         (Scalar(a), Scalar(b)) => Ok(Value::Float(a * b)),
         (Amount(q), Scalar(f)) | (Scalar(f), Amount(q)) => amount(q.mul(&scalar_quantity(f)?)),
@@ -99,7 +97,7 @@ pub(super) fn multiply(_: &Context, args: &[Arg<'_>]) -> Answer {
     })
 }
 
-pub(super) fn divide(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn divide(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     binary("divide", args, |a, b| {
         let zero = match (&a, &b) {
             (Scalar(_) | Amount(_) | Duration(_), Scalar(f)) => *f == 0.0,
@@ -130,7 +128,7 @@ fn remainder(a: i64, b: i64) -> Result<i64, &'static str> {
     if b == 0 { Err(ZERO) } else { Ok(a.wrapping_rem(b)) }
 }
 
-pub(super) fn modulo(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn modulo(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     binary("modulo", args, |a, b| match (a, b) {
         (Scalar(a), Scalar(b)) => {
             let (a, b) = (whole(a)?, whole(b)?);
@@ -145,7 +143,7 @@ pub(super) fn modulo(_: &Context, args: &[Arg<'_>]) -> Answer {
     })
 }
 
-pub(super) fn sum(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn sum(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     if matches!(value(args, 0), Value::List(l) if l.is_opaque()) {
         return Err(failure("sum", MISMATCH));
     }
@@ -160,7 +158,7 @@ pub(super) fn sum(_: &Context, args: &[Arg<'_>]) -> Answer {
     })
 }
 
-pub(super) fn round(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn round(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let (x, digits) = (number(args, 0), number(args, 1));
     let Ok(places) = whole(digits) else {
         return Err(failure("round", "Non-integer argument(s) passed for round off"));

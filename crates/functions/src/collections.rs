@@ -6,14 +6,12 @@
 
 use std::cmp::Ordering;
 
-use super::args::{failure, list, number, object, text, value};
+use super::args::{FunctionResult, failure, list, number, object, text, value};
 use super::strings::number_text;
 use super::{Arg, Context, Ty, limits, type_fault};
 use ephor_value::{Fault, List, Map, Str, Value, budget, number::float_v, number::parse_float, print};
 
-type Answer = Result<Value, Fault>;
-
-pub(super) fn contains(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn contains(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let needle = value(args, 1);
     Ok(Value::Bool(match value(args, 0) {
         Value::Str(s) => needle.as_str().is_some_and(|n| s.contains(n)),
@@ -25,17 +23,17 @@ pub(super) fn contains(_: &Context, args: &[Arg<'_>]) -> Answer {
     }))
 }
 
-pub(super) fn keys(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn keys(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let sorted = object(args, 0).map(Map::sorted).unwrap_or_default();
     Ok(Value::list(sorted.into_iter().map(|(k, _)| Value::Str(k.clone())).collect()))
 }
 
-pub(super) fn values(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn values(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let sorted = object(args, 0).map(Map::sorted).unwrap_or_default();
     Ok(Value::list(sorted.into_iter().map(|(_, v)| v.clone()).collect()))
 }
 
-pub(super) fn length(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn length(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let n = match value(args, 0) {
         Value::Str(s) => s.chars().count(),
         Value::List(l) => l.len(),
@@ -45,11 +43,11 @@ pub(super) fn length(_: &Context, args: &[Arg<'_>]) -> Answer {
     Ok(Value::Float(n as f64))
 }
 
-pub(super) fn max(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn max(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(best(list(args, 0), Ordering::Greater))
 }
 
-pub(super) fn min(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn min(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(best(list(args, 0), Ordering::Less))
 }
 
@@ -70,7 +68,7 @@ fn best(items: &[Value], wanted: Ordering) -> Value {
     best.clone()
 }
 
-pub(super) fn sort(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn sort(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let mut items = list(args, 0).to_vec();
     items.sort_by(|a, b| match (a, b) {
         (Value::Float(a), Value::Float(b)) => order_numbers(*a, *b),
@@ -85,7 +83,7 @@ pub fn order_numbers(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| b.is_nan().cmp(&a.is_nan()))
 }
 
-pub(super) fn merge(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn merge(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let mut merged = Map::new();
     for arg in args {
         match arg {
@@ -101,7 +99,7 @@ pub(super) fn merge(_: &Context, args: &[Arg<'_>]) -> Answer {
     Ok(Value::Map(merged))
 }
 
-pub(super) fn not_null(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn not_null(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let first = args.iter().map(as_value).find(|v| !v.is_null());
     Ok(first.unwrap_or_default())
 }
@@ -114,14 +112,14 @@ fn as_value(arg: &Arg<'_>) -> Value {
     }
 }
 
-pub(super) fn reverse(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn reverse(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(match value(args, 0) {
         Value::Str(s) => s.chars().rev().collect::<String>().into(),
         other => Value::list(other.as_list().unwrap_or(&[]).iter().rev().cloned().collect()),
     })
 }
 
-pub(super) fn to_array(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn to_array(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(match args.first().map(as_value).unwrap_or_default() {
         Value::List(l) if !l.is_opaque() => Value::List(l),
         other => Value::list(vec![other]),
@@ -144,11 +142,11 @@ fn type_name(arg: Option<&Arg<'_>>) -> Result<&'static str, Fault> {
     }
 }
 
-pub(super) fn type_of(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn type_of(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     type_name(args.first()).map(Value::from)
 }
 
-pub(super) fn to_number(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn to_number(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     type_name(args.first())?;
     Ok(match value(args, 0) {
         Value::Float(f) => Value::Float(*f),
@@ -157,7 +155,7 @@ pub(super) fn to_number(_: &Context, args: &[Arg<'_>]) -> Answer {
     })
 }
 
-pub(super) fn to_string(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn to_string(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let v = args.first().map(as_value).unwrap_or_default();
     if let Value::Str(_) = v {
         return Ok(v);
@@ -173,7 +171,7 @@ pub(super) fn to_string(_: &Context, args: &[Arg<'_>]) -> Answer {
     }
 }
 
-pub(super) fn label_match(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn label_match(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let (Some(wanted), Some(labels)) = (object(args, 0), object(args, 1)) else {
         return Ok(Value::Bool(false));
     };
@@ -181,7 +179,7 @@ pub(super) fn label_match(_: &Context, args: &[Arg<'_>]) -> Answer {
     Ok(Value::Bool(holds))
 }
 
-pub(super) fn lookup(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn lookup(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     match (value(args, 0), value(args, 1)) {
         (Value::Map(m), Value::Str(key)) => Ok(m.get(key).cloned().unwrap_or_default()),
         (Value::Map(_), _) => Err(failure("lookup", "argument #2 is not of type String")),
@@ -214,7 +212,7 @@ fn integer(f: f64) -> Result<i64, IntegerError> {
     Ok(f as i64)
 }
 
-pub(super) fn items(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn items(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let (key_name, value_name): (Str, Str) = (text(args, 1).into(), text(args, 2).into());
     let item = |k: Value, v: &Value| {
         Value::Map([(key_name.clone(), k), (value_name.clone(), v.clone())].into_iter().collect())
@@ -232,7 +230,7 @@ pub(super) fn items(_: &Context, args: &[Arg<'_>]) -> Answer {
     Ok(Value::List(List::opaque(all)))
 }
 
-pub(super) fn object_from_lists(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn object_from_lists(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     for (i, name) in [(0, "argument #1"), (1, "argument #2")] {
         if matches!(value(args, i), Value::List(l) if l.is_opaque()) {
             return Err(failure("object_from_lists", format_args!("{name} is not of type Array")));
@@ -252,19 +250,19 @@ pub(super) fn object_from_lists(_: &Context, args: &[Arg<'_>]) -> Answer {
     Ok(Value::Map(out.into_iter().collect()))
 }
 
-pub(super) fn abs(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn abs(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(Value::Float(number(args, 0).abs()))
 }
 
-pub(super) fn ceil(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn ceil(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(Value::Float(number(args, 0).ceil()))
 }
 
-pub(super) fn floor(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn floor(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(Value::Float(number(args, 0).floor()))
 }
 
-pub(super) fn avg(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn avg(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let items = list(args, 0);
     let sum: f64 = items.iter().filter_map(Value::as_number).fold(0.0, |a, b| a + b);
     Ok(Value::Float(sum / items.len() as f64))

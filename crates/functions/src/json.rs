@@ -1,7 +1,7 @@
 //! `parse_json` and `parse_yaml`.
 //!
 //! In: text. Out: a [`Value`] whose numbers are doubles, or Kyverno 1.19.1's error text. Semantics:
-//! `docs/functions.md`.
+//! `docs/expressions/functions.md`.
 
 use super::args::text;
 use super::{Arg, Context, limits};

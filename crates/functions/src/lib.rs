@@ -3,7 +3,7 @@
 //! In: evaluated arguments. Out: a value or a fault with the text that users see. The evaluator
 //! looks a function up once, when an expression is lowered, and calls one of JMESPath through
 //! [`call`], which checks the number and the types of the arguments first, and one of CEL through
-//! [`cel::call`]. [`page`] makes `docs/functions.md` of the registry.
+//! [`cel::call`]. [`page`] makes `docs/expressions/functions.md` of the registry.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -20,11 +20,10 @@ mod random;
 pub mod regex;
 pub mod registry;
 mod remarks;
+mod row;
 mod strings;
 mod table;
 mod timefn;
-pub use strings::{lower, upper};
-pub use timefn::now;
 pub mod untracked;
 mod url;
 mod x509;
@@ -34,11 +33,14 @@ use std::borrow::Cow;
 use ephor_external::{Authorizer, ExternalData};
 use ephor_value::{Fault, Value, budget, print};
 
-pub use limits::BOUNDED;
 pub use regex::go_regex;
-use registry::Overloads;
-pub use registry::{Arity, Cost, Function, Higher, Language, Run, Ty};
+
 pub use remarks::Remarks;
+use row::Overloads;
+pub use row::{Arity, Cost, Function, Higher, Language, Run, Ty};
+pub use strings::{lower, upper};
+pub use table::BOUNDED;
+pub use timefn::now;
 
 /// The level of CEL's runtime, whose texts and charges differ in a few points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

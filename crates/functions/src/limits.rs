@@ -4,29 +4,23 @@
 //! any sensible one is a fault, which is far cheaper than the attempt. So is a result that, with
 //! all others of the rule, takes more memory than a rule may have (`value::budget`).
 
-use super::table::row;
-use super::{Arg, Context, Cost, Function, Run, Ty};
+use super::{Arg, Context};
 use ephor_value::{Fault, Object, Value, budget, stack};
 
-/// Bytes that a text may have.
+/// Bytes that a text may have. Far above what an object may have in etcd (1.5 MiB); a policy that
+/// builds more gets a fault.
 pub const MAX_TEXT: usize = 64 << 20;
-/// Items that a list may have.
+/// Items that a list may have. With 32 bytes an item, twice as much memory as [`MAX_TEXT`].
 pub const MAX_ITEMS: usize = 4 << 20;
 /// What a composed value may weigh: a unit for each value inside of it and one for each byte of
 /// text.
 const MAX_WEIGHT: usize = 16 << 20;
 
-/// Checks a result of expressions that could repeat their input without end; no name leads to it.
-pub static BOUNDED: Function = row(
-    "bounded",
-    &[&[Ty::Any]],
-    "any",
-    Cost::Linear,
-    Run::Plain(bounded),
-    "The argument, unless it is too large.",
-);
-
-fn bounded(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
+/// The argument, unless it is too large.
+///
+/// # Errors
+/// It is.
+pub(super) fn bounded(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
     let v = super::args::value(args, 0);
     let mut left = MAX_WEIGHT;
     if weigh(v, &mut left) { Ok(v.clone()) } else { Err(too_large()) }
@@ -99,14 +93,15 @@ pub fn result(made: Result<Value, Fault>) -> Result<Value, Fault> {
         _ => return made,
     };
     // Small results count where lists hold them.
-    if bytes >= COUNTED {
+    if bytes >= MIN_COUNTED {
         large(bytes)?;
     }
     made
 }
 
-/// Results with fewer bytes are not counted one by one.
-const COUNTED: usize = 64;
+/// Results with fewer bytes are not counted one by one. Smaller: every call counts, which costs
+/// more than the call; larger: memory of many small results is seen late.
+const MIN_COUNTED: usize = 64;
 
 #[cold]
 fn large(bytes: usize) -> Result<(), Fault> {
@@ -126,7 +121,7 @@ const ITEM: usize = 32;
 /// # Errors
 /// It may not.
 pub fn list(items: usize) -> Result<(), Fault> {
-    if items < COUNTED / ITEM { Ok(()) } else { large(bytes_of(items)) }
+    if items < MIN_COUNTED / ITEM { Ok(()) } else { large(bytes_of(items)) }
 }
 
 /// Whether a text of `len` bytes fits the rule's memory.

@@ -1,5 +1,5 @@
-//! The registry as text: the page `docs/functions.md`, and what `jp function` shows of one
-//! function.
+//! The registry as text: the page `docs/expressions/functions.md`, and what `jp function` shows of
+//! one function.
 //!
 //! In: rows. Out: the page; `tests/reference` compares it. The layout of
 //! [`entry`] is the reference's, examples aside.

@@ -12,11 +12,11 @@ use super::go_syntax::{Dialect, translate};
 use super::{Arg, Context};
 use ephor_value::{Fault, Value, budget};
 
-/// Repetitions that `*`, `+` and `{n,}` may add.
+/// Repetitions that `*`, `+` and `{n,}` may add. Larger counts make longer texts, not other ones.
 const MAX_REPEAT: u32 = 4096;
 /// Bytes that a pattern may have.
 const MAX_PATTERN: usize = 64 << 10;
-/// Characters after which repeats end early.
+/// Characters after which repeats end early. A longer text is of no use as a name or a password.
 const MAX_LENGTH: usize = 1 << 20;
 
 pub(super) fn random(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {

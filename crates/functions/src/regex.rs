@@ -9,13 +9,11 @@ use std::sync::{Arc, LazyLock, RwLock};
 
 use regex::{Captures, Regex, RegexBuilder};
 
-use super::args::{failure, text};
-use super::go_syntax::{Dialect, Error, ErrorCode, translate};
+use super::args::{FunctionResult, failure, text};
+use super::go_syntax::{Dialect, ErrorCode, RegexError, translate};
 use super::strings::text_or_number;
 use super::{Arg, Context, limits};
 use ephor_value::{Fault, Value, budget};
-
-type Answer = Result<Value, Fault>;
 
 /// Number of cached patterns; a full cache is emptied.
 const CACHE_SIZE: usize = 1024;
@@ -25,10 +23,11 @@ const LARGE_ONES: usize = 16;
 const SMALL: usize = 256 << 10;
 /// Memory that searching for the others takes.
 const LARGE_DFA: usize = 2 << 20;
-/// Memory that one compiled pattern may take.
-const SIZE_LIMIT: usize = 16 << 20;
+/// Memory that one compiled pattern may take. Go has no such bound: patterns with large counted
+/// repeats are errors here that Kyverno takes.
+const MAX_COMPILED: usize = 16 << 20;
 /// Nesting after translation, which adds a level for each flagged piece.
-const NEST_LIMIT: u32 = 1000;
+const MAX_NESTING: u32 = 1000;
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -78,7 +77,7 @@ thread_local! {
 ///
 /// # Errors
 /// It is none, or takes too much memory.
-pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, Error> {
+pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, RegexError> {
     if let Some(found) = OWN.with_borrow(|own| own.get(pattern)) {
         return Ok(found);
     }
@@ -89,8 +88,8 @@ pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, Error> {
 }
 
 /// How many bytes of a text times bytes of a pattern a search may take: at worst it looks at each
-/// pair.
-const MOST_PAIRS: usize = 1 << 29;
+/// pair. A search that could take more is a fault, not a blocked worker.
+const MAX_PAIRS: usize = 1 << 29;
 
 /// Whether a pattern may be looked for in a text.
 ///
@@ -98,14 +97,14 @@ const MOST_PAIRS: usize = 1 << 29;
 /// It may not: both are too long.
 pub fn searchable(pattern: &str, text: &str) -> Result<(), Fault> {
     let pairs = pattern.len().saturating_mul(text.len());
-    if pairs > MOST_PAIRS {
+    if pairs > MAX_PAIRS {
         return Err(budget::refuse("the regular expression is too long for such a text"));
     }
     budget::steps(pairs >> 12)
 }
 
 /// The same for all threads.
-fn shared(pattern: &str) -> Result<Arc<Compiled>, Error> {
+fn shared(pattern: &str) -> Result<Arc<Compiled>, RegexError> {
     if let Some(found) = CACHE.read().ok().and_then(|cache| cache.get(pattern)) {
         return Ok(found);
     }
@@ -120,31 +119,31 @@ fn shared(pattern: &str) -> Result<Arc<Compiled>, Error> {
 ///
 /// # Errors
 /// As [`compiled`].
-pub fn go_regex(pattern: &str) -> Result<Regex, Error> {
+pub fn go_regex(pattern: &str) -> Result<Regex, RegexError> {
     compiled(pattern).map(|c| c.regex.clone())
 }
 
-fn compile(pattern: &str) -> Result<Compiled, Error> {
+fn compile(pattern: &str) -> Result<Compiled, RegexError> {
     let translated = translate(pattern, Dialect::Perl)?;
     let mut builder = RegexBuilder::new(&translated.pattern);
-    builder.nest_limit(NEST_LIMIT);
+    builder.nest_limit(MAX_NESTING);
     // Long ones take more memory than their length: these are not tried twice.
     let short = translated.pattern.len() <= SMALL / 16;
     let small = short.then(|| builder.size_limit(SMALL).dfa_size_limit(SMALL).build().ok()).flatten();
     let large = small.is_none();
     let regex = small
-        .map_or_else(|| builder.size_limit(SIZE_LIMIT).dfa_size_limit(LARGE_DFA).build(), Ok)
-        .map_err(|_| Error::new(ErrorCode::Large, pattern))?;
+        .map_or_else(|| builder.size_limit(MAX_COMPILED).dfa_size_limit(LARGE_DFA).build(), Ok)
+        .map_err(|_| RegexError::new(ErrorCode::Large, pattern))?;
     Ok(Compiled { regex, names: translated.names, large })
 }
 
-pub(super) fn regex_match(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn regex_match(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let pattern = compiled(text(args, 0)).map_err(|error| Fault::new(error.to_string()))?;
     searchable(text(args, 0), text(args, 1))?;
     Ok(Value::Bool(pattern.regex.is_match(&text_or_number(args, 1))))
 }
 
-pub(super) fn regex_replace_all(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn regex_replace_all(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let pattern = compiled(text(args, 0)).map_err(|e| failure("regex_replace_all", e))?;
     searchable(text(args, 0), text(args, 1))?;
     let template = text_or_number(args, 2);
@@ -153,7 +152,7 @@ pub(super) fn regex_replace_all(_: &Context, args: &[Arg<'_>]) -> Answer {
     })
 }
 
-pub(super) fn regex_replace_all_literal(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn regex_replace_all_literal(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let pattern = compiled(text(args, 0)).map_err(|e| failure("regex_replace_all_literal", e))?;
     searchable(text(args, 0), text(args, 1))?;
     let replacement = text_or_number(args, 2);
@@ -168,7 +167,7 @@ fn replace(
     regex: &Regex,
     source: &str,
     put: impl Fn(&mut String, &Captures<'_>) -> Result<(), Fault>,
-) -> Answer {
+) -> FunctionResult {
     let mut out = String::new();
     let mut done = 0;
     for captures in regex.captures_iter(source) {

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// More lines are not stored.
-const MOST: usize = 50;
+/// More lines are not stored. A reader of a log learns nothing new from more; a policy with more
+/// faults of the kind is mended in two steps.
+const MAX_REMARKS: usize = 50;
 
 /// The lines of a run.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ impl Remarks {
         self.is_any.store(true, Ordering::Relaxed);
         all.insert(line);
         // The first ones in their order, whichever thread came first.
-        if all.len() > MOST {
+        if all.len() > MAX_REMARKS {
             all.pop_last();
         }
     }

@@ -3,17 +3,15 @@
 //! Case mapping is per code point (`ß` has no capital), as in the reference; everything that
 //! counts, counts code points.
 
-use super::args::{cut, failure, list, number, text, value};
+use super::args::{FunctionResult, cut, failure, list, number, text, value};
 use super::{Arg, Context, limits};
-use ephor_value::{Fault, Value, print, wildcard};
+use ephor_value::{Value, print, wildcard};
 
-type Answer = Result<Value, Fault>;
-
-pub(super) fn compare(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn compare(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(Value::Int(text(args, 0).cmp(text(args, 1)) as i64))
 }
 
-pub(super) fn equal_fold(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn equal_fold(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let same = text(args, 0).chars().map(fold).eq(text(args, 1).chars().map(fold));
     Ok(Value::Bool(same))
 }
@@ -51,41 +49,41 @@ fn single(c: char, mut mapped: impl Iterator<Item = char>) -> char {
     }
 }
 
-pub(super) fn to_upper(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn to_upper(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(text(args, 0).chars().map(upper).collect::<String>().into())
 }
 
-pub(super) fn to_lower(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn to_lower(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(text(args, 0).chars().map(lower).collect::<String>().into())
 }
 
-pub(super) fn replace(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn replace(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let count = usize::try_from(cut(number(args, 3))).unwrap_or(usize::MAX);
     replace_first(text(args, 0), text(args, 1), text(args, 2), count)
 }
 
-pub(super) fn replace_all(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn replace_all(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     replace_first(text(args, 0), text(args, 1), text(args, 2), usize::MAX)
 }
 
 /// Replaces up to `count` occurrences. The empty text occurs before each character and at the end.
-fn replace_first(s: &str, old: &str, new: &str, count: usize) -> Answer {
+fn replace_first(s: &str, old: &str, new: &str, count: usize) -> FunctionResult {
     let found = s.matches(old).take(count).count();
     limits::text_of(limits::replaced(s.len(), found, old.len(), new.len()))?;
     Ok(s.replacen(old, new, count).into())
 }
 
-pub(super) fn trim(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn trim(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let set: foldhash::HashSet<char> = text(args, 1).chars().collect();
     Ok(text(args, 0).trim_matches(|c| set.contains(&c)).into())
 }
 
-pub(super) fn trim_prefix(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn trim_prefix(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let s = text(args, 0);
     Ok(s.strip_prefix(text(args, 1)).unwrap_or(s).into())
 }
 
-pub(super) fn split(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn split(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let (s, separator) = (text(args, 0), text(args, 1));
     let count = if separator.is_empty() { s.chars().count() } else { s.matches(separator).count() };
     limits::items_of(count)?;
@@ -97,14 +95,14 @@ pub(super) fn split(_: &Context, args: &[Arg<'_>]) -> Answer {
     Ok(Value::list(parts))
 }
 
-pub(super) fn truncate(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn truncate(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let s = text(args, 0);
     let length = usize::try_from(cut(number(args, 1))).unwrap_or(0);
     let end = s.char_indices().nth(length).map_or(s.len(), |(i, _)| i);
     Ok(s.get(..end).unwrap_or_default().into())
 }
 
-pub(super) fn to_boolean(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn to_boolean(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let s = text(args, 0);
     match s.chars().map(lower).collect::<String>().as_str() {
         "true" => Ok(Value::Bool(true)),
@@ -116,7 +114,7 @@ pub(super) fn to_boolean(_: &Context, args: &[Arg<'_>]) -> Answer {
     }
 }
 
-pub(super) fn path_canonicalize(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn path_canonicalize(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let path = text(args, 0);
     if path.is_empty() {
         return Ok("".into());
@@ -141,22 +139,22 @@ pub(super) fn path_canonicalize(_: &Context, args: &[Arg<'_>]) -> Answer {
     })
 }
 
-pub(super) fn starts_with(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn starts_with(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(Value::Bool(text(args, 0).starts_with(text(args, 1))))
 }
 
-pub(super) fn ends_with(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn ends_with(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(Value::Bool(text(args, 0).ends_with(text(args, 1))))
 }
 
-pub(super) fn join(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn join(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     let parts: Vec<&str> = list(args, 1).iter().filter_map(Value::as_str).collect();
     let separators = text(args, 0).len().saturating_mul(parts.len());
     limits::text_of(parts.iter().fold(separators, |n, part| n.saturating_add(part.len())))?;
     Ok(parts.join(text(args, 0)).into())
 }
 
-pub(super) fn pattern_match(_: &Context, args: &[Arg<'_>]) -> Answer {
+pub(super) fn pattern_match(_: &Context, args: &[Arg<'_>]) -> FunctionResult {
     Ok(Value::Bool(wildcard::matches(text(args, 0), &text_or_number(args, 1))))
 }
 

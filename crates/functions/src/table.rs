@@ -3,15 +3,12 @@
 //! A row is data: name, accepted types, cost, documentation, examples, body. Adding a function is
 //! adding a row and its body.
 
+use super::args::Body;
 use super::collections as c;
-use super::registry::Dependency::{Chance, Clock, Services, Settings};
-use super::registry::Operation::{Contains, EndsWith, Keys, MatchedBy, Size, StartsWith};
-use super::registry::{
-    Arity, Constants, Cost, Dispatch, Function, Higher, Language, Meaning, Overloads, Run, Ty,
-};
-use super::{Arg, Context};
-use super::{arithmetic, encode, json, misc, random, regex, strings, timefn, url, x509};
-use ephor_value::{Fault, Value};
+use super::row::Dependency::{Chance, Clock, Services, Settings};
+use super::row::Operation::{Contains, EndsWith, Keys, MatchedBy, Size, StartsWith};
+use super::row::{Arity, Constants, Cost, Dispatch, Function, Higher, Language, Meaning, Overloads, Run, Ty};
+use super::{arithmetic, encode, json, limits, misc, random, regex, strings, timefn, url, x509};
 
 type Param = &'static [Ty];
 
@@ -29,8 +26,6 @@ const SIZED: Param = &[Ty::String, Ty::Array, Ty::Object];
 const ARRAY_OR_STRING: Param = &[Ty::Array, Ty::String];
 const OBJECT_OR_ARRAY: Param = &[Ty::Object, Ty::Array];
 const STRING_OR_NUMBER: Param = &[Ty::String, Ty::Number];
-
-type Body = fn(&Context, &[Arg<'_>]) -> Result<Value, Fault>;
 
 /// A standard function: pure, with as many arguments as parameters.
 pub(super) const fn row(
@@ -314,3 +309,13 @@ pub(super) static TABLE: &[Function] = &[
         "The fields of the first PEM certificate or certificate request in a text; RSA keys only.").kyverno()
         .examples(&[("x509_decode('no certificate')", "error: failed to decode PEM block")]),
 ];
+
+/// Checks a result of expressions that could repeat their input without end; no name leads to it.
+pub static BOUNDED: Function = row(
+    "bounded",
+    &[&[Ty::Any]],
+    "any",
+    Cost::Linear,
+    Run::Plain(limits::bounded),
+    "The argument, unless it is too large.",
+);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use ephor_value::{Str, Value};
 
 use super::constraints::Constraints;
-use super::matcher::Selector;
+use super::selector::Selector;
 
 /// What binds a rule of Kubernetes' own policies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

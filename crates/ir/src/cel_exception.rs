@@ -1,7 +1,7 @@
 //! PolicyExceptions of `policies.kyverno.io`.
 //!
 //! In: `lower::cel_policy::exception`. Out: evaluated before the conditions of the policies that
-//! they name. Semantics: `docs/cel-policies.md`, "Exceptions".
+//! they name. Semantics: `docs/semantics/cel-policies.md`, "Exceptions".
 
 use serde::{Deserialize, Serialize};
 

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use ephor_value::{Str, Value};
 
+use super::binding::Binding;
 use super::expressions::Validation;
 use super::late::Late;
-use super::pod_security::{LISTS, Placed, Requirement, of_level, version};
-use super::rule::Binding;
+use super::pod_security::{FieldRequirement, LISTS, Placed, of_level, version};
 use super::shape::Pattern;
 use super::{Conditions, Origin, Query, Template};
 
@@ -45,7 +45,7 @@ pub enum Overlay {
     Broken(Str),
 }
 
-super::json::node!(Check, 64);
+super::nested::node!(Check, 64);
 
 impl Overlay {
     /// The pattern that a template becomes, ready if nothing is left to fill in.
@@ -98,8 +98,8 @@ pub fn doubles(pattern: &Value, late: &dyn Late) -> Option<Pattern> {
 pub const TOO_DEEP: &str = "the pattern nests too deeply";
 
 /// Whether filling in once more may change a document: it was escaped, or data brought it in. The
-/// reference fills patterns in again for the former object of an update (`docs/validate.md`,
-/// "Existing violations").
+/// reference fills patterns in again for the former object of an update
+/// (`docs/semantics/validate.md`, "Existing violations").
 pub fn is_open(filled: &Value) -> bool {
     filled.any_text(&|text| text.contains("{{") || text.contains("$("))
 }
@@ -179,7 +179,7 @@ pub enum Whose {
     Containers(usize),
     /// Annotations.
     Annotations,
-    /// None: what exempts a pod is looked at, nothing else.
+    /// None: only what exempts a pod is evaluated.
     Around,
 }
 
@@ -204,7 +204,8 @@ impl PodSecurity {
     /// found without fields never is.
     pub fn is_excluded(&self, placed: &Placed) -> bool {
         let mut all = placed.form.requirements.iter();
-        let stays = |own: &Requirement| !own.shows_fields || own.annotations.is_some_and(|a| a.of_containers);
+        let stays =
+            |own: &FieldRequirement| !own.shows_fields || own.annotations.is_some_and(|a| a.of_containers);
         let entries = || self.exclude.as_list().unwrap_or_default().iter();
         let has = |is: &dyn Fn(&[Value]) -> bool| {
             entries().any(|entry| {

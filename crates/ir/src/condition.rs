@@ -168,7 +168,7 @@ impl Condition {
     }
 }
 
-super::json::node!(Condition, 64, |c: Condition| Ok::<_, String>(c.with_prepared()));
+super::nested::node!(Condition, 64, |c: Condition| Ok::<_, String>(c.with_prepared()));
 
 /// A right side in every form that operators read.
 #[derive(Clone, Debug)]

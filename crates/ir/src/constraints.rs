@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use ephor_value::Str;
 
-use super::matcher::Selector;
+use super::selector::Selector;
 
 /// Which requests are accepted: some rule accepts, no exclusion does, and both selectors do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

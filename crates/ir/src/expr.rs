@@ -244,7 +244,7 @@ pub enum Expr {
     },
 }
 
-super::json::node!(Expr, 1024);
+super::nested::node!(Expr, 1024);
 
 impl Expr {
     /// The function that a node calls, if it calls one.

@@ -3,14 +3,14 @@
 //!
 //! In: `validate.cel` of rules, the policies of `policies.kyverno.io` and those of
 //! `admissionregistration.k8s.io`; the bodies of rules hold the expressions that validate, mutate
-//! or generate. Semantics: `docs/ir.md`, "Expressions of a rule".
+//! or generate. Semantics: `docs/internals/ir.md`, "Expressions of a rule".
 
 use serde::{Deserialize, Serialize};
 
 use ephor_value::Str;
 
 use super::facts::FailurePolicy;
-use super::matcher::Selector;
+use super::selector::Selector;
 use super::sharing::Sharing;
 use super::{Expr, Origin};
 

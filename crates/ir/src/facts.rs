@@ -1,7 +1,8 @@
 //! Facts of policies: what distinguishes the policies of one API from those of another.
 //!
 //! `lower` sets them from the document. Everything after it reads these fields and never the kind
-//! of a policy, which only names it in reports. Semantics: `docs/ir.md`, "Facts of policies".
+//! of a policy, which only names it in reports. Semantics: `docs/internals/ir.md`, "Facts of
+//! policies".
 
 use serde::{Deserialize, Serialize};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::binding::Binding;
 use super::expressions::Program;
-use super::rule::Binding;
 use super::{Conditions, Origin, Query, Template};
 use ephor_value::{Str, Value};
 
@@ -79,7 +79,7 @@ pub enum Draft {
     Map(Box<[(Str, Draft)]>),
 }
 
-super::json::node!(Draft, 260);
+super::nested::node!(Draft, 260);
 
 /// A place to fill in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //! expressions that decide.
 //!
 //! In: ImageValidatingPolicies. Out: run by `engine::expressions::images`. Semantics:
-//! `docs/cel-policies.md`, "Images".
+//! `docs/semantics/cel-policies.md`, "Images".
 
 use std::hash::{Hash, Hasher};
 

@@ -3,8 +3,8 @@
 //! In: a loop. Out: the keys, when its body and its filter read nothing else of an item and call
 //! only functions that depend on nothing but their arguments: then all items without these keys are
 //! alike. Most comprehensions read what few items have (`env.?valueFrom`), so the evaluator
-//! evaluates the body for one of those and gives the others the same (`docs/ir.md`, "Evaluated
-//! once").
+//! evaluates the body for one of those and gives the others the same (`docs/internals/ir.md`,
+//! "Evaluated once").
 
 use ephor_value::{Str, Value};
 
@@ -13,8 +13,9 @@ use super::derived::Derived;
 use super::strict::{Comprehension, Step, Walk};
 use super::walk::children;
 
-/// More keys than this are not worth looking for.
-const MOST_KEYS: usize = 8;
+/// More keys than this are not worth looking for. Each item is compared by all of them; with too
+/// few keys a loop evaluates its body for each item, at the same result.
+const MAX_KEYS: usize = 8;
 
 /// The keys, found when the loop first runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -38,7 +39,7 @@ fn found(l: &Comprehension) -> Option<Box<[Str]>> {
     }
     let mut keys = Vec::new();
     let all = l.keep.iter().chain([&l.body]).all(|e| reads(e, 0, &mut keys));
-    (all && !keys.is_empty() && keys.len() <= MOST_KEYS).then(|| keys.into())
+    (all && !keys.is_empty() && keys.len() <= MAX_KEYS).then(|| keys.into())
 }
 
 /// Collects the keys that an expression reads of the local with so many binders between; false = it

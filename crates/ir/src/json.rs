@@ -2,14 +2,12 @@
 //! evaluated.
 //!
 //! In: lowered policies and exceptions, or JSON. Out: the other. Every node is written by derive,
-//! under the names of its Rust type; `docs/ir-json.md` lists them. What follows from other parts
-//! (compiled wildcards, prepared operands, hashed lists) is not written but rebuilt. What is read
-//! may come from anyone: size, nesting and names are checked, and what does not fit is an error,
-//! never left out.
+//! under the names of its Rust type; `docs/internals/ir-json.md` lists them. What follows from
+//! other parts (compiled wildcards, prepared operands, hashed lists) is not written but rebuilt.
+//! What is read may come from anyone: size, nesting and names are checked, and what does not fit is
+//! an error, never left out.
 
-use std::cell::Cell;
 use std::sync::Arc;
-use std::thread::LocalKey;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,10 +20,11 @@ use ephor_value::Str;
 /// The version that is written and read.
 pub const API_VERSION: &str = "ephor.dev/ir/v1";
 
-/// The largest text that is read, in bytes.
+/// The largest text that is read, in bytes. Larger texts are refused.
 const MAX_BYTES: usize = 256 << 20;
 
-/// How deeply lists and objects of a text may nest.
+/// How deeply lists and objects of a text may nest. About ten levels of text for each of the 1,024
+/// that expressions may nest; deeper texts are refused.
 const MAX_LEVELS: usize = 12_000;
 
 /// Policies and exceptions as one document.
@@ -161,59 +160,6 @@ fn levels(text: &str) -> usize {
     }
     most
 }
-
-/// Nodes that nest more than so many levels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("nodes nest more than {0} levels")]
-pub(super) struct TooNested(usize);
-
-/// How many nodes of one kind are being read inside of each other.
-pub(super) struct Level(&'static LocalKey<Cell<usize>>);
-
-impl Level {
-    /// One more.
-    ///
-    /// # Errors
-    /// They are more than `most`.
-    pub(super) fn enter(depth: &'static LocalKey<Cell<usize>>, most: usize) -> Result<Level, TooNested> {
-        depth.set(depth.get() + 1);
-        let level = Level(depth);
-        if depth.get() > most { Err(TooNested(most)) } else { Ok(level) }
-    }
-}
-
-impl Drop for Level {
-    fn drop(&mut self) {
-        self.0.set(self.0.get().saturating_sub(1));
-    }
-}
-
-/// Writes and reads a node that may hold nodes of its own kind: its derived `serialize` and
-/// `deserialize` (`remote = "Self"`) with room on the stack, a bound for the nesting, and what is
-/// rebuilt after reading.
-macro_rules! node {
-    ($node:ty, $most:literal) => {
-        $crate::json::node!($node, $most, Ok::<$node, std::convert::Infallible>);
-    };
-    ($node:ty, $most:literal, $finish:expr) => {
-        impl serde::Serialize for $node {
-            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                ephor_value::stack::deep(|| <$node>::serialize(self, to))
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $node {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                use serde::de::Error;
-                thread_local!(static DEPTH: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
-                let _level = $crate::json::Level::enter(&DEPTH, $most).map_err(D::Error::custom)?;
-                let node = ephor_value::stack::deep(|| <$node>::deserialize(from))?;
-                $finish(node).map_err(D::Error::custom)
-            }
-        }
-    };
-}
-pub(super) use node;
 
 #[cfg(test)]
 mod tests {

@@ -3,12 +3,12 @@
 //!
 //! In: a text or a document. Out: what `lower` would have built from it, had it been written in the
 //! policy. Nodes of the IR hold data only; code that runs, optimises or analyses them receives this
-//! interface. Semantics: `docs/variables.md`.
+//! interface. Semantics: `docs/semantics/variables.md`.
 
 use ephor_value::{Str, Value};
 
-use super::matcher::Selector;
 use super::mutate::Layer;
+use super::selector::Selector;
 use super::shape::Pattern;
 use super::{Query, Template};
 

@@ -2,14 +2,15 @@
 //!
 //! Few node kinds, each with one meaning: those that read on past what is missing, and strict ones,
 //! for which missing things are faults and every step costs something. No node names the policy
-//! kind it came from. `docs/ir.md` lists every node with its meaning and says how the constructs of
-//! CEL map onto them.
+//! kind it came from. `docs/internals/ir.md` lists every node with its meaning and says how the
+//! constructs of CEL map onto them.
 //!
 //! In: built by `lower` (and by the language front ends for expressions), or read from JSON. Out:
 //! run by `engine`, printed by `explain` as text or JSON.
 #![forbid(unsafe_code)]
 
 pub mod admission;
+mod binding;
 pub mod cel_exception;
 pub mod check;
 pub mod condition;
@@ -28,6 +29,7 @@ pub mod late;
 pub mod manifests;
 pub mod matcher;
 pub mod mutate;
+mod nested;
 pub mod operator;
 pub mod ops;
 pub mod optimise;
@@ -37,6 +39,7 @@ pub mod pod_security;
 pub mod policy;
 pub mod rule;
 mod same;
+pub mod selector;
 pub mod shape;
 pub mod sharing;
 pub mod strict;

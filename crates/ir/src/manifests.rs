@@ -66,7 +66,7 @@ pub enum Proof {
     Unreadable(Str),
 }
 
-super::json::node!(Proof, 64);
+super::nested::node!(Proof, 64);
 
 /// Fields of some objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ pub struct Ignored {
     pub fields: Box<[Str]>,
 }
 
-/// Objects by what they are. What is not said is not looked at.
+/// Objects by what they are. A field that is absent is ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Objects {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use ephor_patch::JsonPatch;
 use ephor_value::{Map, Str, Value};
 
+use super::binding::Binding;
 use super::expressions::{ExpressionPatch, Source};
-use super::rule::Binding;
 use super::shape::{Anchor, Pattern};
 use super::{Conditions, Origin, Query, Rule, Template};
 
@@ -123,7 +123,7 @@ pub enum Node {
     Map(Vec<Member>),
 }
 
-super::json::node!(Node, 260);
+super::nested::node!(Node, 260);
 
 /// A member of an object with anchors.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

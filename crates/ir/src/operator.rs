@@ -1,7 +1,7 @@
 //! The operators of conditions.
 //!
 //! In: a key and a prepared right side, both already filled in. Out: whether the condition holds.
-//! The tables are those of `docs/conditions.md`.
+//! The tables are those of `docs/semantics/conditions.md`.
 
 use std::borrow::Cow;
 use std::cmp::Ordering as Order;

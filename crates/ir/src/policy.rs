@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use ephor_value::{Str, Value};
 
+use super::binding::Binding;
 use super::expressions::Source;
 use super::facts::{ActionModel, Api, FailurePolicy, NamespaceScope, Report, Stage};
-use super::rule::{ActionOverride, Binding, Body};
+use super::rule::{ActionOverride, Body};
 use super::{Conditions, Matcher, Rule};
 use ephor_value::wildcard::Wildcard;
 

@@ -22,7 +22,7 @@ pub struct Pattern {
     pub anchors: u32,
 }
 
-super::json::node!(Pattern, 64, Pattern::with_sources);
+super::nested::node!(Pattern, 64, Pattern::with_sources);
 
 /// A pattern whose source is not its own.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -54,7 +54,7 @@ pub enum Shape {
     List(ListShape),
 }
 
-super::json::node!(Shape, 260);
+super::nested::node!(Shape, 260);
 
 /// What an object must look like.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

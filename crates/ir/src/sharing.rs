@@ -4,7 +4,7 @@
 //! a key that equal programs have in common, and the variables that it always reads; none for
 //! programs that read more than the object, that call functions which may say something else next
 //! time, or that are so small that looking for a result is as much work. What is done with the key:
-//! `engine::shared`; `docs/ir.md`, "Evaluated once".
+//! `engine::shared`; `docs/internals/ir.md`, "Evaluated once".
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::OnceLock;
@@ -18,8 +18,9 @@ use super::expressions::Variable;
 use super::strict::Make;
 use super::walk::{Runs, children, map_children};
 
-/// Chains of variables that are longer are not shared.
-const MOST_VARIABLES: u32 = 16;
+/// Chains of variables that are longer are not shared. Each link is hashed once more; what is not
+/// shared is evaluated again, at the same result.
+const MAX_VARIABLES: u32 = 16;
 
 /// The key of a program, found when it first runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -55,7 +56,7 @@ fn is_worth_it(expr: &Expr) -> bool {
 }
 
 fn shared(expr: &Expr, variables: &[Variable], depth: u32) -> Option<Shared> {
-    if depth > MOST_VARIABLES {
+    if depth > MAX_VARIABLES {
         return None;
     }
     let mut read = Read::default();

@@ -102,7 +102,7 @@ pub enum Guard {
     List(Box<Guard>),
 }
 
-super::json::node!(Guard, 64);
+super::nested::node!(Guard, 64);
 
 impl Guard {
     /// Whether a value is what it must be.

@@ -3,7 +3,7 @@
 //! A template is lowered once. Strings without variables are constants; a string that is nothing
 //! but one variable keeps the type of its result; a text with variables is a list of parts. Texts
 //! whose variables nest, touch or are escaped keep their source and are resolved in rounds, as the
-//! language defines it (`docs/variables.md`).
+//! language defines it (`docs/semantics/variables.md`).
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub struct Query {
     pub on_delete: Option<Box<Query>>,
 }
 
-super::json::node!(Query, 64);
+super::nested::node!(Query, 64);
 
 /// Lazily loaded data that an expression mentions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -115,7 +115,7 @@ pub struct Rounds {
     pub current: Str,
 }
 
-super::json::node!(Template, 260);
+super::nested::node!(Template, 260);
 
 impl Template {
     /// The constant, when there is nothing to fill in.

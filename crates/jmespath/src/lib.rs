@@ -2,8 +2,8 @@
 //!
 //! In: an expression. Out: an [`Ast`], or a [`SyntaxError`] with the reference's text and the byte
 //! where it happened. The grammar deviates from the JMESPath specification in many small ways (see
-//! `docs/jmespath.md`), which is why the published parsers cannot be used. The tree is only walked
-//! to be printed or lowered to the IR; nothing is evaluated here.
+//! `docs/expressions/jmespath.md`), which is why the published parsers cannot be used. The tree is
+//! only walked to be printed or lowered to the IR; nothing is evaluated here.
 #![forbid(unsafe_code)]
 
 pub mod ast;

@@ -2,7 +2,7 @@
 //!
 //! The current node of JMESPath becomes a binder: the root at the outermost level, a `Local` inside
 //! projections, pipes and multi-selects. Which nodes take a missing key for null is the table of
-//! `docs/jmespath.md`; it is spelled out here once, by wrapping operands in `Rescue`.
+//! `docs/expressions/jmespath.md`; it is spelled out here once, by wrapping operands in `Rescue`.
 
 use ephor_functions::{self, Run};
 use ephor_ir::expr::{Cmp, Expr, Faults, Missing, Over};

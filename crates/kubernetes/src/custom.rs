@@ -1,5 +1,7 @@
 //! Types of custom resources: the schemas of their definitions.
 
+use std::sync::Arc;
+
 use super::go::GoNames;
 use super::schema::{Field, Leaf, ListKind, Type, TypeDef, Types, Whole};
 use ephor_value::{Str, Value};
@@ -7,8 +9,22 @@ use ephor_value::{Str, Value};
 /// Schemas that nest deeper are not read.
 const MAX_DEPTH: usize = 128;
 
+impl Types {
+    /// Those of the kinds that every API server has, and those of custom resources that the documents define.
+    pub fn with<'v>(definitions: impl IntoIterator<Item = &'v Value>) -> Arc<Types> {
+        let mut own =
+            definitions.into_iter().filter(|d| d.text_at(&["kind"]) == "CustomResourceDefinition").peekable();
+        if own.peek().is_none() {
+            return Types::built_in().clone();
+        }
+        let mut types = (**Types::built_in()).clone();
+        own.for_each(|d| add(d, &mut types));
+        Arc::new(types)
+    }
+}
+
 /// Adds the types of a definition, for each version.
-pub fn add(definition: &Value, types: &mut Types) {
+fn add(definition: &Value, types: &mut Types) {
     let text = |path: &[&str]| Str::from(definition.text_at(path));
     let (group, kind) = (text(&["spec", "group"]), text(&["spec", "names", "kind"]));
     for version in definition.at(&["spec", "versions"]).and_then(Value::as_list).unwrap_or_default() {

@@ -53,7 +53,7 @@ pub enum Error {
     Base64(usize),
     /// A text that should be a time.
     #[error(transparent)]
-    Time(#[from] time::Error),
+    Time(#[from] time::TimeError),
     /// A quantity whose suffix is unknown.
     #[error("unable to parse quantity's suffix")]
     QuantitySuffix,

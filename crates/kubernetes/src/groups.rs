@@ -15,7 +15,7 @@ const PREFIX: &str = "/apis/";
 
 /// Which names policies have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Names {
+pub enum PolicyNames {
     /// Kyverno's.
     #[default]
     Kyverno,
@@ -23,13 +23,13 @@ pub enum Names {
     Own,
 }
 
-impl Names {
+impl PolicyNames {
     /// The other name of a group, which these names replace; `None` = the group is none of
     /// policies, or has this name already.
     pub fn of_group(self, group: &str) -> Option<&'static str> {
         GROUPS.into_iter().find_map(|(kyverno, own)| match self {
-            Names::Kyverno => (group == own).then_some(kyverno),
-            Names::Own => (group == kyverno).then_some(own),
+            PolicyNames::Kyverno => (group == own).then_some(kyverno),
+            PolicyNames::Own => (group == kyverno).then_some(own),
         })
     }
 
@@ -93,7 +93,7 @@ pub fn read(document: &Value) -> Option<Value> {
         return document.as_list().and_then(of_list);
     };
     let version = members.get("apiVersion").and_then(Value::as_str);
-    let version = version.and_then(|version| Names::Kyverno.of_api_version(version));
+    let version = version.and_then(|version| PolicyNames::Kyverno.of_api_version(version));
     let is_list = members.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
     let items = members.get("items").filter(|_| is_list).and_then(Value::as_list).and_then(of_list);
     if version.is_none() && items.is_none() {
@@ -117,18 +117,21 @@ mod tests {
 
     #[test]
     fn a_group_has_a_name_of_its_own_and_no_other_group_does() {
-        assert_eq!(Names::Own.of_group("policies.kyverno.io"), Some("policies.ephor.dev"));
-        assert_eq!(Names::Kyverno.of_group("ephor.dev"), Some("kyverno.io"));
+        assert_eq!(PolicyNames::Own.of_group("policies.kyverno.io"), Some("policies.ephor.dev"));
+        assert_eq!(PolicyNames::Kyverno.of_group("ephor.dev"), Some("kyverno.io"));
         for other in ["reports.kyverno.io", "xkyverno.io", "apps", "", "kyverno.io."] {
-            assert_eq!(Names::Own.of_group(other), None, "{other}");
+            assert_eq!(PolicyNames::Own.of_group(other), None, "{other}");
         }
-        assert_eq!(Names::Own.of_api_version("kyverno.io/v2beta1").as_deref(), Some("ephor.dev/v2beta1"));
-        assert_eq!(Names::Own.of_api_version("v1"), None);
+        assert_eq!(
+            PolicyNames::Own.of_api_version("kyverno.io/v2beta1").as_deref(),
+            Some("ephor.dev/v2beta1")
+        );
+        assert_eq!(PolicyNames::Own.of_api_version("v1"), None);
     }
 
     #[test]
     fn a_path_names_its_group_at_its_beginning_alone() {
-        let of = |path| Names::Own.of_path(path);
+        let of = |path| PolicyNames::Own.of_path(path);
         assert_eq!(
             of("/apis/kyverno.io/v1/clusterpolicies/a").as_deref(),
             Some("/apis/ephor.dev/v1/clusterpolicies/a")
@@ -148,14 +151,14 @@ mod tests {
             ("rules", Value::list(vec![rule])),
             ("message", "kyverno.io/v1".into()),
         ]);
-        let own = Names::Own.of_object(&object);
+        let own = PolicyNames::Own.of_object(&object);
         let owners = own.at(&["metadata", "ownerReferences"]).unwrap().as_list().unwrap();
         assert_eq!(owners[0].text_at(&["apiVersion"]), "ephor.dev/v1");
         let groups = own.get("rules").unwrap().as_list().unwrap()[0].get("apiGroups").unwrap();
         assert_eq!(groups, &Value::list(vec!["ephor.dev".into(), "apps".into()]));
         assert_eq!(own.text_at(&["metadata", "name"]), "kyverno.io");
         assert_eq!(own.text_at(&["message"]), "kyverno.io/v1");
-        assert_eq!(Names::Kyverno.of_object(&own), object);
+        assert_eq!(PolicyNames::Kyverno.of_object(&own), object);
     }
 
     #[test]

@@ -145,18 +145,6 @@ impl Types {
         TYPES.get_or_init(|| Arc::new(Types::read(TABLE)))
     }
 
-    /// Those, and those of custom resources that the documents define.
-    pub fn with<'v>(definitions: impl IntoIterator<Item = &'v Value>) -> Arc<Types> {
-        let mut own =
-            definitions.into_iter().filter(|d| d.text_at(&["kind"]) == "CustomResourceDefinition").peekable();
-        if own.peek().is_none() {
-            return Types::built_in().clone();
-        }
-        let mut types = (**Types::built_in()).clone();
-        own.for_each(|d| super::custom::add(d, &mut types));
-        Arc::new(types)
-    }
-
     /// The types of a table.
     pub fn read(table: &str) -> Types {
         let mut types = Types::default();

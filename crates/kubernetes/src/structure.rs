@@ -3,7 +3,7 @@
 //! In: an object, and the types of its kind. Out: the first field that the kind does not have, or
 //! that is missing or of another type. Values are not looked at: a quantity is a text or a number.
 //! Semantics: the validation of an API server's published schemas, as Kyverno 1.19.1's command line
-//! applies them to documents (`docs/policies.md`, "Loading").
+//! applies them to documents (`docs/semantics/policies.md`, "Loading").
 
 use super::decode::bad_base64;
 use super::schema::{Leaf, ListKind, Type, TypeDef, Types};
@@ -44,7 +44,7 @@ pub struct Flawed {
 /// Nothing is said of kinds without types.
 pub fn flaws(types: &Types, kind: &[Str; 3], object: &Value) -> Vec<Flawed> {
     let Some(def) = types.of_kind(kind) else { return Vec::new() };
-    let mut walk = Walk { types, found: Vec::new() };
+    let mut walk = StructureWalk { types, found: Vec::new() };
     walk.object(def, object.as_map().unwrap_or(&Map::new()), "", 0);
     let (mut out, others): (Vec<Flawed>, Vec<Flawed>) =
         walk.found.into_iter().partition(|flawed| flawed.flaw == Flaw::Unknown);
@@ -52,12 +52,12 @@ pub fn flaws(types: &Types, kind: &[Str; 3], object: &Value) -> Vec<Flawed> {
     out
 }
 
-struct Walk<'t> {
+struct StructureWalk<'t> {
     types: &'t Types,
     found: Vec<Flawed>,
 }
 
-impl Walk<'_> {
+impl StructureWalk<'_> {
     fn add(&mut self, path: &str, flaw: Flaw) {
         self.found.push(Flawed { path: path.trim_start_matches('.').into(), flaw });
     }

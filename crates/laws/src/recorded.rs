@@ -13,7 +13,7 @@ use ephor_cel::library::{Admission, admission};
 use ephor_cel::schema::{Declared, values::typed as typed_value};
 use ephor_cel::{self as cel, lower};
 use ephor_document::json;
-use ephor_engine::view::admission::{self, Variables};
+use ephor_engine::view::admission::{self, AdmissionVariables};
 use ephor_external::Authorizer;
 use ephor_functions::cel::selectors;
 use ephor_functions::{CelLevel, Context};
@@ -96,7 +96,7 @@ fn root(input: &Value, declared: Option<&Declared>) -> Value {
         let declared = declared.filter(|_| !given.is_null());
         declared.map_or(given.clone(), |d| typed_value(d, &given))
     };
-    let seen = Variables {
+    let seen = AdmissionVariables {
         object: typed("object"),
         old_object: typed("oldObject"),
         params: Some(part("params")),
@@ -153,7 +153,7 @@ impl Authorizer for Rules {
 /// The question as a reason.
 fn echo(wanted: &HashMap<&str, &str>, check: &Check) -> String {
     let of = |key: &str| wanted.get(key).copied().unwrap_or_default();
-    let listed = |read: Result<Vec<String>, selectors::Error>| match read {
+    let listed = |read: Result<Vec<String>, selectors::SelectorError>| match read {
         Ok(parts) => format!("[{}](<nil>)", parts.join(" ")),
         Err(error) => format!("[]({error})"),
     };

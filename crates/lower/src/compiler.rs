@@ -2,7 +2,7 @@
 //!
 //! In: texts, with the environment of their API and the variables before them. Out: programs of the
 //! IR; a text that does not compile becomes a program that fails with what is wrong. Semantics:
-//! `docs/cel.md`.
+//! `docs/expressions/cel.md`.
 
 use ephor_cel::env::{Env, Message};
 use ephor_cel::issue::Issue;

@@ -13,12 +13,12 @@ use super::{matcher, query, template};
 
 /// See the module page.
 #[derive(Debug)]
-struct Lowering;
+struct LateLowering;
 
 /// What policies are lowered with, for what they put together at run time.
-pub static LATE: &dyn Late = &Lowering;
+pub static LATE: &dyn Late = &LateLowering;
 
-impl Late for Lowering {
+impl Late for LateLowering {
     fn query(&self, text: &str, names: &[Str]) -> Query {
         query::compile(text, names)
     }

@@ -23,7 +23,7 @@ pub fn rule(computed: &Computed) -> Rule {
     let origin = Origin::new(format!("spec.rules[{}]", computed.written));
     let none: Arc<[Str]> = Arc::from([]);
     let (bindings, names) = bindings(doc.get("context"), &none, &origin.key("context"));
-    let Lowered { kind, expressions, body } =
+    let LoweredRule { kind, expressions, body } =
         body(doc, &names, &origin, computed.generated.map_or(0, |g| g.inserted));
     Rule {
         generated: computed.generated.map(|g| g.what.into()),
@@ -65,7 +65,7 @@ fn action(validate: Option<&Value>) -> Action {
 }
 
 /// The failure action of a verifyImages rule: `Enforce` where one of its entries says so, else that
-/// of the first entry that says anything (`docs/images.md`, "Images").
+/// of the first entry that says anything (`docs/semantics/images.md`, "Images").
 fn image_action(images: &Value) -> Option<Str> {
     let entries = images.as_list().unwrap_or_default();
     let stated: Vec<&str> = entries
@@ -104,35 +104,35 @@ fn present(v: Option<&Value>) -> Option<&Value> {
 }
 
 /// What a rule does, and what its CEL expressions share.
-struct Lowered {
+struct LoweredRule {
     kind: RuleKind,
     expressions: Option<Arc<Expressions>>,
     body: Body,
 }
 
-impl Lowered {
-    fn of(kind: RuleKind, body: Body) -> Lowered {
-        Lowered { kind, expressions: None, body }
+impl LoweredRule {
+    fn of(kind: RuleKind, body: Body) -> LoweredRule {
+        LoweredRule { kind, expressions: None, body }
     }
 }
 
-fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Lowered {
+fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> LoweredRule {
     if present(doc.get("mutate")).is_some() {
         let mutation = super::mutate::mutation(doc, names, origin, inserted);
-        return Lowered::of(RuleKind::Mutation, Body::Mutate(Box::new(mutation)));
+        return LoweredRule::of(RuleKind::Mutation, Body::Mutate(Box::new(mutation)));
     }
     if let Some(body) = present(doc.get("generate")) {
         let generation = super::generate::generation(body, names, &origin.key("generate"));
-        return Lowered::of(RuleKind::Generation, Body::Generate(Box::new(generation)));
+        return LoweredRule::of(RuleKind::Generation, Body::Generate(Box::new(generation)));
     }
     let (rule, origin) = (origin, origin.key("validate"));
     if present(doc.get("verifyImages")).is_some() {
         let checks = super::images::checks(doc, names);
-        return Lowered::of(RuleKind::ImageVerification, Body::VerifyImages(Box::new(checks)));
+        return LoweredRule::of(RuleKind::ImageVerification, Body::VerifyImages(Box::new(checks)));
     }
     let Some(validate) = doc.get("validate") else {
         let body = Body::Validate { check: Check::Nothing, message: message("", "", names, &origin) };
-        return Lowered::of(RuleKind::Validation, body);
+        return LoweredRule::of(RuleKind::Validation, body);
     };
     let name = doc.text_at(&["name"]);
     match present(validate.get("cel")).filter(|_| !precedes_cel(validate)) {
@@ -142,13 +142,15 @@ fn body(doc: &Value, names: &Arc<[Str]>, origin: &Origin, inserted: usize) -> Lo
                 super::validate_cel::expressions(cel, doc.get("celPreconditions"), message, rule);
             let passed = format!("Validation rule '{name}' passed.").into();
             let message = Message { passed, ..no_message() };
-            Lowered {
+            LoweredRule {
                 kind: RuleKind::Validation,
                 expressions: Some(Arc::new(shared)),
                 body: Body::Validate { check: Check::Assert(validations), message },
             }
         }
-        None => Lowered::of(RuleKind::Validation, self::validate(validate, name, names, &origin, inserted)),
+        None => {
+            LoweredRule::of(RuleKind::Validation, self::validate(validate, name, names, &origin, inserted))
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use ephor_value::{Map, Str, Value};
 use super::query::compile;
 use super::reference;
 
-/// Documents nested deeper than this are not filled in.
+/// Documents nested deeper than this are not filled in. A policy that nests deeper is an error.
 const MAX_DEPTH: usize = 256;
 
 /// Lowers a document. `names` are the bindings in scope.
@@ -31,7 +31,7 @@ pub fn document(v: &Value, names: &Arc<[Str]>) -> Template {
     } else {
         v
     };
-    let mut lowering = Lowering { names, path: Vec::new() };
+    let mut lowering = TemplateLowering { names, path: Vec::new() };
     lowering.value(v)
 }
 
@@ -40,12 +40,12 @@ pub fn text(s: &Str, names: &Arc<[Str]>) -> Template {
     document(&Value::Str(s.clone()), names)
 }
 
-struct Lowering<'n> {
+struct TemplateLowering<'n> {
     names: &'n Arc<[Str]>,
     path: Vec<String>,
 }
 
-impl Lowering<'_> {
+impl TemplateLowering<'_> {
     fn value(&mut self, v: &Value) -> Template {
         if self.path.len() > MAX_DEPTH {
             return Template::Fail("the document nests too deeply".into());

@@ -1,7 +1,7 @@
 //! `validate.cel` of rules → validations.
 //!
 //! In: the section and the rule's preconditions in CEL. Out: compiled expressions, each compiled
-//! with the variables before it. Semantics: `docs/validate.md`, "Bodies".
+//! with the variables before it. Semantics: `docs/semantics/validate.md`, "Bodies".
 
 use ephor_analysis::reads;
 use ephor_cel::library::Admission;

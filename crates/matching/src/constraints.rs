@@ -1,7 +1,7 @@
 //! Evaluating constraints.
 //!
 //! In: constraints and the [`Attributes`] of a request. Out: the resource under which the request
-//! is accepted, if it is. The semantics' source is `docs/admission.md`, "Matching".
+//! is accepted, if it is. The semantics' source is `docs/semantics/admission.md`, "Matching".
 
 use std::sync::OnceLock;
 
@@ -96,15 +96,15 @@ fn is_namespaces(group: &str, have: &str, name: &str) -> bool {
 /// What constraints read of a target, computed when the first of them needs it. A copy of a target,
 /// which may be changed, computes its own.
 #[derive(Debug, Default)]
-pub struct Seen(OnceLock<(Attributes, Map)>);
+pub struct CachedAttributes(OnceLock<(Attributes, Map)>);
 
-impl Clone for Seen {
-    fn clone(&self) -> Seen {
-        Seen::default()
+impl Clone for CachedAttributes {
+    fn clone(&self) -> CachedAttributes {
+        CachedAttributes::default()
     }
 }
 
-impl Seen {
+impl CachedAttributes {
     /// The attributes of a target and the labels of its namespace.
     fn of<'s>(&'s self, target: &Target) -> &'s (Attributes, Map) {
         self.0.get_or_init(|| {

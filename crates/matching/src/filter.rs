@@ -1,6 +1,6 @@
 //! Evaluating matchers.
 //!
-//! The semantics' source is `docs/policies.md`, "Matching".
+//! The semantics' source is `docs/semantics/policies.md`, "Matching".
 
 use ephor_ir::matcher::{Filter, KindPattern, Matcher, Requirement, Selector, SetOperator, Subject};
 use ephor_value::wildcard::{self, Wildcard};

@@ -1,9 +1,9 @@
 //! Kind selectors: what a `kinds` entry such as `apps/v1/Deployment` or `Pod/exec` stands for.
 //!
 //! In: the text of one entry. Out: four wildcard patterns for group, version, kind and subresource.
-//! Semantics: `docs/policies.md`, "Kind selectors". The reading is by shape alone, so some texts
-//! mean something else than they seem to (`v10/Pod` is kind `v10` with subresource `Pod`); that is
-//! the reference's behaviour and policies rely on it.
+//! Semantics: `docs/semantics/policies.md`, "Kind selectors". The reading is by shape alone, so
+//! some texts mean something else than they seem to (`v10/Pod` is kind `v10` with subresource
+//! `Pod`); that is Kyverno's behaviour and policies rely on it.
 
 use ephor_value::wildcard;
 

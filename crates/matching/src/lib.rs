@@ -50,7 +50,7 @@ pub struct Target {
     /// The kinds of the cluster; `None` = those that every cluster has.
     pub kinds: Option<std::sync::Arc<Kinds>>,
     /// What constraints look at.
-    pub seen: constraints::Seen,
+    pub seen: constraints::CachedAttributes,
 }
 
 /// Who makes a request.

@@ -2,7 +2,8 @@
 //!
 //! In: a rule and its policy. Out: what follows from violations, a part for each group of
 //! namespaces with another consequence; and the controllers that a policy on pods is for.
-//! Semantics: `docs/serve.md`, "Answers"; `docs/cel-policies.md`, "Controllers of pods".
+//! Semantics: `docs/reference/serve.md`, "Answers"; `docs/semantics/cel-policies.md`, "Controllers
+//! of pods".
 
 use std::collections::BTreeSet;
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ephor_compare::{Environment, Judgement, Observer, Side, Surroundings, Verdict};
+use ephor_compare::{Environment, Judgement, Observer, RequestContext, Side, Verdict};
 
 use ephor_value::Value;
 use ephor_value::print::json;
@@ -67,7 +67,7 @@ impl Observer for Seen {
         environment: &Environment,
         object: &Value,
         old: Option<&Value>,
-        around: &Arc<Surroundings>,
+        around: &Arc<RequestContext>,
     ) {
         let is_new = environment.operation == "CREATE" && environment.subresource.is_empty();
         if !is_new || old.is_some() || !around.is_usual() {

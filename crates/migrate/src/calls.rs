@@ -3,7 +3,7 @@
 //! In: a rule. Out: a note for each call of the API whose path names the group and version of
 //! objects by one variable, and for each call of a service to which Kyverno sends the token of its
 //! service account, because no header has credentials: expressions of CEL send none. Semantics:
-//! `docs/variables.md`, "apiCall".
+//! `docs/semantics/variables.md`, "apiCall".
 
 use std::sync::Arc;
 

@@ -113,7 +113,7 @@ impl File {
         let mut texts = Vec::new();
         let mut at = 0;
         // As documents of their own, objects that are no policies would leave out their file
-        // (`docs/policies.md`, "Loading").
+        // (`docs/semantics/policies.md`, "Loading").
         for run in self.parts.chunk_by(|a, b| a.stays_in_list() && b.stays_in_list()) {
             let own = (at..at + run.len()).flat_map(texts_of);
             match run.first() {

@@ -2,7 +2,7 @@
 //!
 //! In: a rule as it is written. Out: a draft with a template of each object, in which variables are
 //! placeholders `(( … ))` of CEL, or with an expression that copies an object. Semantics:
-//! `docs/generate.md` and `docs/cel-policies.md`.
+//! `docs/semantics/generate.md` and `docs/semantics/cel-policies.md`.
 
 mod copies;
 

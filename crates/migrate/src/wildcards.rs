@@ -2,8 +2,8 @@
 //!
 //! In: the conditions of a rule. Out: a note for each whose operator takes `*` and `?` in values of
 //! requests or of other data for wildcards: the new policy compares these values as texts. Names,
-//! labels and operations hold none. Semantics: `docs/conditions.md`, "Equals, NotEquals" and
-//! "AnyIn, AllIn, AnyNotIn, AllNotIn".
+//! labels and operations hold none. Semantics: `docs/semantics/conditions.md`, "Equals, NotEquals"
+//! and "AnyIn, AllIn, AnyNotIn, AllNotIn".
 
 use crate::original::Original;
 use crate::policy::Note;

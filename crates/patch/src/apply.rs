@@ -13,7 +13,7 @@ use ephor_value::{List, Map, Str, Value};
 
 use super::operation::{Action, Operation, operation};
 
-pub use error::{Error, Fault, Target};
+pub use error::{ApplyError, Fault, Target};
 use error::{failed, missing};
 
 /// Lists are not padded with nulls beyond this length.
@@ -23,14 +23,14 @@ const MAX_PADDED: usize = 100_000;
 ///
 /// # Errors
 /// The first failure.
-pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, Error> {
+pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, ApplyError> {
     let mut document = Document { now: document.clone(), behind: Some(document.clone()), exact: false };
     for operation in operations {
         run(&mut document, operation)?;
     }
     if document.now.is_null() && !operations.is_empty() {
         // An object that is lost cannot be written.
-        return Err(Error::Lost);
+        return Err(ApplyError::Lost);
     }
     Ok(document.now)
 }
@@ -41,10 +41,10 @@ pub fn apply(document: &Value, operations: &[Operation]) -> Result<Value, Error>
 ///
 /// # Errors
 /// The failure.
-pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<Value>, Error> {
+pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<Value>, ApplyError> {
     let mut document = Document { now: document.clone(), behind: None, exact: true };
     match (run(&mut document, operation), &operation.action) {
-        (Err(Error::Test(_)), Action::Test(_)) => Ok(None),
+        (Err(ApplyError::Test(_)), Action::Test(_)) => Ok(None),
         (result, _) => result.map(|()| Some(document.now)),
     }
 }
@@ -55,7 +55,7 @@ pub fn apply_exactly(document: &Value, operation: &Operation) -> Result<Option<V
 ///
 /// # Errors
 /// The first failure.
-pub fn apply_in_order(document: &Value, operations: &[Value]) -> Result<Value, Error> {
+pub fn apply_in_order(document: &Value, operations: &[Value]) -> Result<Value, ApplyError> {
     let mut document = Document { now: spelled(document), behind: None, exact: true };
     for item in operations {
         let mut members = Map::new();
@@ -64,7 +64,7 @@ pub fn apply_in_order(document: &Value, operations: &[Value]) -> Result<Value, E
         }
         let name = members.get("op").and_then(Value::as_str).unwrap_or_default();
         if !matches!(name, "add" | "remove" | "replace" | "move" | "copy" | "test") {
-            return Err(Error::Unknown(if name.is_empty() { "unknown" } else { name }.into()));
+            return Err(ApplyError::Unknown(if name.is_empty() { "unknown" } else { name }.into()));
         }
         if let Some(value) = item.get("value") {
             // Faults of operations show them as they are.
@@ -86,7 +86,7 @@ struct Document {
     exact: bool,
 }
 
-fn run(document: &mut Document, operation: &Operation) -> Result<(), Error> {
+fn run(document: &mut Document, operation: &Operation) -> Result<(), ApplyError> {
     let path = &operation.path;
     match &operation.action {
         Action::Add(value) => run_add(document, path, value),
@@ -107,7 +107,7 @@ fn run(document: &mut Document, operation: &Operation) -> Result<(), Error> {
     }
 }
 
-fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), Error> {
+fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), ApplyError> {
     if path.is_empty() {
         return replace_root(document, value, Some(value.clone()));
     }
@@ -120,15 +120,15 @@ fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), Err
     add(container, &key, value.clone()).map_err(|why| failed("add", path, why))
 }
 
-fn replace_root(document: &mut Document, value: &Value, behind: Option<Value>) -> Result<(), Error> {
+fn replace_root(document: &mut Document, value: &Value, behind: Option<Value>) -> Result<(), ApplyError> {
     if !matches!(value, Value::Map(_) | Value::List(_)) {
-        return Err(Error::ScalarRoot);
+        return Err(ApplyError::ScalarRoot);
     }
     *document = Document { now: value.clone(), behind, exact: document.exact };
     Ok(())
 }
 
-fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(), Error> {
+fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(), ApplyError> {
     if path.is_empty() {
         return replace_root(document, value, None);
     }
@@ -153,9 +153,9 @@ fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(),
     Ok(())
 }
 
-fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), Error> {
+fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), ApplyError> {
     if from.is_empty() {
-        return Err(Error::MovedRoot);
+        return Err(ApplyError::MovedRoot);
     }
     let exact = document.exact;
     let Some((container, key)) = find(document, from) else {
@@ -172,22 +172,22 @@ fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), Error
     add(container, &key, value).map_err(|e| failed(path, e))
 }
 
-fn run_copy(document: &mut Document, from: &str, path: &str) -> Result<(), Error> {
+fn run_copy(document: &mut Document, from: &str, path: &str) -> Result<(), ApplyError> {
     let exact = document.exact;
     let Some((container, key)) = find(document, from) else {
         return Err(missing("copy", Target::From, from));
     };
     let value =
-        get(container, &key, exact).map_err(|why| Error::CopyFrom { path: from.into(), why })?.cloned();
+        get(container, &key, exact).map_err(|why| ApplyError::CopyFrom { path: from.into(), why })?.cloned();
     let value = value.or_else(|| document.root(from)).unwrap_or_default();
     let Some((container, key)) = find(document, path) else {
         return Err(missing("copy", Target::Destination, path));
     };
-    add(container, &key, value).map_err(Error::CopyTo)
+    add(container, &key, value).map_err(ApplyError::CopyTo)
 }
 
-fn run_test(document: &mut Document, path: &str, value: &Value) -> Result<(), Error> {
-    let wrong = || Err(Error::Test(path.into()));
+fn run_test(document: &mut Document, path: &str, value: &Value) -> Result<(), ApplyError> {
+    let wrong = || Err(ApplyError::Test(path.into()));
     if path.is_empty() {
         return if document.now.strict_eq(value) { Ok(()) } else { wrong() };
     }
@@ -282,7 +282,7 @@ fn index(token: &str, len: usize) -> Result<usize, Fault> {
     at.filter(|at| *at < len).ok_or(Fault::Index(wanted))
 }
 
-fn number(token: &str) -> Result<i64, number::Error> {
+fn number(token: &str) -> Result<i64, number::NumberError> {
     strconv("Atoi", token)
 }
 
@@ -349,7 +349,7 @@ fn remove(container: &mut Value, token: &str, exact: bool) -> Result<(), Fault> 
 
 /// Creates what is missing above the last token: a list where the next token is an index or `-`,
 /// else an object.
-fn create_parents(document: &mut Document, path: &str) -> Result<(), Error> {
+fn create_parents(document: &mut Document, path: &str) -> Result<(), ApplyError> {
     let Some(tokens) = tokens(path) else { return Ok(()) };
     // A single empty token is the key that is written.
     let start =
@@ -368,7 +368,7 @@ fn create_parents(document: &mut Document, path: &str) -> Result<(), Error> {
         }
         match child(at, &unescape(token)) {
             Some(found @ (Value::Map(_) | Value::List(_))) => at = found,
-            _ => return Err(Error::ScalarAbove),
+            _ => return Err(ApplyError::ScalarAbove),
         }
     }
     Ok(())
@@ -382,7 +382,7 @@ fn own<'d>(container: &'d mut Value, token: &str) -> Option<&'d mut Value> {
     }
 }
 
-fn create(container: &mut Value, token: &str, next: &str) -> Result<(), Error> {
+fn create(container: &mut Value, token: &str, next: &str) -> Result<(), ApplyError> {
     if let (Value::List(l), Some(wanted)) = (&mut *container, parse_int(token))
         && let Ok(wanted) = usize::try_from(wanted)
     {
@@ -390,7 +390,7 @@ fn create(container: &mut Value, token: &str, next: &str) -> Result<(), Error> {
     }
     let made = match parse_int(next) {
         Some(n) if n < -1 => {
-            return Err(Error::NegativeIndex(n));
+            return Err(ApplyError::NegativeIndex(n));
         }
         Some(n) => {
             let mut items = Vec::new();
@@ -413,9 +413,9 @@ fn create(container: &mut Value, token: &str, next: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn pad(items: &mut Vec<Value>, len: usize) -> Result<(), Error> {
+fn pad(items: &mut Vec<Value>, len: usize) -> Result<(), ApplyError> {
     if len > MAX_PADDED {
-        return Err(Error::Padding(len));
+        return Err(ApplyError::Padding(len));
     }
     if items.len() < len {
         items.resize(len, Value::Null);

@@ -3,18 +3,19 @@
 //! A list is replaced as a whole unless its schema says otherwise. Sets are united, the patch's
 //! items first. Lists of objects with keys are merged item by item: the patch's items first in its
 //! order, then the others. Items that lack a key are handled as Kyverno 1.19.1's library handles
-//! them, which drops some (`docs/mutate.md`, "Lists with keys"): policies depend on the results.
+//! them, which drops some (`docs/semantics/mutate.md`, "Lists with keys"): policies depend on the
+//! results.
 
 use std::collections::HashSet;
 
 use ephor_value::number::float_json;
 use ephor_value::{List, Map, Value, budget};
 
-use super::merge::{DIRECTIVE, Directive, Error, Mode, directive, node, settle, wrong_kind};
+use super::merge::{DIRECTIVE, Directive, MergeError, Mode, directive, node, settle, wrong_kind};
 use super::schema::Schema;
 
 /// A walk over so many items.
-fn bounded(items: usize) -> Result<(), Error> {
+fn bounded(items: usize) -> Result<(), MergeError> {
     Ok(budget::steps(1 + items)?)
 }
 
@@ -38,7 +39,7 @@ pub fn lists(
     schema: Schema,
     mode: Mode,
     depth: usize,
-) -> Result<Option<Value>, Error> {
+) -> Result<Option<Value>, MergeError> {
     let (dest, patch, mode) = match (schema, patch) {
         (Schema::Set | Schema::Keyed(..), Some(p)) => match list_directive(p)? {
             Some((Directive::Delete, _)) => return Ok(None),
@@ -53,7 +54,7 @@ pub fn lists(
 }
 
 /// A list where there was none: merged into itself, a directive in it means nothing.
-pub fn new_list(patch: &List, schema: Schema, depth: usize) -> Result<Option<Value>, Error> {
+pub fn new_list(patch: &List, schema: Schema, depth: usize) -> Result<Option<Value>, MergeError> {
     merged(patch.clone(), Some(patch.clone()), schema, Mode::Itself, depth)
 }
 
@@ -63,7 +64,7 @@ fn merged(
     schema: Schema,
     mode: Mode,
     depth: usize,
-) -> Result<Option<Value>, Error> {
+) -> Result<Option<Value>, MergeError> {
     match schema {
         Schema::Set => united(&dest, patch.as_ref()).map(Some),
         Schema::Keyed(keys, item) => {
@@ -80,7 +81,7 @@ fn merged(
 }
 
 /// The directive that a list holds as an item of its own, and the other items.
-fn list_directive(patch: &List) -> Result<Option<(Directive, List)>, Error> {
+fn list_directive(patch: &List) -> Result<Option<(Directive, List)>, MergeError> {
     let Some(at) = patch.iter().position(|v| v.get(DIRECTIVE).is_some()) else { return Ok(None) };
     let Some(Value::Map(m)) = patch.get(at) else { return Ok(None) };
     if m.len() > 1 {
@@ -93,10 +94,10 @@ fn list_directive(patch: &List) -> Result<Option<(Directive, List)>, Error> {
 
 /// Items are the same when their texts are; that of the object counts, in the place of the patch's.
 /// An item that is no scalar fails as soon as another one is put next to it.
-fn united(dest: &List, patch: Option<&List>) -> Result<Value, Error> {
+fn united(dest: &List, patch: Option<&List>) -> Result<Value, MergeError> {
     let counts = |v: &&Value| !dropped(v) && !is_directive(v);
     let mut items: Vec<Value> = Vec::new();
-    let mut put = |item: &Value| -> Result<(), Error> {
+    let mut put = |item: &Value| -> Result<(), MergeError> {
         bounded(items.len())?;
         if let Some(other) = items.iter().find(|v| matches!(v, Value::Map(_) | Value::List(_))) {
             return Err(wrong_kind(&Value::Null, other));
@@ -136,7 +137,7 @@ fn regular(items: &[Value], keys: &[&str]) -> bool {
     tuples.is_some_and(|t| t.into_iter().all(|tuple| seen.insert(tuple)))
 }
 
-fn settled(items: &List, schema: Schema, depth: usize) -> Result<Value, Error> {
+fn settled(items: &List, schema: Schema, depth: usize) -> Result<Value, MergeError> {
     let mut out = None;
     for (at, old) in items.iter().enumerate() {
         let new = settle(old, schema, depth + 1)?;
@@ -173,7 +174,7 @@ fn dropped(item: &Value) -> bool {
 }
 
 impl Keyed<'_> {
-    fn merge(&self, mut dest: Vec<Value>, patch: &[Value]) -> Result<Vec<Value>, Error> {
+    fn merge(&self, mut dest: Vec<Value>, patch: &[Value]) -> Result<Vec<Value>, MergeError> {
         let tuples = self.tuples(patch, &dest);
         let mut patch = patch.to_vec();
         let mut out = Vec::new();
@@ -206,7 +207,7 @@ impl Keyed<'_> {
         dest: &mut Vec<Value>,
         patch: &mut [Value],
         out: &mut Vec<Value>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), MergeError> {
         let in_dest = position(dest, keys, values);
         let in_patch = position(patch, keys, values);
         let replaces = in_patch
@@ -306,7 +307,7 @@ fn position(items: &[Value], keys: &[&str], values: &[&str]) -> Option<usize> {
 
 /// Replaces every item that has these keys, or removes it without `item`; adds `item` when there is
 /// none. An empty value is had by every item that has the key.
-fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value>) -> Result<(), Error> {
+fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value>) -> Result<(), MergeError> {
     let mut found = false;
     let mut out = Vec::with_capacity(list.len() + 1);
     for x in list.drain(..) {
@@ -340,7 +341,7 @@ fn set(list: &mut Vec<Value>, keys: &[&str], values: &[&str], item: Option<Value
     Ok(())
 }
 
-fn append_all(out: &mut Vec<Value>, dest: &[Value], keys: &[&str]) -> Result<(), Error> {
+fn append_all(out: &mut Vec<Value>, dest: &[Value], keys: &[&str]) -> Result<(), MergeError> {
     for item in dest {
         bounded(out.len())?;
         if !matches!(item, Value::Map(_) | Value::Null) {

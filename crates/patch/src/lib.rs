@@ -6,7 +6,7 @@
 //! [`schema`] for the knowledge which lists these are. Nothing here knows variables, anchors or
 //! rules.
 //!
-//! Semantics: RFC 6902 and `docs/mutate.md`.
+//! Semantics: RFC 6902 and `docs/semantics/mutate.md`.
 #![forbid(unsafe_code)]
 
 pub mod apply;

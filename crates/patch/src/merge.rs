@@ -3,8 +3,8 @@
 //! In: an object and a patch that holds neither variables nor anchors. Out: the merged object.
 //! Objects are merged key by key, null removes, lists are replaced unless their schema says that
 //! their items have keys (`super::keyed`); `$patch` in an object says otherwise. The object's keys
-//! keep their order, new ones follow in the patch's. Semantics: `docs/mutate.md`, "Merge", which is
-//! that of the reference's merge library down to its oddities.
+//! keep their order, new ones follow in the patch's. Semantics: `docs/semantics/mutate.md`,
+//! "Merge", which is that of the reference's merge library down to its oddities.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub const DIRECTIVE: &str = "$patch";
 /// Why documents cannot be merged, in the words of the merge library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum MergeError {
     /// Nodes of different kinds meet.
     #[error("wrong node kind: expected {expected} but got {got}: node contents:\n{contents}\n")]
     Kind {
@@ -47,7 +47,7 @@ pub enum Error {
 ///
 /// # Errors
 /// Nodes of different kinds meet, a directive is unknown, or the documents nest too deeply.
-pub fn merge(object: &Value, patch: &Value) -> Result<Value, Error> {
+pub fn merge(object: &Value, patch: &Value) -> Result<Value, MergeError> {
     let merged = node(Some(object), Some(patch), Schema::Unknown, Mode::Over, 0)?;
     Ok(merged.unwrap_or_default())
 }
@@ -67,12 +67,12 @@ pub enum Directive {
 ///
 /// # Errors
 /// It is none of the three words.
-pub fn directive(written: &Value) -> Result<Directive, Error> {
+pub fn directive(written: &Value) -> Result<Directive, MergeError> {
     match written {
         Value::Str(s) if &**s == "merge" => Ok(Directive::Merge),
         Value::Str(s) if &**s == "delete" => Ok(Directive::Delete),
         Value::Str(s) if &**s == "replace" => Ok(Directive::Replace),
-        other => Err(Error::Directive(display(other).into())),
+        other => Err(MergeError::Directive(display(other).into())),
     }
 }
 
@@ -92,9 +92,9 @@ pub fn node(
     schema: Schema,
     mode: Mode,
     depth: usize,
-) -> Result<Option<Value>, Error> {
+) -> Result<Option<Value>, MergeError> {
     if depth > MAX_DEPTH {
-        return Err(Error::TooDeep);
+        return Err(MergeError::TooDeep);
     }
     let schema = known(schema, dest, patch);
     let there = dest.filter(|v| !v.is_null());
@@ -148,7 +148,7 @@ fn without_directive(m: &Map) -> Value {
 }
 
 /// Merges a patch into itself.
-fn adopt(patch: &Value, schema: Schema, depth: usize) -> Result<Option<Value>, Error> {
+fn adopt(patch: &Value, schema: Schema, depth: usize) -> Result<Option<Value>, MergeError> {
     let Value::Map(m) = patch else { return Ok(Some(patch.clone())) };
     members(m, m, schema, Mode::Itself, depth).map(Some)
 }
@@ -159,7 +159,7 @@ fn objects(
     schema: Schema,
     mode: Mode,
     depth: usize,
-) -> Result<Option<Value>, Error> {
+) -> Result<Option<Value>, MergeError> {
     let Some(written) = patch.get(DIRECTIVE) else {
         return members(dest, patch, schema, mode, depth).map(Some);
     };
@@ -175,7 +175,7 @@ fn objects(
 
 /// Merges objects key by key. Keys are worked on in ascending order, which decides which of several
 /// failures is returned.
-fn members(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) -> Result<Value, Error> {
+fn members(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) -> Result<Value, MergeError> {
     nameless(dest)?;
     if patch.contains_key("") {
         return Err(wrong_kind(&Value::Null, &Value::Map(dest.clone())));
@@ -210,7 +210,7 @@ fn members(dest: &Map, patch: &Map, schema: Schema, mode: Mode, depth: usize) ->
 }
 
 /// The merge library cannot name the empty key.
-fn nameless(m: &Map) -> Result<(), Error> {
+fn nameless(m: &Map) -> Result<(), MergeError> {
     if m.contains_key("") { Err(wrong_kind(&Value::Null, &Value::Map(m.clone()))) } else { Ok(()) }
 }
 
@@ -232,7 +232,7 @@ fn in_style_of(old: &Value, new: Value) -> Value {
 
 /// What a patch does not mention is walked all the same: lists with keys lose what the algorithm
 /// drops.
-pub fn settle(value: &Value, schema: Schema, depth: usize) -> Result<Value, Error> {
+pub fn settle(value: &Value, schema: Schema, depth: usize) -> Result<Value, MergeError> {
     match value {
         Value::Map(m) if !m.is_empty() => {
             nameless(m)?;
@@ -240,7 +240,7 @@ pub fn settle(value: &Value, schema: Schema, depth: usize) -> Result<Value, Erro
             let mut out = None;
             for (key, old) in m.iter().filter(|(_, v)| !scalar(v)) {
                 if depth > MAX_DEPTH {
-                    return Err(Error::TooDeep);
+                    return Err(MergeError::TooDeep);
                 }
                 let new = stack::deep(|| settle(old, schema.field(key), depth + 1))?;
                 if !new.strict_eq(old) {
@@ -257,8 +257,8 @@ pub fn settle(value: &Value, schema: Schema, depth: usize) -> Result<Value, Erro
 }
 
 /// The failure of nodes that do not fit.
-pub fn wrong_kind(expected: &Value, got: &Value) -> Error {
-    Error::Kind { expected: node_kind(expected), got: node_kind(got), contents: flow(got).into() }
+pub fn wrong_kind(expected: &Value, got: &Value) -> MergeError {
+    MergeError::Kind { expected: node_kind(expected), got: node_kind(got), contents: flow(got).into() }
 }
 
 /// What the merge library calls the kind of a value.

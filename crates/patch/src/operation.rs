@@ -90,13 +90,13 @@ impl Operation {
 /// Why a text is no patch, in the words of the patch library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum OperationError {
     /// It begins like JSON and is none.
     #[error("failed to decode patches: invalid state detected")]
     NoJson,
     /// It is no YAML.
     #[error("failed to convert patchesJSON6902 to JSON: {0}")]
-    NoYaml(#[from] ephor_document::yaml::Error),
+    NoYaml(#[from] ephor_document::yaml::YamlError),
     /// It is no list, but of this JSON type.
     #[error("failed to decode patches: json: cannot unmarshal {0} into Go value of type jsonpatch.Patch")]
     NoList(&'static str),
@@ -149,12 +149,12 @@ pub enum Defect {
 ///
 /// # Errors
 /// The text does not parse, is no list of operations, or an operation lacks something.
-pub fn decode(text: &str) -> Result<JsonPatch, Error> {
+pub fn decode(text: &str) -> Result<JsonPatch, OperationError> {
     let is_json = text.starts_with('[');
     let parsed = if is_json {
         ephor_document::json::parse(text)
             .or_else(|e| without_large(text).ok_or(e))
-            .map_err(|_| Error::NoJson)?
+            .map_err(|_| OperationError::NoJson)?
     } else {
         ephor_document::yaml_value(text)?
     };
@@ -162,11 +162,11 @@ pub fn decode(text: &str) -> Result<JsonPatch, Error> {
         Value::List(items) => items,
         Value::Null => &[],
         other => {
-            return Err(Error::NoList(other.json_type()));
+            return Err(OperationError::NoList(other.json_type()));
         }
     };
     if let Some(other) = items.iter().find(|item| !matches!(item, Value::Map(_) | Value::Null)) {
-        return Err(Error::NoObject(other.json_type()));
+        return Err(OperationError::NoObject(other.json_type()));
     }
     let operations = items.iter().map(operation).collect::<Result<Box<[Operation]>, _>>()?;
     // Text that came through YAML was written anew, with documents' escapes.
@@ -267,7 +267,7 @@ mod tests {
         let json =
             decode(r#"[{"op":"add","path":"/a","value":{"m":1}},{"op":"move","from":"/a","path":"/b"}]"#);
         let yaml = decode("- {op: add, path: /a, value: {m: 1}}\n- {op: move, from: /a, path: /b}\n");
-        let shown = |p: Result<JsonPatch, Error>| {
+        let shown = |p: Result<JsonPatch, OperationError>| {
             p.map(|p| p.operations.iter().map(|o| super::json(&o.to_value())).collect::<Vec<_>>())
         };
         let wanted = vec![

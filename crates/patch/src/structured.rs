@@ -5,7 +5,7 @@
 //! object, or why the change does not fit the schema. Nothing is ever removed. The tables are those
 //! of [`ephor_kubernetes::decode`]; the walk is another one, because a change is no value and the
 //! texts are those of structured-merge-diff, which collects all errors. Semantics:
-//! `docs/admission.md`, "Answers".
+//! `docs/semantics/admission.md`, "Answers".
 
 use ephor_kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use ephor_value::print::{display, go_syntax};
@@ -81,7 +81,7 @@ impl Part {
 /// Why a change cannot be merged, in the words of structured-merge-diff.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum StructuredMergeError {
     /// Parts that do not fit the schema.
     #[error("failed to convert patch object to typed object: {}", all(.0))]
     Misfits(Box<[Misfit]>),
@@ -167,7 +167,12 @@ fn quoted(keys: &[Str]) -> String {
 ///
 /// # Errors
 /// The change does not fit, or would change what can only be replaced.
-pub fn merge(object: &Value, change: &Part, def: &TypeDef, types: &Types) -> Result<Value, Error> {
+pub fn merge(
+    object: &Value,
+    change: &Part,
+    def: &TypeDef,
+    types: &Types,
+) -> Result<Value, StructuredMergeError> {
     merge_with(object, change, def, types, Atomic::Refused)
 }
 
@@ -190,19 +195,19 @@ pub fn merge_with(
     def: &TypeDef,
     types: &Types,
     atomics: Atomic,
-) -> Result<Value, Error> {
+) -> Result<Value, StructuredMergeError> {
     let ty = Type::Named(def.name.clone(), Whole::Merged);
     let mut check = Check { types, errors: Vec::new() };
     check.part(change, &ty, "", 0);
     if !check.errors.is_empty() {
-        return Err(Error::Misfits(check.errors.into()));
+        return Err(StructuredMergeError::Misfits(check.errors.into()));
     }
     let mut found = Vec::new();
     if atomics == Atomic::Refused {
         atomic(change, &ty, "", types, &mut found);
     }
     if !found.is_empty() {
-        return Err(Error::Atomic(found.into()));
+        return Err(StructuredMergeError::Atomic(found.into()));
     }
     Ok(merged(Some(object), change, &ty, types))
 }
@@ -212,12 +217,12 @@ pub fn merge_with(
 ///
 /// # Errors
 /// The change holds something that cannot be a part.
-pub fn merge_freely(object: &Value, change: &Part) -> Result<Value, Error> {
+pub fn merge_freely(object: &Value, change: &Part) -> Result<Value, StructuredMergeError> {
     let types = Types::default();
     let mut check = Check { types: &types, errors: Vec::new() };
     check.free(change, "", 0);
     match check.errors.into_iter().next() {
-        Some(first) => Err(Error::Misfits([first].into())),
+        Some(first) => Err(StructuredMergeError::Misfits([first].into())),
         None => Ok(merged(Some(object), change, &Type::Leaf(Leaf::Any), &types)),
     }
 }

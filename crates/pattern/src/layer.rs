@@ -2,7 +2,7 @@
 //!
 //! In: the document of a strategic merge, its variables filled in. Out: a [`Layer`]. A document
 //! without anchors is cleaned of empty objects here, once; one with anchors becomes a tree whose
-//! conditions are patterns. Semantics: `docs/mutate.md`, "Anchors".
+//! conditions are patterns. Semantics: `docs/semantics/mutate.md`, "Anchors".
 
 use std::sync::Arc;
 

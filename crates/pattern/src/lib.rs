@@ -2,7 +2,7 @@
 //!
 //! In: the document of a `pattern`, an item of `anyPattern`, or either after its variables were
 //! filled in. Out: shapes with keys in checking order and compiled leaves. The semantics' source is
-//! `docs/patterns.md`.
+//! `docs/semantics/patterns.md`.
 #![forbid(unsafe_code)]
 
 pub mod layer;

@@ -3,7 +3,7 @@
 //! In: texts of policy files. Out: lowered policies and exceptions in order, and the reasons why
 //! documents were left out: they do not parse, break their schema, fail the policy
 //! check, or are no policies. Which of these leave out the whole file follows Kyverno
-//! (`docs/policies.md`, "Loading").
+//! (`docs/semantics/policies.md`, "Loading").
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -469,7 +469,7 @@ fn one(d: &Document, reader: Reader) -> Vec<Item> {
 /// The line of a document at which the decoder gave up, from 1, as far as it names one.
 fn inner_line(error: &ephor_document::LoadError) -> Option<usize> {
     match &error.problem {
-        ephor_document::Problem::Yaml(ephor_document::yaml::Error::Syntax(syntax)) => {
+        ephor_document::Problem::Yaml(ephor_document::yaml::YamlError::Syntax(syntax)) => {
             syntax.line.map(|line| line.get() as usize)
         }
         _ => None,

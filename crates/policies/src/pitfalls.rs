@@ -6,7 +6,7 @@
 //! functions say it of a whole object: [`of_review`] for a request that a webhook answers, where
 //! each policy has the object that it leaves, and [`of_outcome`] for a run, where policies in CEL
 //! have one for all of them, and which also says what a cluster does otherwise. Semantics:
-//! `docs/cli.md`, "What Kyverno is silent about".
+//! `docs/reference/cli.md`, "What Kyverno is silent about".
 
 mod outcome;
 
@@ -24,7 +24,7 @@ use ephor_value::Value;
 pub use ephor_functions::Remarks;
 pub use outcome::{OfOutcome, mutation_of, of_outcome};
 
-/// A list deeper than this is taken for unchanged.
+/// A list deeper than this is taken for unchanged. A remark may then be missing.
 const MAX_DEPTH: usize = 32;
 
 /// How many names are shown of what a patch removed.

@@ -2,7 +2,7 @@
 //!
 //! In: results with their policies and resources. Out: report entries as YAML or JSON, ready to be
 //! streamed: an entry is built where it is evaluated, the report's head and summary around them.
-//! Semantics: `docs/cli.md`, "Results".
+//! Semantics: `docs/reference/cli.md`, "Results".
 
 use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::Policy;

@@ -4,7 +4,7 @@
 //! `│` at every border. Columns are as wide as their widest line in display columns: wide
 //! characters count 2, colour codes 0. A cell with line breaks takes several lines; a cell of more
 //! than 300 bytes without them is wrapped at blanks. With more than ten rows the first header shows
-//! their number. No rows give no text at all. Semantics: `docs/cli.md`, table format.
+//! their number. No rows give no text at all. Semantics: `docs/reference/cli.md`, table format.
 
 use unicode_width::UnicodeWidthStr;
 

@@ -1,11 +1,10 @@
 //! Where recorded suites lie.
 //!
 //! In: the environment and the folder that the program runs in. Out: a folder laid out as
-//! `docs/conformance.md` says. In this order: the folder that `EPHOR_CONFORMANCE` names;
-//! `../shared/conformance` next to the repository; `conformance/data` of the repository, into which
-//! the packed recordings of `conformance/recordings` are unpacked here and public suites are
-//! brought by `conformance/fetch.sh`. Tests, benches and the command find suites through this
-//! module only.
+//! `docs/internals/conformance.md` says: the folder that `EPHOR_CONFORMANCE` names, else
+//! `conformance/data` of the repository, into which the packed recordings of
+//! `conformance/recordings` are unpacked here and public suites are brought by
+//! `conformance/fetch.sh`. Tests, benches and the command find suites through this module only.
 
 use std::fs::File;
 use std::io::{Error, Read, Result};
@@ -42,10 +41,6 @@ pub fn folder() -> Result<PathBuf> {
     }
     let root =
         repository().ok_or_else(|| Error::other(format!("no repository here (set {})", FOLDER.name)))?;
-    let sibling = root.join("../shared/conformance");
-    if sibling.is_dir() {
-        return Ok(sibling);
-    }
     // Archives are compared with what is unpacked once per process.
     static UNPACKED: OnceLock<Result<PathBuf>> = OnceLock::new();
     let unpacked = UNPACKED.get_or_init(|| {
@@ -64,7 +59,9 @@ pub fn folder() -> Result<PathBuf> {
 pub fn folder_with(suites: &[&str]) -> Result<Option<PathBuf>> {
     let whole = folder().and_then(|dir| {
         let missing = suites.iter().map(|name| dir.join(name)).find(|path| !path.exists());
-        let gone = |path: PathBuf| Err(Error::other(format!("no {} (docs/conformance.md)", path.display())));
+        let gone = |path: PathBuf| {
+            Err(Error::other(format!("no {} (docs/internals/conformance.md)", path.display())))
+        };
         missing.map_or(Ok(dir), gone)
     });
     match whole {

@@ -21,7 +21,7 @@ use ephor_cel::{
 use ephor_engine::eval::{Env, eval};
 use ephor_engine::expressions::scope::PER_CALL;
 use ephor_engine::meter::Meter;
-use ephor_engine::view::admission::{self, Variables};
+use ephor_engine::view::admission::{self, AdmissionVariables};
 use ephor_functions::{CelLevel, Context};
 use ephor_ir::Expr;
 use ephor_value::{Fault, Map, Object, Str, Value};
@@ -80,7 +80,7 @@ impl Environment {
             false => Value::Null,
         };
         let request = part("request");
-        let seen = Variables {
+        let seen = AdmissionVariables {
             object: part("object"),
             old_object: part("oldObject"),
             params: Some(part("params")),

@@ -3,7 +3,7 @@
 //! In: the text of an expression and a [`Value`], read from YAML or JSON by [`read`]. Out: a value,
 //! or a [`Problem`] with the reference's text, the byte of the expression where it happened and
 //! advice. Built from `jmespath` (text to tree to IR), `ir` (optimiser) and `engine` (evaluation);
-//! this is what `ephor jp` and the recorded suites use. Semantics: `docs/jmespath.md`.
+//! this is what `ephor jp` and the recorded suites use. Semantics: `docs/expressions/jmespath.md`.
 //!
 //! ```
 //! use ephor_search::{Expression, read};

@@ -5,7 +5,7 @@
 //! statements in DSSE envelopes, or the manifest itself. Bundles that come with certificates need
 //! the roots and logs of a public service, which are not fetched: they verify nothing here.
 //! Semantics: the protocol buffers of Sigstore (`sigstore_bundle.proto`, versions 0.1 to 0.3);
-//! texts are Kyverno's (`docs/images.md`, "Bundles").
+//! texts are Kyverno's (`docs/semantics/images.md`, "Bundles").
 
 use crate::public_key::{Hash, PublicKey};
 use ephor_value::bytes::decode_base64;
@@ -17,15 +17,15 @@ use crate::cosign::{self, Subject, VerificationError};
 /// What the types of bundles begin with.
 const KIND: &str = "application/vnd.dev.sigstore.bundle";
 /// How many artifacts may refer to an image.
-const MOST: usize = 50;
+const MAX_REFERRERS: usize = 50;
 /// The largest bundle.
-const LARGEST: u64 = 10 * 1024 * 1024;
+const MAX_BUNDLE: u64 = 10 * 1024 * 1024;
 
 /// Why bytes are no bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-enum Error {
+enum BundleError {
     #[error("proto: syntax error: {0}")]
-    Json(#[from] content::Error),
+    Json(#[from] content::ContentError),
     #[error("proto: syntax error")]
     NoObject,
     #[error("proto: unknown field \"{0}\"")]
@@ -65,9 +65,9 @@ enum Content {
 pub fn fetch(subject: &Subject<'_>) -> Result<Vec<Bundle>, VerificationError> {
     let Subject { registry, at, digest } = *subject;
     let all = registry.referrers(at, digest)?;
-    if all.len() > MOST {
+    if all.len() > MAX_REFERRERS {
         return Err(VerificationError::found(format!(
-            "too many referrers: {}, at most {MOST} are read",
+            "too many referrers: {}, at most {MAX_REFERRERS} are read",
             all.len()
         )));
     }
@@ -76,7 +76,7 @@ pub fn fetch(subject: &Subject<'_>) -> Result<Vec<Bundle>, VerificationError> {
         let manifest = registry.manifest(at, one.text_at(&["digest"]))?.read()?;
         let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
         let Some(layer) = layers.first() else { return Err(VerificationError::found("no layers found")) };
-        let bytes = registry.blob(at, layer.text_at(&["digest"]), LARGEST)?;
+        let bytes = registry.blob(at, layer.text_at(&["digest"]), MAX_BUNDLE)?;
         let read = Bundle::read(&bytes);
         found.push(read.map_err(|e| VerificationError::found(format!("failed to unmarshal bundle: {e}")))?);
     }
@@ -84,7 +84,7 @@ pub fn fetch(subject: &Subject<'_>) -> Result<Vec<Bundle>, VerificationError> {
 }
 
 impl Bundle {
-    fn read(bytes: &[u8]) -> Result<Bundle, Error> {
+    fn read(bytes: &[u8]) -> Result<Bundle, BundleError> {
         const KNOWN: [&str; 8] = [
             "mediaType",
             "verificationMaterial",
@@ -96,19 +96,19 @@ impl Bundle {
             "dsse_envelope",
         ];
         let value = content::json(bytes)?;
-        let Some(fields) = value.as_map() else { return Err(Error::NoObject) };
+        let Some(fields) = value.as_map() else { return Err(BundleError::NoObject) };
         if let Some((key, _)) = fields.iter().find(|(k, _)| !KNOWN.contains(&&***k)) {
-            return Err(Error::UnknownField(key.to_string().into()));
+            return Err(BundleError::UnknownField(key.to_string().into()));
         }
         let either = |a: &str, b: &str| fields.get(a).or(fields.get(b)).filter(|v| !v.is_null());
         let version = version(either("mediaType", "media_type").and_then(Value::as_str).unwrap_or_default())?;
         let Some(material) = either("verificationMaterial", "verification_material").and_then(Value::as_map)
         else {
-            return Err(Error::Missing("verification material"));
+            return Err(BundleError::Missing("verification material"));
         };
         let has = |m: &Map, a: &str, b: &str| m.get(a).or(m.get(b)).is_some_and(|v| !v.is_null());
         if version >= 3 && has(material, "x509CertificateChain", "x509_certificate_chain") {
-            return Err(Error::CertificateChain);
+            return Err(BundleError::CertificateChain);
         }
         let content = match (
             either("dsseEnvelope", "dsse_envelope"),
@@ -121,7 +121,7 @@ impl Bundle {
                 Content::Envelope(envelope.clone())
             }
             (None, Some(message)) => Content::Signature(bytes_of(message, "signature")?),
-            (None, None) => return Err(Error::Missing("bundle content")),
+            (None, None) => return Err(BundleError::Missing("bundle content")),
         };
         Ok(Bundle { keyed: has(material, "publicKey", "public_key"), content })
     }
@@ -143,18 +143,18 @@ impl Bundle {
 }
 
 /// The minor version that a type names.
-fn version(kind: &str) -> Result<u32, Error> {
+fn version(kind: &str) -> Result<u32, BundleError> {
     let former = kind.strip_prefix("application/vnd.dev.sigstore.bundle+json;version=0.");
     let current = kind.strip_prefix("application/vnd.dev.sigstore.bundle.v0.");
     let minor = former.or(current.and_then(|rest| rest.strip_suffix("+json")));
     match minor.and_then(|text| text.parse().ok()) {
         Some(minor @ 1..=3) => Ok(minor),
-        Some(minor) => Err(Error::Version(minor)),
-        None => Err(Error::MediaType(kind.into())),
+        Some(minor) => Err(BundleError::Version(minor)),
+        None => Err(BundleError::MediaType(kind.into())),
     }
 }
 
-fn bytes_of(object: &Value, key: &'static str) -> Result<Vec<u8>, Error> {
+fn bytes_of(object: &Value, key: &'static str) -> Result<Vec<u8>, BundleError> {
     let text = object.text_at(&[key]);
     // Both alphabets are read, with padding or without.
     let mut text: String = text
@@ -172,5 +172,5 @@ fn bytes_of(object: &Value, key: &'static str) -> Result<Vec<u8>, Error> {
     while !text.len().is_multiple_of(4) {
         text.push('=');
     }
-    decode_base64(text.as_bytes()).map_err(|_| Error::NotBytes(key))
+    decode_base64(text.as_bytes()).map_err(|_| BundleError::NotBytes(key))
 }

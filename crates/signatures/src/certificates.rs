@@ -18,24 +18,24 @@ use crate::chain::Link;
 use crate::path::{self, NoPath, Purpose};
 
 /// Longest chains that policies may give.
-const LONGEST: usize = 11;
+const MAX_CHAIN: usize = 11;
 /// Where certificates say who verified the identity of their owner, and from what.
 const IDENTITY: &str = "1.3.6.1.4.1.57264.1.";
 
 /// Why a certificate or a chain cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum CertificateError {
     /// A text without PEM.
     #[error("error during PEM decoding")]
     NotPem,
     /// A certificate that is not encoded as Go reads it.
     #[error(transparent)]
-    Encoding(#[from] ephor_x509::Error),
+    Encoding(#[from] ephor_x509::CertificateError),
     /// A certificate whose key cannot be read.
     #[error(transparent)]
-    Key(#[from] public_key::Error),
+    Key(#[from] public_key::PublicKeyError),
     /// A chain of so many certificates.
-    #[error("certificate chain too long ({0}), maximum allowed is {most}", most = LONGEST)]
+    #[error("certificate chain too long ({0}), maximum allowed is {most}", most = MAX_CHAIN)]
     TooLong(usize),
     /// A certificate without a path to a root.
     #[error(transparent)]
@@ -43,7 +43,8 @@ pub enum Error {
 }
 
 /// What Go reads of a certificate is well-formed, and something else in it is not.
-pub const MALFORMED: Error = Error::Encoding(ephor_x509::Error::Malformed("certificate"));
+pub const MALFORMED: CertificateError =
+    CertificateError::Encoding(ephor_x509::CertificateError::Malformed("certificate"));
 
 /// A certificate.
 #[derive(Clone, Debug)]
@@ -67,7 +68,7 @@ impl Certificate {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn of_der(der: &[u8]) -> Result<Certificate, Error> {
+    pub fn of_der(der: &[u8]) -> Result<Certificate, CertificateError> {
         // The reader takes more than Go does.
         check_certificate(der)?;
         let (_, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
@@ -101,7 +102,7 @@ impl Certificate {
     ///
     /// # Errors
     /// What is wrong with the first one that cannot be read.
-    pub fn all(pem: &str) -> Result<Vec<Certificate>, Error> {
+    pub fn all(pem: &str) -> Result<Vec<Certificate>, CertificateError> {
         pem_blocks(pem, "CERTIFICATE").iter().map(|der| Certificate::of_der(der)).collect()
     }
 
@@ -119,7 +120,7 @@ impl Certificate {
         &self,
         roots: &[Certificate],
         intermediates: &[Certificate],
-    ) -> Result<Vec<Link>, Error> {
+    ) -> Result<Vec<Link>, CertificateError> {
         let (roots, others): (Vec<&Certificate>, Vec<_>) = roots.iter().partition(|c| c.is_root);
         let roots: Vec<&[u8]> = roots.iter().map(|c| c.der()).collect();
         let others: Vec<&[u8]> = others.into_iter().chain(intermediates).map(Certificate::der).collect();
@@ -135,10 +136,10 @@ impl Certificate {
 ///
 /// # Errors
 /// It is too long or not well-formed.
-pub fn chain(pem: &str) -> Result<Vec<Certificate>, Error> {
+pub fn chain(pem: &str) -> Result<Vec<Certificate>, CertificateError> {
     let all = Certificate::all(pem)?;
-    if all.len() > LONGEST {
-        return Err(Error::TooLong(all.len()));
+    if all.len() > MAX_CHAIN {
+        return Err(CertificateError::TooLong(all.len()));
     }
     Ok(all)
 }

@@ -3,7 +3,8 @@
 //!
 //! In: certificates in DER, leaf first. Out: their public facts, or what is wrong with the first
 //! that is not as it must be, in the words and the order of Kyverno. Semantics: the Notary
-//! Project's signature specification, "Certificate Requirements"; `docs/images.md`, "Notary".
+//! Project's signature specification, "Certificate Requirements"; `docs/semantics/images.md`,
+//! "Notary".
 
 mod error;
 
@@ -22,7 +23,7 @@ use ephor_x509::{self, check_certificate};
 use crate::path::{self, NoPath, Purpose};
 use crate::print::{self, mail_date};
 
-pub use error::{Error, NotCovered, NotSigned, NotTsa, Rule};
+pub use error::{CertificateChainError, NotCovered, NotSigned, NotTsa, Rule};
 
 /// A certificate of a chain.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ pub struct Link {
     /// Whom it names, quoted.
     subject: String,
     /// Its key, when it is of a known kind.
-    pub key: Result<PublicKey, public_key::Error>,
+    pub key: Result<PublicKey, public_key::PublicKeyError>,
     /// The bits of an RSA modulus, else of a curve; 0 = neither.
     bits: usize,
     /// The first second of its time.
@@ -102,18 +103,18 @@ impl Link {
     ///
     /// # Errors
     /// It is not well-formed.
-    pub fn of_der(der: &[u8]) -> Result<Link, certificates::Error> {
+    pub fn of_der(der: &[u8]) -> Result<Link, certificates::CertificateError> {
         // The reader takes more than Go does.
         check_certificate(der)?;
         let (_, parsed) = X509Certificate::from_der(der).map_err(|_| MALFORMED)?;
         if parsed.signature_value.unused_bits != 0 {
-            return Err(ephor_x509::Error::Malformed("signature").into());
+            return Err(ephor_x509::CertificateError::Malformed("signature").into());
         }
         let key = PublicKey::of_der(parsed.public_key().raw);
         // A key of an unknown kind verifies nothing; a malformed one of a known kind makes the
         // certificate unreadable.
         if let Err(why) = key
-            && why != public_key::Error::UnknownAlgorithm
+            && why != public_key::PublicKeyError::UnknownAlgorithm
         {
             return Err(why.into());
         }
@@ -186,7 +187,7 @@ impl Link {
     }
 
     /// Whether the certificate is signed with a key.
-    fn signed_with(&self, key: &Result<PublicKey, public_key::Error>) -> Result<(), NotSigned> {
+    fn signed_with(&self, key: &Result<PublicKey, public_key::PublicKeyError>) -> Result<(), NotSigned> {
         let Ok(key) = key else {
             return Err(NotSigned::UnknownAlgorithm);
         };
@@ -367,8 +368,8 @@ impl Link {
     }
 
     /// That it does not follow a rule.
-    fn breaks(&self, rule: Rule) -> Error {
-        Error::Rule { subject: self.subject.as_str().into(), rule }
+    fn breaks(&self, rule: Rule) -> CertificateChainError {
+        CertificateChainError::Rule { subject: self.subject.as_str().into(), rule }
     }
 
     fn key_usage(&self) -> Result<u16, Rule> {
@@ -379,20 +380,20 @@ impl Link {
         }
     }
 
-    fn fits_leaf(&self, leaf: Leaf) -> Result<(), Error> {
+    fn fits_leaf(&self, leaf: Leaf) -> Result<(), CertificateChainError> {
         let wrong = |rule: Rule| Err(self.breaks(rule));
         if self.ca == Some(true) {
             return wrong(Rule::LeafIsIssuer);
         }
         let usage = self.key_usage().map_err(|rule| self.breaks(rule))?;
         if usage & 1 == 0 {
-            return Err(Error::NotForSignatures(self.subject.as_str().into()));
+            return Err(CertificateChainError::NotForSignatures(self.subject.as_str().into()));
         }
         let more = USES.iter().enumerate().skip(2).filter(|(bit, _)| usage >> bit & 1 == 1);
         let more: Vec<String> = more.map(|(_, name)| quote(name)).collect();
         if !more.is_empty() {
             let subject = self.subject.as_str().into();
-            return Err(Error::MoreThanSignatures { subject, more: more.join(", ").into() });
+            return Err(CertificateChainError::MoreThanSignatures { subject, more: more.join(", ").into() });
         }
         let Purposes { given, critical, named, others, .. } = &self.purposes;
         match leaf {
@@ -417,7 +418,7 @@ impl Link {
     ///
     /// # Errors
     /// It is.
-    pub fn long_enough(&self) -> Result<(), Error> {
+    pub fn long_enough(&self) -> Result<(), CertificateChainError> {
         match (&self.key, self.bits) {
             (Ok(PublicKey::Rsa(_)), bits) if bits < 2048 => Err(self.breaks(Rule::ShortKey(bits))),
             _ => Ok(()),
@@ -442,32 +443,36 @@ impl Link {
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn fits(chain: &[Link], leaf: Leaf) -> Result<(), Error> {
+pub fn fits(chain: &[Link], leaf: Leaf) -> Result<(), CertificateChainError> {
     let Some((first, rest)) = chain.split_first() else {
-        return Err(Error::Empty);
+        return Err(CertificateChainError::Empty);
     };
     if rest.is_empty() {
         let subject = || first.subject.as_str().into();
-        first.signed_with(&first.key).map_err(|cause| Error::SelfSigned { subject: subject(), cause })?;
+        first
+            .signed_with(&first.key)
+            .map_err(|cause| CertificateChainError::SelfSigned { subject: subject(), cause })?;
         return first.fits_leaf(leaf);
     }
     for (i, link) in chain.iter().enumerate() {
         let subject = || link.subject.as_str().into();
         match chain.get(i + 1) {
-            None => link.issued_by(link).map_err(|cause| Error::Root { subject: subject(), cause })?,
+            None => link
+                .issued_by(link)
+                .map_err(|cause| CertificateChainError::Root { subject: subject(), cause })?,
             Some(issuer) => {
                 if link.is_own_issuer() {
                     let place = if i == 0 { "leaf" } else { "intermediate" };
-                    return Err(Error::EarlyRoot { place, subject: subject() });
+                    return Err(CertificateChainError::EarlyRoot { place, subject: subject() });
                 }
                 let named = || issuer.subject.as_str().into();
-                link.issued_by(issuer).map_err(|cause| Error::NotSigned {
+                link.issued_by(issuer).map_err(|cause| CertificateChainError::NotSigned {
                     subject: subject(),
                     issuer: named(),
                     cause,
                 })?;
                 if link.issuer_name != issuer.subject_name {
-                    return Err(Error::OtherIssuer { subject: subject(), issuer: named() });
+                    return Err(CertificateChainError::OtherIssuer { subject: subject(), issuer: named() });
                 }
             }
         }
@@ -487,9 +492,9 @@ pub fn fits(chain: &[Link], leaf: Leaf) -> Result<(), Error> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn verify(chain: &[Link], at: &Time) -> Result<(), Error> {
+pub fn verify(chain: &[Link], at: &Time) -> Result<(), CertificateChainError> {
     let (Some(leaf), Some(root)) = (chain.first(), chain.last()) else {
-        return Err(Error::Empty);
+        return Err(CertificateChainError::Empty);
     };
     let intermediates: Vec<&[u8]> =
         chain.iter().skip(1).take(chain.len().saturating_sub(2)).map(|link| &*link.der).collect();

@@ -20,11 +20,11 @@ const MESSAGE_DIGEST: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 4];
 pub const SIGNING_TIME: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 5];
 const NULL: u8 = 5;
 /// The most certificates of a token.
-const MOST: usize = 20;
+const MAX_CERTIFICATES: usize = 20;
 
 /// Why a signer has not signed, in the words of the library that cosign uses where it has some.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum CmsError {
     /// The signed attributes are about other content.
     #[error("pkcs7: Message digest mismatch")]
     Digest,
@@ -36,7 +36,7 @@ pub enum Error {
     UnknownKey,
     /// The key of the certificate is too short.
     #[error(transparent)]
-    Certificate(#[from] chain::Error),
+    Certificate(#[from] chain::CertificateChainError),
     /// The algorithm is not one of the key.
     #[error("x509: signature algorithm and public key do not fit")]
     Algorithm,
@@ -45,7 +45,7 @@ pub enum Error {
     Hashes,
     /// An RSA key has not signed.
     #[error(transparent)]
-    Rsa(#[from] public_key::Error),
+    Rsa(#[from] public_key::PublicKeyError),
     /// An Ed25519 key has not signed.
     #[error("x509: Ed25519 verification failure")]
     Edwards,
@@ -153,7 +153,7 @@ impl<'a> SignedData<'a> {
             let mut all = all.inside();
             while !all.is_empty() {
                 certificates.push(Link::of_der(all.any()?.raw).ok()?);
-                (certificates.len() <= MOST).then_some(())?;
+                (certificates.len() <= MAX_CERTIFICATES).then_some(())?;
             }
         }
         let mut signers = data.tagged(SET)?.inside();
@@ -229,32 +229,32 @@ impl<'a> Signer<'a> {
     ///
     /// # Errors
     /// It did not.
-    pub fn verify(&self, content: &[u8], certificate: &Link) -> Result<(), Error> {
+    pub fn verify(&self, content: &[u8], certificate: &Link) -> Result<(), CmsError> {
         let digest = self.attribute(MESSAGE_DIGEST).filter(|value| value.tag == OCTET_STRING);
         if digest.is_none_or(|value| value.body != self.digest.of(content)) {
-            return Err(Error::Digest);
+            return Err(CmsError::Digest);
         }
         let kind = self.attribute(CONTENT_TYPE).filter(|value| value.tag == OID);
         if kind.is_none_or(|value| value.body != TST_INFO) {
-            return Err(Error::ContentType);
+            return Err(CmsError::ContentType);
         }
-        let Ok(key) = &certificate.key else { return Err(Error::UnknownKey) };
+        let Ok(key) = &certificate.key else { return Err(CmsError::UnknownKey) };
         certificate.long_enough()?;
         let hash = match (&self.signed_with, key) {
             (Algorithm::Rsa(hash), PublicKey::Rsa(_)) => *hash,
             (Algorithm::Ecdsa(hash), PublicKey::P256(_) | PublicKey::P384(_) | PublicKey::P521(_)) => *hash,
             (Algorithm::Ed25519, PublicKey::Ed25519(_)) => None,
-            _ => return Err(Error::Algorithm),
+            _ => return Err(CmsError::Algorithm),
         };
         if hash.is_some_and(|hash| hash != self.digest) {
-            return Err(Error::Hashes);
+            return Err(CmsError::Hashes);
         }
         // The attributes are signed as a set.
         let signed = [&[SET][..], self.attributes.get(1..).unwrap_or_default()].concat();
         key.verify_der(self.digest, &signed, self.signature).map_err(|e| match key {
-            PublicKey::Rsa(_) => Error::Rsa(e),
-            PublicKey::Ed25519(_) => Error::Edwards,
-            _ => Error::Ecdsa,
+            PublicKey::Rsa(_) => CmsError::Rsa(e),
+            PublicKey::Ed25519(_) => CmsError::Edwards,
+            _ => CmsError::Ecdsa,
         })
     }
 }

@@ -6,7 +6,7 @@ use ephor_value::bytes::decode_base64;
 
 /// Why a text holds no content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum ContentError {
     /// Base64 that ends or goes wrong at a byte.
     #[error("illegal base64 data at input byte {0}")]
     Base64(usize),
@@ -30,15 +30,15 @@ pub enum Error {
 ///
 /// # Errors
 /// It is none.
-pub fn base64(text: &str) -> Result<Vec<u8>, Error> {
-    decode_base64(text.as_bytes()).map_err(Error::Base64)
+pub fn base64(text: &str) -> Result<Vec<u8>, ContentError> {
+    decode_base64(text.as_bytes()).map_err(ContentError::Base64)
 }
 
 /// The value of JSON in bytes.
 ///
 /// # Errors
 /// They are none.
-pub fn json(bytes: &[u8]) -> Result<Value, Error> {
+pub fn json(bytes: &[u8]) -> Result<Value, ContentError> {
     text(&String::from_utf8_lossy(bytes))
 }
 
@@ -46,6 +46,6 @@ pub fn json(bytes: &[u8]) -> Result<Value, Error> {
 ///
 /// # Errors
 /// It is none.
-pub fn text(text: &str) -> Result<Value, Error> {
-    decode_json(text).map_err(|error| Error::Json(error.to_string().into()))
+pub fn text(text: &str) -> Result<Value, ContentError> {
+    decode_json(text).map_err(|error| ContentError::Json(error.to_string().into()))
 }

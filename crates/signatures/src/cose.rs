@@ -46,10 +46,10 @@ struct Parts {
 
 /// Why an envelope does not count.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Error {
+pub enum CoseError {
     /// It is none.
     #[error("unable to parse the digital signature, error : {0}")]
-    Unreadable(#[from] Unreadable),
+    Unreadable(#[from] CoseSyntaxError),
     /// Its chain holds something else than bytes.
     #[error("certificate chain has a member that is no certificate")]
     ChainMember,
@@ -61,10 +61,10 @@ pub enum Error {
     Leaf,
     /// The key of its signer is too short.
     #[error("certificate-chain is invalid, {0}")]
-    Chain(#[from] chain::Error),
+    Chain(#[from] chain::CertificateChainError),
     /// Its signature is not right.
     #[error("signature is invalid. Error: {0}")]
-    Signature(#[from] SignatureError),
+    Signature(#[from] CoseSignatureError),
     /// Nothing was signed.
     #[error("content not present")]
     NoPayload,
@@ -99,7 +99,7 @@ pub enum Error {
 
 /// Why bytes are no envelope, in the words of `go-cose`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Unreadable {
+pub enum CoseSyntaxError {
     /// They are something else.
     #[error("cbor: invalid COSE_Sign1_Tagged object")]
     Other,
@@ -114,12 +114,12 @@ pub enum Unreadable {
     Cbor(#[from] headers::Malformed),
     /// A header is not as it must be.
     #[error(transparent)]
-    Headers(#[from] headers::Error),
+    Headers(#[from] headers::HeadersError),
 }
 
 /// Why a signature is not the one of the envelope's signer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SignatureError {
+pub enum CoseSignatureError {
     /// No algorithm is named.
     #[error("algorithm not found")]
     NoAlgorithm,
@@ -153,8 +153,8 @@ pub enum MomentError {
     Type,
 }
 
-fn parts(bytes: &[u8]) -> Result<Parts, Unreadable> {
-    const INVALID: Unreadable = Unreadable::Other;
+fn parts(bytes: &[u8]) -> Result<Parts, CoseSyntaxError> {
+    const INVALID: CoseSyntaxError = CoseSyntaxError::Other;
     // The tag 18 and an array of four.
     if !bytes.starts_with(&[0xd2, 0x84]) {
         return Err(INVALID);
@@ -167,11 +167,11 @@ fn parts(bytes: &[u8]) -> Result<Parts, Unreadable> {
     let content = |part| match part {
         Cbor::Bytes(bytes) => Ok(bytes),
         Cbor::Null => Ok(Vec::new()),
-        _ => Err(Unreadable::NotBytes),
+        _ => Err(CoseSyntaxError::NotBytes),
     };
     let (payload, signature) = (content(payload)?, content(signature)?);
     if signature.is_empty() {
-        return Err(Unreadable::EmptySignature);
+        return Err(CoseSyntaxError::EmptySignature);
     }
     let (fields, other) = (headers::protected(&protected)?, headers::unprotected(other)?);
     Ok(Parts { protected, fields, other, payload, signature })
@@ -181,27 +181,27 @@ fn parts(bytes: &[u8]) -> Result<Parts, Unreadable> {
 ///
 /// # Errors
 /// It is none, or its signature or a header of it is not right.
-pub fn read(bytes: &[u8]) -> Result<Envelope, Error> {
+pub fn read(bytes: &[u8]) -> Result<Envelope, CoseError> {
     let Parts { protected, fields, other, payload, signature } = parts(bytes)?;
     let ders: Option<Vec<Vec<u8>>> = match labelled(&other, CHAIN) {
         Some(Cbor::Array(all)) => all.iter().map(|c| c.as_bytes().cloned()).collect(),
         _ => Some(Vec::new()),
     };
-    let ders = ders.ok_or(Error::ChainMember)?;
-    let Some(leaf) = ders.first() else { return Err(Error::NoChain) };
-    let leaf = Link::of_der(leaf).map_err(|_| Error::Leaf)?;
+    let ders = ders.ok_or(CoseError::ChainMember)?;
+    let Some(leaf) = ders.first() else { return Err(CoseError::NoChain) };
+    let leaf = Link::of_der(leaf).map_err(|_| CoseError::Leaf)?;
     leaf.long_enough()?;
     let number = labelled(&fields, ALGORITHM).and_then(Cbor::as_integer).map(i128::from);
-    let Some(number) = number else { return Err(SignatureError::NoAlgorithm.into()) };
+    let Some(number) = number else { return Err(CoseSignatureError::NoAlgorithm.into()) };
     let own = usize::from(leaf.algorithm()).checked_sub(1).and_then(|at| KNOWN.get(at));
-    let Some((own, name)) = own else { return Err(SignatureError::Unsupported.into()) };
+    let Some((own, name)) = own else { return Err(CoseSignatureError::Unsupported.into()) };
     if i128::from(*own) != number {
         let named = KNOWN.iter().find(|(known, _)| i128::from(*known) == number);
         let named = named.map_or_else(|| format!("Algorithm({number})"), |(_, name)| (*name).to_owned());
-        return Err(SignatureError::Algorithm { own: name, named: named.into() }.into());
+        return Err(CoseSignatureError::Algorithm { own: name, named: named.into() }.into());
     }
     let (Some((algorithm, hash)), Ok(key)) = (algorithm_named(name), &leaf.key) else {
-        return Err(SignatureError::Unsupported.into());
+        return Err(CoseSignatureError::Unsupported.into());
     };
     let message = Cbor::Array(vec![
         Cbor::Text("Signature1".into()),
@@ -210,10 +210,10 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, Error> {
         Cbor::Bytes(payload.clone()),
     ]);
     let mut signed = Vec::new();
-    ciborium::into_writer(&message, &mut signed).map_err(|_| SignatureError::Verification)?;
-    key.verify_jose(hash, &signed, &signature).map_err(|_| SignatureError::Verification)?;
+    ciborium::into_writer(&message, &mut signed).map_err(|_| CoseSignatureError::Verification)?;
+    key.verify_jose(hash, &signed, &signature).map_err(|_| CoseSignatureError::Verification)?;
     if payload.is_empty() {
-        return Err(Error::NoPayload);
+        return Err(CoseError::NoPayload);
     }
     let claims = claims(&fields)?;
     let timestamp = named(&other, TIMESTAMP).and_then(Cbor::as_bytes).cloned();
@@ -221,9 +221,9 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, Error> {
 }
 
 /// A moment: seconds under the tag of times.
-fn moment(fields: &Fields, key: &'static str) -> Result<Time, Error> {
+fn moment(fields: &Fields, key: &'static str) -> Result<Time, CoseError> {
     let name = key.rsplit('.').next().unwrap_or_default();
-    let wrong = |cause: MomentError| Error::Moment { name, cause };
+    let wrong = |cause: MomentError| CoseError::Moment { name, cause };
     let value = match named(fields, key) {
         None => return Err(wrong(MomentError::Missing(key))),
         Some(Cbor::Tag(1, value)) => value,
@@ -242,20 +242,20 @@ fn moment(fields: &Fields, key: &'static str) -> Result<Time, Error> {
 }
 
 /// What the signer has signed in addition to the payload.
-fn claims(fields: &Fields) -> Result<Claims, Error> {
+fn claims(fields: &Fields) -> Result<Claims, CoseError> {
     let critical = labelled(fields, CRITICAL).and_then(Cbor::as_array).map_or(&[][..], Vec::as_slice);
     let content_type = match labelled(fields, CONTENT_TYPE) {
-        None => return Err(Error::NoContentType),
+        None => return Err(CoseError::NoContentType),
         Some(Cbor::Text(text)) => text.clone(),
-        Some(_) => return Err(Error::ContentType),
+        Some(_) => return Err(CoseError::ContentType),
     };
     let scheme = match named(fields, SCHEME) {
         Some(Cbor::Text(text)) => &**text,
-        _ => return Err(Error::NoScheme),
+        _ => return Err(CoseError::NoScheme),
     };
     let authority = scheme == SIGNING_AUTHORITY;
     if !authority && scheme != "notary.x509" {
-        return Err(Error::Scheme(scheme.into()));
+        return Err(CoseError::Scheme(scheme.into()));
     }
     let is_critical = |key: &str| critical.iter().any(|c| c.as_text() == Some(key));
     let mut must = vec![SCHEME];
@@ -263,7 +263,7 @@ fn claims(fields: &Fields) -> Result<Claims, Error> {
     must.extend(authority.then_some(TRUE_TIME));
     must.retain(|key| !is_critical(key));
     if !must.is_empty() {
-        return Err(Error::NotCritical(must));
+        return Err(CoseError::NotCritical(must));
     }
     let is_known = |c: &Cbor| match c {
         Cbor::Text(name) => UNDERSTOOD.contains(&&**name),
@@ -274,7 +274,7 @@ fn claims(fields: &Fields) -> Result<Claims, Error> {
     };
     if let Some(other) = critical.iter().find(|c| !is_known(c)) {
         let name = other.as_text().map_or_else(|| format!("{other:?}"), str::to_owned);
-        return Err(Error::NotUnderstood(name.into()));
+        return Err(CoseError::NotUnderstood(name.into()));
     }
     let signed = moment(fields, if authority { TRUE_TIME } else { TIME })?;
     let expiry = match named(fields, EXPIRY) {

@@ -3,7 +3,7 @@
 //! In: an image's digest and the required signer. Out: the payloads with valid signatures, or why
 //! there is none. Signatures are layers of the image under the tag `sha256-….sig`, statements of
 //! the one under `sha256-….att`: DSSE envelopes with in-toto statements. Order and texts are
-//! Kyverno's (`docs/images.md`, "Registries").
+//! Kyverno's (`docs/semantics/images.md`, "Registries").
 
 mod error;
 
@@ -19,12 +19,12 @@ use crate::log::{self, LogKey, SignedContent};
 use crate::sct;
 use crate::timestamp::TsaTrust;
 
-pub use error::{Error, Mismatch};
+pub use error::{CosignError, Mismatch};
 
 /// The largest payload.
-const LARGEST: u64 = 10 * 1024 * 1024;
+const MAX_PAYLOAD: u64 = 10 * 1024 * 1024;
 /// How many signatures of one image are looked at.
-const MOST: usize = 100;
+const MAX_SIGNATURES: usize = 100;
 
 /// Why no log is searched.
 const NO_LOGS: &str = "transparency logs are not queried";
@@ -132,14 +132,15 @@ pub fn signatures(
         _ => return Err(VerificationError::found("no signatures found")),
     };
     gathered(&layers, "signatures", |layer| {
-        let payload = subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), LARGEST)?;
+        let payload =
+            subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), MAX_PAYLOAD)?;
         let mark = layer.text_at(&["annotations", SIGNATURE]);
         let read = |signer: &PublicKey| {
             signer.verify_hash(options.hash, &payload, &content::base64(mark)?)?;
             let claim = content::json(&payload)?;
             let digest = claim.text_at(&["critical", "image", "docker-manifest-digest"]);
             if digest != subject.digest {
-                return Err(Error::Digest(digest.into()));
+                return Err(CosignError::Digest(digest.into()));
             }
             Ok(claim)
         };
@@ -158,7 +159,7 @@ pub fn statements(
     let layers = layers(subject, options, Attached::Statements)?.unwrap_or_default();
     gathered(&layers, "attestations", |layer| {
         let envelope =
-            subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), LARGEST)?;
+            subject.registry.blob(&place(subject, options), layer.text_at(&["digest"]), MAX_PAYLOAD)?;
         let read =
             |signer: &PublicKey| statement(&content::json(&envelope)?, signer, Hash::Sha256, subject.digest);
         one(layer, options, &SignedContent { payload: &envelope, signature: "" }, read)
@@ -183,9 +184,9 @@ fn layers(
         Err(failure) => return Err(failure.into()),
     };
     let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
-    if layers.len() > MOST {
+    if layers.len() > MAX_SIGNATURES {
         return Err(VerificationError::found(format!(
-            "too many {suffix} layers: {}, at most {MOST} are read",
+            "too many {suffix} layers: {}, at most {MAX_SIGNATURES} are read",
             layers.len()
         )));
     }
@@ -218,7 +219,7 @@ fn one(
     layer: &Value,
     options: &CheckOptions,
     about: &SignedContent<'_>,
-    read: impl Fn(&PublicKey) -> Result<Value, Error>,
+    read: impl Fn(&PublicKey) -> Result<Value, CosignError>,
 ) -> Result<SignedPayload, VerificationError> {
     let annotations = layer.get("annotations").cloned().unwrap_or_default();
     let found = VerificationError::found;
@@ -274,12 +275,12 @@ fn timestamp(
     annotations: &Value,
     options: &CheckOptions,
     about: &SignedContent<'_>,
-) -> Result<Option<i64>, Error> {
+) -> Result<Option<i64>, CosignError> {
     let (Some(tsa), text) = (&options.tsa, annotations.text_at(&[TIMESTAMP])) else { return Ok(None) };
     if text.is_empty() {
         return Ok(None);
     }
-    let timestamp = content::text(text).map_err(Error::TimestampBundle)?;
+    let timestamp = content::text(text).map_err(CosignError::TimestampBundle)?;
     let response = content::base64(timestamp.text_at(&["SignedRFC3161Timestamp"]))?;
     // Envelopes hold their signature; a timestamp is about the whole envelope then.
     let message = match about.signature {
@@ -291,15 +292,23 @@ fn timestamp(
 
 /// Whether a certificate was in its time when it signed: at the moments of a timestamp and of the
 /// log's entry, else now.
-fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64>) -> Result<(), Error> {
+fn in_time(
+    certificate: &Certificate,
+    timestamp: Option<i64>,
+    logged: Option<i64>,
+) -> Result<(), CosignError> {
     let text = |seconds: i64| Time::from_unix(seconds).rfc3339_nano().into();
     for (moment, what) in [(timestamp, "timestamp"), (logged, "bundle")] {
         let Some(moment) = moment else { continue };
         if moment < certificate.from {
-            return Err(Error::IssuedLater { what, from: text(certificate.from), at: text(moment) });
+            return Err(CosignError::IssuedLater { what, from: text(certificate.from), at: text(moment) });
         }
         if moment > certificate.until {
-            return Err(Error::ExpiredBefore { what, until: text(certificate.until), at: text(moment) });
+            return Err(CosignError::ExpiredBefore {
+                what,
+                until: text(certificate.until),
+                at: text(moment),
+            });
         }
     }
     match timestamp.or(logged) {
@@ -310,7 +319,7 @@ fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64
             if (certificate.from..=certificate.until).contains(&now) {
                 return Ok(());
             }
-            Err(Error::NoMoment)
+            Err(CosignError::NoMoment)
         }
     }
 }
@@ -319,31 +328,37 @@ fn in_time(certificate: &Certificate, timestamp: Option<i64>, logged: Option<i64
 ///
 /// # Errors
 /// It holds none, or the signer did not sign it, or it is about something else.
-pub fn statement(envelope: &Value, signer: &PublicKey, hash: Hash, digest: &str) -> Result<Value, Error> {
+pub fn statement(
+    envelope: &Value,
+    signer: &PublicKey,
+    hash: Hash,
+    digest: &str,
+) -> Result<Value, CosignError> {
     const IN_TOTO: &str = "application/vnd.in-toto+json";
     let kind = envelope.text_at(&["payloadType"]);
     if kind != IN_TOTO {
-        return Err(Error::PayloadType(kind.into()));
+        return Err(CosignError::PayloadType(kind.into()));
     }
-    let payload = decode_base64(envelope.text_at(&["payload"]).as_bytes()).map_err(|_| Error::Payload)?;
+    let payload =
+        decode_base64(envelope.text_at(&["payload"]).as_bytes()).map_err(|_| CosignError::Payload)?;
     let mut message = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len()).into_bytes();
     message.extend(&payload);
     let signatures = envelope.get("signatures").and_then(Value::as_list).unwrap_or_default();
     if signatures.is_empty() {
-        return Err(Error::NoSignatures);
+        return Err(CosignError::NoSignatures);
     }
     let is_good = |s: &Value| {
         let bytes = decode_base64(s.text_at(&["sig"]).as_bytes());
         bytes.is_ok_and(|bytes| signer.verify_hash(hash, &message, &bytes).is_ok())
     };
-    if !signatures.iter().take(MOST).any(is_good) {
-        return Err(Error::Threshold);
+    if !signatures.iter().take(MAX_SIGNATURES).any(is_good) {
+        return Err(CosignError::Threshold);
     }
     let statement = content::json(&payload)?;
     let subjects = statement.get("subject").and_then(Value::as_list).unwrap_or_default();
     let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
     if !subjects.iter().any(|s| s.text_at(&["digest", "sha256"]) == hex) {
-        return Err(Error::Subject);
+        return Err(CosignError::Subject);
     }
     Ok(statement)
 }

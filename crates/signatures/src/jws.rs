@@ -34,10 +34,10 @@ pub const TIMESTAMP: &str = "io.cncf.notary.timestampSignature";
 
 /// Why an envelope does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum JwsError {
     /// It is none.
     #[error("unable to parse the digital signature, error : {0}")]
-    Unreadable(#[source] content::Error),
+    Unreadable(#[source] content::ContentError),
     /// It holds no certificate.
     #[error("certificate chain is not present")]
     NoChain,
@@ -46,10 +46,10 @@ pub enum Error {
     Leaf,
     /// Its signature is not right.
     #[error("signature is invalid. Error: {0}")]
-    Signature(#[from] SignatureError),
+    Signature(#[from] JwsSignatureError),
     /// The key of its signer is too short.
     #[error("certificate-chain is invalid, {0}")]
-    Chain(#[from] chain::Error),
+    Chain(#[from] chain::CertificateChainError),
     /// A header of another type.
     #[error("jws envelope protected header can't be decoded: {0}")]
     Header(#[from] HeaderError),
@@ -80,10 +80,10 @@ pub enum Error {
 
 /// Why a signature is not the one of the envelope's signer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SignatureError {
+pub enum JwsSignatureError {
     /// A part that is no base64 or no JSON.
     #[error(transparent)]
-    Content(#[from] content::Error),
+    Content(#[from] content::ContentError),
     /// No algorithm is named.
     #[error("signing method (alg) is unspecified.")]
     NoAlgorithm,
@@ -95,7 +95,7 @@ pub enum SignatureError {
     UnknownAlgorithm,
     /// The key has not computed it.
     #[error(transparent)]
-    Key(#[from] public_key::Error),
+    Key(#[from] public_key::PublicKeyError),
 }
 
 /// Why a header is not what it must be.
@@ -116,12 +116,12 @@ pub enum HeaderError {
 ///
 /// # Errors
 /// It is none, or its signature or a header of it is not right.
-pub fn read(bytes: &[u8]) -> Result<Envelope, Error> {
-    let cannot = Error::Unreadable;
+pub fn read(bytes: &[u8]) -> Result<Envelope, JwsError> {
+    let cannot = JwsError::Unreadable;
     let envelope = content::json(bytes).map_err(cannot)?;
     if envelope.as_map().is_none() && !envelope.is_null() {
         let found = envelope.json_type();
-        return Err(cannot(content::Error::Type { found, wanted: "jws.jwsEnvelope" }));
+        return Err(cannot(content::ContentError::Type { found, wanted: "jws.jwsEnvelope" }));
     }
     let mut ders = Vec::new();
     for one in envelope.at(&["header", "x5c"]).and_then(Value::as_list).unwrap_or_default() {
@@ -131,78 +131,78 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, Error> {
         "" => None,
         text => Some(content::base64(text).map_err(cannot)?),
     };
-    let Some(leaf) = ders.first() else { return Err(Error::NoChain) };
-    let leaf = Link::of_der(leaf).map_err(|_| Error::Leaf)?;
+    let Some(leaf) = ders.first() else { return Err(JwsError::NoChain) };
+    let leaf = Link::of_der(leaf).map_err(|_| JwsError::Leaf)?;
     let text = |key: &str| envelope.text_at(&[key]);
     let header = decoded(text("protected")).and_then(|bytes| content::json(&bytes));
-    let header = header.map_err(SignatureError::from)?;
+    let header = header.map_err(JwsSignatureError::from)?;
     if header.as_map().is_none() {
         let found = header.json_type();
-        let wrong = content::Error::Type { found, wanted: "map[string]interface {}" };
-        return Err(SignatureError::Content(wrong).into());
+        let wrong = content::ContentError::Type { found, wanted: "map[string]interface {}" };
+        return Err(JwsSignatureError::Content(wrong).into());
     }
-    let payload = decoded(text("payload")).map_err(SignatureError::from)?;
-    object(&payload).map_err(SignatureError::from)?;
+    let payload = decoded(text("payload")).map_err(JwsSignatureError::from)?;
+    object(&payload).map_err(JwsSignatureError::from)?;
     let algorithm = algorithm(&header, &leaf)?;
-    let signature = decoded(text("signature")).map_err(SignatureError::from)?;
+    let signature = decoded(text("signature")).map_err(JwsSignatureError::from)?;
     let signed = format!("{}.{}", text("protected"), text("payload"));
     let fits = match (&leaf.key, algorithm) {
         (Ok(key), (_, hash)) => key.verify_jose(hash, signed.as_bytes(), &signature),
-        (Err(_), _) => Err(public_key::Error::Jose),
+        (Err(_), _) => Err(public_key::PublicKeyError::Jose),
     };
     // Keys that are too short are reported as such: signatures with them are not verified.
     leaf.long_enough()?;
-    fits.map_err(SignatureError::from)?;
+    fits.map_err(JwsSignatureError::from)?;
     let claims = claims(&header)?;
     Ok(Envelope { ders, claims, algorithm: algorithm.0, payload, signature, timestamp })
 }
 
 /// The bytes of a text in the URL alphabet.
-fn decoded(text: &str) -> Result<Vec<u8>, content::Error> {
+fn decoded(text: &str) -> Result<Vec<u8>, content::ContentError> {
     BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|e| {
         let at = match e {
             base64::DecodeError::InvalidByte(at, _)
             | base64::DecodeError::InvalidLastSymbol { offset: at, .. } => at,
             _ => text.len(),
         };
-        content::Error::Base64(at)
+        content::ContentError::Base64(at)
     })
 }
 
 /// Whether a payload is an object, as those of tokens are.
-fn object(payload: &[u8]) -> Result<(), content::Error> {
+fn object(payload: &[u8]) -> Result<(), content::ContentError> {
     if payload.iter().all(u8::is_ascii_whitespace) {
-        return Err(content::Error::Empty);
+        return Err(content::ContentError::Empty);
     }
     let value = content::json(payload)?;
     match value {
         Value::Map(_) | Value::Null => Ok(()),
-        other => Err(content::Error::Type { found: other.json_type(), wanted: "jwt.MapClaims" }),
+        other => Err(content::ContentError::Type { found: other.json_type(), wanted: "jwt.MapClaims" }),
     }
 }
 
 /// The algorithm of a signature, which must fit the key.
-fn algorithm(header: &Value, leaf: &Link) -> Result<(u8, Hash), SignatureError> {
+fn algorithm(header: &Value, leaf: &Link) -> Result<(u8, Hash), JwsSignatureError> {
     let Some(name) = header.get("alg").and_then(Value::as_str) else {
-        return Err(SignatureError::NoAlgorithm);
+        return Err(JwsSignatureError::NoAlgorithm);
     };
     const OTHERS: [&str; 8] = ["none", "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "EdDSA"];
     let Some(found) = algorithm_named(name) else {
         return Err(match OTHERS.contains(&name) {
-            true => SignatureError::OtherAlgorithm(name.into()),
-            false => SignatureError::UnknownAlgorithm,
+            true => JwsSignatureError::OtherAlgorithm(name.into()),
+            false => JwsSignatureError::UnknownAlgorithm,
         });
     };
     let rsa = matches!(leaf.key, Ok(PublicKey::Rsa(_)));
     let edwards = matches!(leaf.key, Ok(PublicKey::Ed25519(_)));
     match edwards || rsa != name.starts_with('P') {
-        true => Err(public_key::Error::KeyType.into()),
+        true => Err(public_key::PublicKeyError::KeyType.into()),
         false => Ok(found),
     }
 }
 
 /// What the signer has signed in addition to the payload.
-fn claims(header: &Value) -> Result<Claims, Error> {
+fn claims(header: &Value) -> Result<Claims, JwsError> {
     let time = |key: &str| -> Result<Option<Time>, HeaderError> {
         match header.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -218,7 +218,7 @@ fn claims(header: &Value) -> Result<Claims, Error> {
     let critical = critical.ok_or(HeaderError::Critical)?;
     let scheme = header.text_at(&[SCHEME]);
     if critical.is_empty() {
-        return Err(Error::NoCritical);
+        return Err(JwsError::NoCritical);
     }
     let mut must = vec![SCHEME];
     must.extend(expiry.as_ref().map(|_| EXPIRY));
@@ -227,23 +227,23 @@ fn claims(header: &Value) -> Result<Claims, Error> {
     let present = |key: &str| header.as_map().is_some_and(|m: &Map| m.get(key).is_some());
     let authority = scheme == SIGNING_AUTHORITY;
     if !authority && scheme != "notary.x509" {
-        return Err(Error::Scheme(scheme.into()));
+        return Err(JwsError::Scheme(scheme.into()));
     }
     let other = if authority { TIME } else { TRUE_TIME };
     if present(other) {
-        return Err(Error::OtherScheme { header: other, scheme: scheme.into() });
+        return Err(JwsError::OtherScheme { header: other, scheme: scheme.into() });
     }
     // Only what may be critical counts as present, and only once.
     let is_twice = |key: &str| critical.iter().filter(|known| **known == key).count() > 1;
     let never = ["alg", "cty", "crit", TIME];
     if let Some(lost) = critical.iter().find(|key| !present(key) || never.contains(key) || is_twice(key)) {
-        return Err(Error::Absent((*lost).into()));
+        return Err(JwsError::Absent((*lost).into()));
     }
     if !must.is_empty() {
-        return Err(Error::NotCritical(must));
+        return Err(JwsError::NotCritical(must));
     }
     if let Some(other) = critical.iter().find(|key| !UNDERSTOOD.contains(key)) {
-        return Err(Error::NotUnderstood((*other).into()));
+        return Err(JwsError::NotUnderstood((*other).into()));
     }
     Ok(Claims {
         content_type: header.text_at(&["cty"]).to_owned(),

@@ -3,7 +3,7 @@
 //! In: keys, certificates, envelopes and log entries as policies and registries give them. Out: the
 //! digest that was signed and what was stated about it, or why an attestor does not verify it, in
 //! the words of Kyverno 1.19.1, cosign and notation. Nothing here opens a connection: registries
-//! come as [`ephor_external::registry::Registry`]. Semantics: `docs/images.md`.
+//! come as [`ephor_external::registry::Registry`]. Semantics: `docs/semantics/images.md`.
 #![forbid(unsafe_code)]
 
 pub mod bundle;

@@ -49,13 +49,13 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Why an entry does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum LogEntryError {
     /// What was recorded is no base64.
     #[error("decoding base64 body")]
     Body,
     /// What was recorded is no JSON.
     #[error(transparent)]
-    Entry(#[from] content::Error),
+    Entry(#[from] content::ContentError),
     /// What was recorded holds no good signature.
     #[error("failed to extract signature from bundle: {0}")]
     Recorded(#[from] RecordError),
@@ -90,7 +90,7 @@ pub enum RecordError {
     Base64,
     /// A signature that the key has not computed.
     #[error("verifying signature: {0}")]
-    Signature(#[from] public_key::Error),
+    Signature(#[from] public_key::PublicKeyError),
     /// An entry of a kind that is not known.
     #[error("unsupported type: {0}")]
     Kind(Box<str>),
@@ -100,23 +100,23 @@ pub enum RecordError {
 ///
 /// # Errors
 /// It does not count.
-pub fn moment(bundle: &Value, about: &SignedContent<'_>, keys: &[LogKey]) -> Result<i64, Error> {
+pub fn moment(bundle: &Value, about: &SignedContent<'_>, keys: &[LogKey]) -> Result<i64, LogEntryError> {
     let body = bundle.text_at(&["Payload", "body"]);
-    let decoded = decode_base64(body.as_bytes()).map_err(|_| Error::Body)?;
+    let decoded = decode_base64(body.as_bytes()).map_err(|_| LogEntryError::Body)?;
     let entry = content::json(&decoded)?;
     let (recorded, hashed) = recorded(&entry, about.payload)?;
     if !about.signature.is_empty() && !recorded.is_empty() && recorded != about.signature {
-        return Err(Error::OtherSignature);
+        return Err(LogEntryError::OtherSignature);
     }
     let whole = |key: &'static str| match bundle.at(&["Payload", key]) {
         Some(Value::Float(f)) if f.abs() < 9e15 && f.fract() == 0.0 => Ok(*f as i64),
         Some(Value::Int(i)) => Ok(*i),
-        _ => Err(Error::Number(key)),
+        _ => Err(LogEntryError::Number(key)),
     };
     let (time, index) = (whole("integratedTime")?, whole("logIndex")?);
     let id = bundle.text_at(&["Payload", "logID"]);
     let Some(log) = keys.iter().find(|k| k.id == id) else {
-        return Err(Error::UnknownLog);
+        return Err(LogEntryError::UnknownLog);
     };
     // The canonical form: keys in order, no space.
     let quoted = |text: &str| ephor_value::print::json(&Value::from(text));
@@ -126,10 +126,10 @@ pub fn moment(bundle: &Value, about: &SignedContent<'_>, keys: &[LogKey]) -> Res
         quoted(id)
     );
     let timestamp = decode_base64(bundle.text_at(&["SignedEntryTimestamp"]).as_bytes());
-    let timestamp = timestamp.map_err(|_| Error::Timestamp)?;
-    log.key.verify_der(Hash::Sha256, signed.as_bytes(), &timestamp).map_err(|_| Error::Signature)?;
+    let timestamp = timestamp.map_err(|_| LogEntryError::Timestamp)?;
+    log.key.verify_der(Hash::Sha256, signed.as_bytes(), &timestamp).map_err(|_| LogEntryError::Signature)?;
     if hashed != hex(about.payload) {
-        return Err(Error::OtherPayload);
+        return Err(LogEntryError::OtherPayload);
     }
     Ok(time)
 }
@@ -148,7 +148,7 @@ fn recorded(entry: &Value, payload: &[u8]) -> Result<(String, String), RecordErr
             let bytes = decode_base64(signature.as_bytes()).map_err(|_| RecordError::Base64)?;
             // A log takes no entry whose signature is not right.
             if hash != hex(payload) {
-                return Err(public_key::Error::Pair.into());
+                return Err(public_key::PublicKeyError::Pair.into());
             }
             key.verify(payload, &bytes)?;
             Ok((signature, hash))

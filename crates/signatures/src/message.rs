@@ -10,7 +10,7 @@ use ephor_value::Value;
 use ephor_value::bytes::decode_base64;
 
 /// What a message may unpack to; objects themselves are no larger than a tenth of it.
-const LIMIT: u64 = 16 << 20;
+const MAX_UNPACKED: u64 = 16 << 20;
 
 /// Why no manifest could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum Unread {
 pub fn blob(text: &str) -> Result<Vec<u8>, Unread> {
     let packed = decode_base64(text.as_bytes()).map_err(Unread::Base64)?;
     let mut blob = Vec::new();
-    let mut stream = MultiGzDecoder::new(&*packed).take(LIMIT);
+    let mut stream = MultiGzDecoder::new(&*packed).take(MAX_UNPACKED);
     // What is not packed was signed as it is.
     Ok(if stream.read_to_end(&mut blob).is_ok() { blob } else { packed })
 }
@@ -81,7 +81,7 @@ fn files(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Unread> {
         })
     };
     let mut unpacked = Vec::new();
-    let mut stream = MultiGzDecoder::new(bytes).take(LIMIT);
+    let mut stream = MultiGzDecoder::new(bytes).take(MAX_UNPACKED);
     let end = stream.read_to_end(&mut unpacked);
     if end.is_err() || unpacked.len() < 512 {
         return Err(unread(ErrorKind::UnexpectedEof.into()));

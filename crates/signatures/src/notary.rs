@@ -6,7 +6,7 @@
 //! [`super::cose`]) around the image's descriptor; the chain of its signer (`super::chain`) must
 //! hold a certificate that is trusted. Lists of revoked certificates are not fetched: a chain that
 //! names some has an unknown status, as in Kyverno without network. Semantics: the Notary Project's
-//! specifications; `docs/images.md`, "Notary".
+//! specifications; `docs/semantics/images.md`, "Notary".
 
 use crate::public_key::Hash;
 use ephor_external::registry::{Cause, Failure, Manifest, Registry, Repository};
@@ -28,11 +28,11 @@ use crate::timestamp::{self, TrustError, TsaRoots};
 const SIGNATURE: &str = "application/vnd.cncf.notary.signature";
 const PAYLOAD: &str = "application/vnd.cncf.notary.payload.v1+json";
 /// How many artifacts may refer to an image.
-const MOST_REFERRERS: usize = 50;
+const MAX_REFERRERS: usize = 50;
 /// How many signatures of an image are looked at.
-const MOST: usize = 10;
+const MAX_SIGNATURES: usize = 10;
 /// The largest envelope and statement.
-const LARGEST: u64 = 10_000_000;
+const MAX_ENVELOPE: u64 = 10_000_000;
 
 /// What an envelope holds.
 pub struct Envelope {
@@ -86,7 +86,7 @@ pub enum StoreError {
     NotPem,
     /// A certificate that cannot be read.
     #[error("failed to parse certificates: {0}")]
-    Certificate(#[from] certificates::Error),
+    Certificate(#[from] certificates::CertificateError),
     /// Those of timestamp authorities.
     #[error(transparent)]
     Tsa(#[from] TrustError),
@@ -95,7 +95,7 @@ pub enum StoreError {
 /// Why a signature is not good.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum NotaryError {
     /// An envelope of another type.
     #[error(
         "unable to parse the digital signature, error : signature envelope format with media type {} is not supported",
@@ -104,10 +104,10 @@ pub enum Error {
     MediaType(Box<str>),
     /// An envelope in JSON that does not count.
     #[error(transparent)]
-    Jws(#[from] jws::Error),
+    Jws(#[from] jws::JwsError),
     /// An envelope in CBOR that does not count.
     #[error(transparent)]
-    Cose(#[from] cose::Error),
+    Cose(#[from] cose::CoseError),
     /// When it was signed is not stated.
     #[error("signing-time not present")]
     NoSigningTime,
@@ -116,10 +116,10 @@ pub enum Error {
     Expiry,
     /// A certificate of the signer's chain cannot be read.
     #[error(transparent)]
-    Certificate(#[from] certificates::Error),
+    Certificate(#[from] certificates::CertificateError),
     /// The signer's chain is not as it must be.
     #[error("certificate-chain is invalid, {0}")]
-    Chain(#[source] chain::Error),
+    Chain(#[source] chain::CertificateChainError),
     /// The algorithm is not the one of the signer's key; both by number.
     #[error(
         "mismatch between signature algorithm derived from signing certificate ({own}) and signing algorithm specified ({named}s)"
@@ -150,19 +150,19 @@ pub enum Error {
     NoTimestamp,
     /// Its timestamp does not count.
     #[error(transparent)]
-    Timestamp(#[from] timestamp::Error),
+    Timestamp(#[from] timestamp::TimestampError),
     /// A certificate was not valid when it was signed.
     #[error(transparent)]
     NotCovered(#[from] NotCovered),
     /// The signer's chain is no path.
     #[error(transparent)]
-    Path(chain::Error),
+    Path(chain::CertificateChainError),
     /// Whether a certificate was revoked is not known; its subject is quoted.
     #[error("signing certificate with subject {0} revocation status is unknown")]
     Revocation(Box<str>),
     /// What was signed is no JSON.
     #[error(transparent)]
-    Payload(#[from] content::Error),
+    Payload(#[from] content::ContentError),
     /// A field of what was signed has another type.
     #[error(
         "json: cannot unmarshal {found} into Go struct field Descriptor.targetArtifact.{field} of type {wanted}"
@@ -206,9 +206,9 @@ impl Artifact<'_> {
     fn referrers(&self) -> Result<Vec<Value>, VerificationError> {
         let all = self.registry.referrers(self.at, &self.manifest.digest);
         let all = all.map_err(|f| refused(f, "failed to fetch referrers: "))?;
-        match all.len() > MOST_REFERRERS {
+        match all.len() > MAX_REFERRERS {
             true => Err(VerificationError::found(format!(
-                "failed to fetch referrers: too many referrers found, max limit is {MOST_REFERRERS}"
+                "failed to fetch referrers: too many referrers found, max limit is {MAX_REFERRERS}"
             ))),
             false => Ok(all),
         }
@@ -274,7 +274,7 @@ impl Store {
             )));
         }
         let mut text = String::from("signature verification failed");
-        for digest in all.iter().take(MOST) {
+        for digest in all.iter().take(MAX_SIGNATURES) {
             let (bytes, kind) = envelope(artifact, digest).map_err(|f| {
                 let before = format!(
                     "unable to retrieve digital signature with digest {} associated with {} from the Repository, error : ",
@@ -288,9 +288,9 @@ impl Store {
                 Err(e) => text.push_str(&format!("\nfailed to verify signature with digest {digest}, {e}")),
             }
         }
-        if all.len() >= MOST {
+        if all.len() >= MAX_SIGNATURES {
             return Err(VerificationError::found(format!(
-                "signature evaluation stopped. The configured limit of {MOST} signatures to verify per artifact exceeded"
+                "signature evaluation stopped. The configured limit of {MAX_SIGNATURES} signatures to verify per artifact exceeded"
             )));
         }
         Err(VerificationError::found(text))
@@ -342,69 +342,69 @@ impl Store {
     }
 
     /// Whether a signature is good, about this manifest, and by a trusted signer.
-    fn fits(&self, bytes: &[u8], kind: &str, about: &Manifest) -> Result<(), Error> {
+    fn fits(&self, bytes: &[u8], kind: &str, about: &Manifest) -> Result<(), NotaryError> {
         let envelope = match kind {
             "application/jose+json" => jws::read(bytes)?,
             "application/cose" => cose::read(bytes)?,
-            _ => return Err(Error::MediaType(kind.into())),
+            _ => return Err(NotaryError::MediaType(kind.into())),
         };
         let chain = whole(&envelope)?;
         let Envelope { claims, payload, .. } = &envelope;
         if claims.content_type != PAYLOAD {
-            return Err(Error::ContentType(claims.content_type.as_str().into()));
+            return Err(NotaryError::ContentType(claims.content_type.as_str().into()));
         }
         if claims.plugin {
-            return Err(Error::Plugin);
+            return Err(NotaryError::Plugin);
         }
         // Policies cannot name a trusted signing authority.
         if claims.authority || self.trusted.is_empty() {
-            return Err(Error::NoTrust);
+            return Err(NotaryError::NoTrust);
         }
         if !chain.iter().any(|link| self.trusted.iter().any(|t| t.der == link.der)) {
-            return Err(Error::Untrusted);
+            return Err(NotaryError::Untrusted);
         }
         let now = now();
         if let Some(expiry) = claims.expiry.as_ref().filter(|e| e.unix_nanos() < now.unix_nanos()) {
-            return Err(Error::Expired(quote(&mail_date(expiry)).into()));
+            return Err(NotaryError::Expired(quote(&mail_date(expiry)).into()));
         }
         let (moments, what) = match (&self.tsa, &envelope.timestamp) {
             (None, _) => (vec![now], "verification time"),
-            (Some(_), None) => return Err(Error::NoTimestamp),
+            (Some(_), None) => return Err(NotaryError::NoTimestamp),
             (Some(tsa), Some(token)) => (tsa.moments(token, &envelope.signature)?.to_vec(), "timestamp"),
         };
         for moment in &moments {
             chain.iter().try_for_each(|link| link.covers(moment, what))?;
-            chain::verify(&chain, moment).map_err(Error::Path)?;
+            chain::verify(&chain, moment).map_err(NotaryError::Path)?;
         }
         let links = chain.split_last().map_or(&[][..], |(_, links)| links);
         if let Some(link) = links.iter().find(|l| l.revocable) {
-            return Err(Error::Revocation(link.subject().into()));
+            return Err(NotaryError::Revocation(link.subject().into()));
         }
         described(payload, about)
     }
 }
 
 /// The chain of an envelope's signer, when it and the claims are as they must be.
-fn whole(envelope: &Envelope) -> Result<Vec<Link>, Error> {
+fn whole(envelope: &Envelope) -> Result<Vec<Link>, NotaryError> {
     let Envelope { ders, claims, algorithm, .. } = envelope;
-    let Some(signed) = &claims.signed else { return Err(Error::NoSigningTime) };
+    let Some(signed) = &claims.signed else { return Err(NotaryError::NoSigningTime) };
     if claims.expiry.as_ref().is_some_and(|e| e.unix_nanos() <= signed.unix_nanos()) {
-        return Err(Error::Expiry);
+        return Err(NotaryError::Expiry);
     }
     let chain: Vec<Link> = ders.iter().map(|der| Link::of_der(der)).collect::<Result<_, _>>()?;
-    chain::fits(&chain, Leaf::Signer).map_err(Error::Chain)?;
+    chain::fits(&chain, Leaf::Signer).map_err(NotaryError::Chain)?;
     let own = chain.first().map_or(0, Link::algorithm);
     match own == *algorithm {
         true => Ok(chain),
-        false => Err(Error::Algorithm { own, named: *algorithm }),
+        false => Err(NotaryError::Algorithm { own, named: *algorithm }),
     }
 }
 
 /// Whether a payload describes a manifest.
-fn described(payload: &[u8], about: &Manifest) -> Result<(), Error> {
+fn described(payload: &[u8], about: &Manifest) -> Result<(), NotaryError> {
     let value = content::json(payload)?;
     let field = |key: &str| value.at(&["targetArtifact", key]).filter(|v| !v.is_null());
-    let wrong = |field, found: &Value, wanted| Error::Field { field, found: found.json_type(), wanted };
+    let wrong = |field, found: &Value, wanted| NotaryError::Field { field, found: found.json_type(), wanted };
     let text = |key: &'static str, wanted: &'static str| match field(key) {
         None => Ok(String::new()),
         Some(Value::Str(text)) => Ok(text.to_string()),
@@ -418,7 +418,7 @@ fn described(payload: &[u8], about: &Manifest) -> Result<(), Error> {
         Some(other) => return Err(wrong("size", other, "int64")),
     };
     let fits = kind == about.media_type && digest == about.digest && size == about.bytes.len() as f64;
-    if fits { Ok(()) } else { Err(Error::Descriptor) }
+    if fits { Ok(()) } else { Err(NotaryError::Descriptor) }
 }
 
 /// The envelope of a signature, and of which kind it is.
@@ -436,10 +436,12 @@ fn payload(artifact: &Artifact<'_>, layer: &Value) -> Result<Vec<u8>, Failure> {
         Some(Value::Float(f)) if *f > 0.0 => *f as u64,
         _ => 0,
     };
-    if size > LARGEST {
-        return Err(Failure::other(format!("payload size {size} exceeds {LARGEST} for digest {digest}")));
+    if size > MAX_ENVELOPE {
+        return Err(Failure::other(format!(
+            "payload size {size} exceeds {MAX_ENVELOPE} for digest {digest}"
+        )));
     }
-    artifact.registry.blob(artifact.at, digest, LARGEST)
+    artifact.registry.blob(artifact.at, digest, MAX_ENVELOPE)
 }
 
 fn now() -> Time {

@@ -17,7 +17,7 @@ use crate::sct;
 use crate::timestamp::TsaTrust;
 use ephor_external::registry::OFFLINE;
 
-pub use error::{ChainError, Error, KeyError};
+pub use error::{ChainError, KeyError, OptionsError};
 
 /// Why an attestor does not verify an image.
 pub struct Refusal {
@@ -78,21 +78,21 @@ pub fn requirements(
     entry: &Value,
     repository: &str,
     image: &str,
-) -> Result<Option<Requirements>, Error> {
+) -> Result<Option<Requirements>, OptionsError> {
     let by = kind.and_then(|k| entry.get(k)).cloned().unwrap_or_default();
     let text = |path: &[&str]| by.text_at(path).to_owned();
     let algorithm = text(&["signatureAlgorithm"]);
     let hash = match Hash::named(&algorithm) {
         Some(hash) => hash,
-        None if kind == Some("keys") => return Err(Error::Algorithm(algorithm.into())),
+        None if kind == Some("keys") => return Err(OptionsError::Algorithm(algorithm.into())),
         None => Hash::default(),
     };
     let signer = match kind {
         Some("keys") => key(&by)?.map(|key| RequiredSigner::Key(Box::new(key))),
         Some("certificates") => Some(certificates(&text(&["cert"]), &text(&["certChain"]))?),
         _ => match &*text(&["roots"]) {
-            "" => return Err(Error::FetchedRoots),
-            roots => Some(RequiredSigner::Roots(pool(roots).ok_or(Error::Roots)?)),
+            "" => return Err(OptionsError::FetchedRoots),
+            roots => Some(RequiredSigner::Roots(pool(roots).ok_or(OptionsError::Roots)?)),
         },
     };
     let on = |path: &[&str]| by.at(path).and_then(Value::as_bool) == Some(true);
@@ -107,7 +107,11 @@ pub fn requirements(
     let own = entry.text_at(&["repository"]);
     let repository = if own.is_empty() { repository } else { own };
     if let Some(path) = bad_path(repository) {
-        return Err(Error::Repository { name: repository.into(), path: path.into(), letters: LETTERS });
+        return Err(OptionsError::Repository {
+            name: repository.into(),
+            path: path.into(),
+            letters: LETTERS,
+        });
     }
     let tsa = match &*text(&["ctlog", "tsaCertChain"]) {
         "" => None,
@@ -117,11 +121,11 @@ pub fn requirements(
     let path = path.split_once('/').map_or("", |(_, path)| path);
     let path = path.rsplit_once(':').map_or(path, |(path, _)| path);
     if path.len() < 2 {
-        return Err(Error::Image(image.into()));
+        return Err(OptionsError::Image(image.into()));
     }
     let repository = match repository {
         "" => None,
-        name => Some(place(name).map_err(|error| Error::Place(error.to_string().into()))?.0),
+        name => Some(place(name).map_err(|error| OptionsError::Place(error.to_string().into()))?.0),
     };
     let Some(signer) = signer else { return Ok(None) };
     Ok(Some(Requirements {
@@ -156,24 +160,24 @@ fn pool(pem: &str) -> Option<Vec<Certificate>> {
 ///
 /// # Errors
 /// The key cannot be read.
-pub fn bundle_key(kind: Option<&str>, entry: &Value) -> Result<Option<(PublicKey, Hash)>, Error> {
+pub fn bundle_key(kind: Option<&str>, entry: &Value) -> Result<Option<(PublicKey, Hash)>, OptionsError> {
     let Some(by) = entry.get("keys").filter(|_| kind == Some("keys")) else { return Ok(None) };
     let on = |path: &[&str]| by.at(path).and_then(Value::as_bool) == Some(true);
     if !on(&["rekor", "ignoreTlog"]) || !on(&["ctlog", "ignoreSCT"]) {
         return Ok(None);
     }
     let name = key_name(by);
-    let key = load(&name).map_err(Error::BundleKey)?;
+    let key = load(&name).map_err(OptionsError::BundleKey)?;
     let hash = Hash::named(by.text_at(&["signatureAlgorithm"])).unwrap_or_default();
     Ok(key.map(|key| (key, hash)))
 }
 
-fn key(by: &Value) -> Result<Option<PublicKey>, Error> {
+fn key(by: &Value) -> Result<Option<PublicKey>, OptionsError> {
     let name = key_name(by);
     // A key that is given itself is not named.
     load(&name).map_err(|cause| match name.starts_with(PUBLIC) {
-        true => Error::Key(cause),
-        false => Error::NamedKey { name: name.as_str().into(), cause },
+        true => OptionsError::Key(cause),
+        false => OptionsError::NamedKey { name: name.as_str().into(), cause },
     })
 }
 
@@ -228,27 +232,27 @@ fn service(scheme: &str, rest: &str) -> Result<Option<PublicKey>, KeyError> {
     }
 }
 
-fn certificates(cert: &str, chain: &str) -> Result<RequiredSigner, Error> {
+fn certificates(cert: &str, chain: &str) -> Result<RequiredSigner, OptionsError> {
     if cert.is_empty() {
         return match (chain, pool(chain)) {
             (_, Some(roots)) => Ok(RequiredSigner::Roots(roots)),
             ("", None) => Ok(RequiredSigner::Roots(Vec::new())),
-            _ => Err(Error::Certificates),
+            _ => Err(OptionsError::Certificates),
         };
     }
-    let signer = certificate(cert).map_err(|cause| Error::Certificate { text: cert.into(), cause })?;
+    let signer = certificate(cert).map_err(|cause| OptionsError::Certificate { text: cert.into(), cause })?;
     match chain {
         "" => Ok(RequiredSigner::Key(Box::new(signer.key))),
         // The keys of logs are read later, so that no chain is good enough, as in Kyverno.
         chain if holds_certificate(chain) => {
             let roots = Certificate::all(chain)?;
-            Err(Error::Chain(match signer.chains_to(&roots, &[]) {
+            Err(OptionsError::Chain(match signer.chains_to(&roots, &[]) {
                 Err(cause) => ChainError::NoPath(cause),
                 Ok(_) if sct::is_embedded(signer.der()) => ChainError::NoLogKeys,
-                Ok(_) => ChainError::NoTimestamps(sct::Error::Missing),
+                Ok(_) => ChainError::NoTimestamps(sct::SctError::Missing),
             }))
         }
-        _ => Err(Error::ChainNotPem),
+        _ => Err(OptionsError::ChainNotPem),
     }
 }
 
@@ -256,21 +260,21 @@ fn certificates(cert: &str, chain: &str) -> Result<RequiredSigner, Error> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn certificate(text: &str) -> Result<Certificate, certificates::Error> {
+pub fn certificate(text: &str) -> Result<Certificate, certificates::CertificateError> {
     let plain = match decode_base64(text.as_bytes()) {
         Ok(bytes) if !holds_certificate(text) => String::from_utf8(bytes).unwrap_or_default(),
         _ => text.to_owned(),
     };
-    let der = pem_block(&plain, "CERTIFICATE").ok_or(certificates::Error::NotPem)?;
+    let der = pem_block(&plain, "CERTIFICATE").ok_or(certificates::CertificateError::NotPem)?;
     Certificate::of_der(&der)
 }
 
 /// Reads the key of a log; without one the log's own would have to be fetched.
-fn log(key: &str, title: &'static str, name: &'static str) -> Result<Vec<LogKey>, Error> {
+fn log(key: &str, title: &'static str, name: &'static str) -> Result<Vec<LogKey>, OptionsError> {
     match key {
-        "" => Err(Error::FetchedLogKey(title)),
+        "" => Err(OptionsError::FetchedLogKey(title)),
         key => {
-            let der = pem_block(key, "PUBLIC KEY").ok_or(Error::LogKey { title, name })?;
+            let der = pem_block(key, "PUBLIC KEY").ok_or(OptionsError::LogKey { title, name })?;
             Ok(LogKey::of_der(&der).into_iter().collect())
         }
     }

@@ -6,7 +6,7 @@
 //! every member, all candidates). It takes a trust anchor as a name and a key only and does not
 //! read key usage, so that each candidate path is then held to what Go's `x509.Certificate.Verify`,
 //! which cosign and Notary use, wants of roots and issuers. Where the two differ the stricter one
-//! wins (`docs/images.md`, "Certificates").
+//! wins (`docs/semantics/images.md`, "Certificates").
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -152,13 +152,13 @@ pub fn find(
 
 /// The most intermediates that are looked at, and of these the most whose signatures only `webpki`
 /// verifies.
-const MOST: usize = 50;
-const MOST_UNVERIFIED: usize = 4;
+const MAX_INTERMEDIATES: usize = 50;
+const MAX_UNVERIFIED: usize = 4;
 
 /// The intermediates that a root, or one of them that a root issued, has signed. Others are part of
 /// no path, and many of one name would make the search for one long.
 fn issued(intermediates: &[&[u8]], roots: &[&[u8]]) -> Result<Vec<CertificateDer<'static>>, Error> {
-    if intermediates.len() > MOST {
+    if intermediates.len() > MAX_INTERMEDIATES {
         return Err(Error::MaximumPathBuildCallsExceeded);
     }
     let links = |all: &[&[u8]]| all.iter().filter_map(|der| Link::of_der(der).ok()).collect::<Vec<_>>();
@@ -171,7 +171,7 @@ fn issued(intermediates: &[&[u8]], roots: &[&[u8]]) -> Result<Vec<CertificateDer
         found.extend(next.iter().map(|link| CertificateDer::from(link.der.clone())));
         (issuers, others) = (next, rest);
     }
-    if unverified > MOST_UNVERIFIED { Err(Error::MaximumPathBuildCallsExceeded) } else { Ok(found) }
+    if unverified > MAX_UNVERIFIED { Err(Error::MaximumPathBuildCallsExceeded) } else { Ok(found) }
 }
 
 /// What roots and issuers are held to beyond the checks of `webpki`.

@@ -52,7 +52,7 @@ impl Hash {
 
 /// Why a key cannot be read or has not signed, nearly in Kyverno's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum PublicKeyError {
     /// A key that is not encoded as it must be.
     #[error("asn1: structure error")]
     Malformed,
@@ -119,22 +119,22 @@ impl PublicKey {
     ///
     /// # Errors
     /// What is wrong with it, nearly as Kyverno says it.
-    pub fn of_der(der: &[u8]) -> Result<PublicKey, Error> {
-        let info = SubjectPublicKeyInfoRef::try_from(der).map_err(|_| Error::Malformed)?;
-        let bits = info.subject_public_key.as_bytes().ok_or(Error::Malformed)?;
+    pub fn of_der(der: &[u8]) -> Result<PublicKey, PublicKeyError> {
+        let info = SubjectPublicKeyInfoRef::try_from(der).map_err(|_| PublicKeyError::Malformed)?;
+        let bits = info.subject_public_key.as_bytes().ok_or(PublicKeyError::Malformed)?;
         match &*info.algorithm.oid.to_string() {
             "1.2.840.113549.1.1.1" => Ok(PublicKey::Rsa(bits.to_vec())),
             "1.3.101.112" if bits.len() == 32 => Ok(PublicKey::Ed25519(bits.to_vec())),
             "1.2.840.10045.2.1" => {
-                match &*info.algorithm.parameters_oid().map_err(|_| Error::Malformed)?.to_string() {
+                match &*info.algorithm.parameters_oid().map_err(|_| PublicKeyError::Malformed)?.to_string() {
                     "1.2.840.10045.3.1.7" => PublicKey::on_p256(bits),
                     "1.3.132.0.34" => PublicKey::on_p384(bits),
                     "1.3.132.0.35" => PublicKey::on_p521(bits),
-                    _ => Err(Error::UnknownCurve),
+                    _ => Err(PublicKeyError::UnknownCurve),
                 }
             }
-            "1.3.101.112" => Err(Error::EdwardsSize),
-            _ => Err(Error::UnknownAlgorithm),
+            "1.3.101.112" => Err(PublicKeyError::EdwardsSize),
+            _ => Err(PublicKeyError::UnknownAlgorithm),
         }
     }
 
@@ -142,31 +142,37 @@ impl PublicKey {
     ///
     /// # Errors
     /// It is none.
-    pub fn on_p256(point: &[u8]) -> Result<PublicKey, Error> {
-        p256::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P256).map_err(|_| Error::NoPoint)
+    pub fn on_p256(point: &[u8]) -> Result<PublicKey, PublicKeyError> {
+        p256::ecdsa::VerifyingKey::from_sec1_bytes(point)
+            .map(PublicKey::P256)
+            .map_err(|_| PublicKeyError::NoPoint)
     }
 
     /// Reads a point on the curve P-384.
     ///
     /// # Errors
     /// It is none.
-    pub fn on_p384(point: &[u8]) -> Result<PublicKey, Error> {
-        p384::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P384).map_err(|_| Error::NoPoint)
+    pub fn on_p384(point: &[u8]) -> Result<PublicKey, PublicKeyError> {
+        p384::ecdsa::VerifyingKey::from_sec1_bytes(point)
+            .map(PublicKey::P384)
+            .map_err(|_| PublicKeyError::NoPoint)
     }
 
     /// Reads a point on the curve P-521.
     ///
     /// # Errors
     /// It is none.
-    pub fn on_p521(point: &[u8]) -> Result<PublicKey, Error> {
-        p521::ecdsa::VerifyingKey::from_sec1_bytes(point).map(PublicKey::P521).map_err(|_| Error::NoPoint)
+    pub fn on_p521(point: &[u8]) -> Result<PublicKey, PublicKeyError> {
+        p521::ecdsa::VerifyingKey::from_sec1_bytes(point)
+            .map(PublicKey::P521)
+            .map_err(|_| PublicKeyError::NoPoint)
     }
 
     /// Verifies a signature of the SHA-256 of a message.
     ///
     /// # Errors
     /// It is another's, or not encoded as it must be.
-    pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), Error> {
+    pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), PublicKeyError> {
         self.verify_hash(Hash::Sha256, message, signature)
     }
 
@@ -174,13 +180,13 @@ impl PublicKey {
     ///
     /// # Errors
     /// It is another's, or not encoded as it must be.
-    pub fn verify_hash(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), Error> {
+    pub fn verify_hash(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), PublicKeyError> {
         let by_ring = |algorithm, key: &[u8], error| {
             UnparsedPublicKey::new(algorithm, key).verify(message, signature).map_err(|_| error)
         };
         match self {
             PublicKey::Rsa(key) => {
-                const REFUSED: Error = Error::Rsa;
+                const REFUSED: PublicKeyError = PublicKeyError::Rsa;
                 let algorithm: &dyn VerificationAlgorithm = match of {
                     Hash::Sha224 => return Err(REFUSED),
                     Hash::Sha256 => &RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
@@ -189,7 +195,7 @@ impl PublicKey {
                 };
                 by_ring(algorithm, key, REFUSED)
             }
-            PublicKey::Ed25519(key) => by_ring(&ED25519, key, Error::Edwards),
+            PublicKey::Ed25519(key) => by_ring(&ED25519, key, PublicKeyError::Edwards),
             PublicKey::P256(_) | PublicKey::P384(_) | PublicKey::P521(_) => {
                 self.verify_curve(&of.of(message), signature)
             }
@@ -200,10 +206,10 @@ impl PublicKey {
     ///
     /// # Errors
     /// It is another's, or not encoded as it must be.
-    pub fn verify_der(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), Error> {
+    pub fn verify_der(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), PublicKeyError> {
         let is_curve = matches!(self, PublicKey::P256(_) | PublicKey::P384(_) | PublicKey::P521(_));
         if is_curve && !is_pair(signature) {
-            return Err(Error::Pair);
+            return Err(PublicKeyError::Pair);
         }
         self.verify_hash(of, message, signature)
     }
@@ -213,8 +219,8 @@ impl PublicKey {
     ///
     /// # Errors
     /// It is another's, or not encoded as it must be.
-    pub fn verify_jose(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), Error> {
-        const REFUSED: Error = Error::Jose;
+    pub fn verify_jose(&self, of: Hash, message: &[u8], signature: &[u8]) -> Result<(), PublicKeyError> {
+        const REFUSED: PublicKeyError = PublicKeyError::Jose;
         let (length, own) = match self {
             PublicKey::P256(_) => (64, Hash::Sha256),
             PublicKey::P384(_) => (96, Hash::Sha384),
@@ -226,9 +232,9 @@ impl PublicKey {
                     Hash::Sha512 => &RSA_PSS_2048_8192_SHA512,
                 };
                 let verified = UnparsedPublicKey::new(algorithm, key).verify(message, signature);
-                return verified.map_err(|_| Error::Rsa);
+                return verified.map_err(|_| PublicKeyError::Rsa);
             }
-            PublicKey::Ed25519(_) => return Err(Error::KeyType),
+            PublicKey::Ed25519(_) => return Err(PublicKeyError::KeyType),
         };
         if signature.len() != length || of != own {
             return Err(REFUSED);
@@ -238,7 +244,7 @@ impl PublicKey {
     }
 
     /// Verifies a signature by a key on a curve.
-    fn verify_curve(&self, hash: &[u8], signature: &[u8]) -> Result<(), Error> {
+    fn verify_curve(&self, hash: &[u8], signature: &[u8]) -> Result<(), PublicKeyError> {
         match self {
             PublicKey::P256(key) => ecdsa(hash, signature, |hash, der| {
                 let signature = p256::ecdsa::Signature::from_der(der).ok()?;
@@ -252,18 +258,22 @@ impl PublicKey {
                 let signature = p521::ecdsa::Signature::from_der(der).ok()?;
                 key.verify_prehash(hash, &signature).ok()
             }),
-            PublicKey::Rsa(_) | PublicKey::Ed25519(_) => Err(Error::Edwards),
+            PublicKey::Rsa(_) | PublicKey::Ed25519(_) => Err(PublicKeyError::Edwards),
         }
     }
 }
 
 /// An elliptic curve signature is two numbers, in DER or side by side.
-fn ecdsa(hash: &[u8], signature: &[u8], verify: impl Fn(&[u8], &[u8]) -> Option<()>) -> Result<(), Error> {
+fn ecdsa(
+    hash: &[u8],
+    signature: &[u8],
+    verify: impl Fn(&[u8], &[u8]) -> Option<()>,
+) -> Result<(), PublicKeyError> {
     if is_pair(signature) {
-        return verify(hash, signature).ok_or(Error::Pair);
+        return verify(hash, signature).ok_or(PublicKeyError::Pair);
     }
-    let der = pair(signature).ok_or(Error::Encoding)?;
-    verify(hash, &der).ok_or(Error::Bare)
+    let der = pair(signature).ok_or(PublicKeyError::Encoding)?;
+    verify(hash, &der).ok_or(PublicKeyError::Bare)
 }
 
 /// Whether bytes are a DER sequence of two numbers.

@@ -23,13 +23,13 @@ const ECDSA: u8 = 3;
 
 /// Why the SCTs of a certificate do not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum SctError {
     /// There are none.
     #[error("certificate does not include required embedded SCT and no detached SCT was set")]
     Missing,
     /// The certificate cannot be read.
     #[error(transparent)]
-    Certificate(#[from] certificates::Error),
+    Certificate(#[from] certificates::CertificateError),
     /// The list of them cannot be read.
     #[error("failed to parse certificate: NonFatalErrors: failed to tls.Unmarshal SCT list: tls: {0}; ")]
     List(#[from] ListError),
@@ -52,7 +52,7 @@ pub enum Error {
     Algorithm,
     /// The log's RSA key has not signed it.
     #[error("error verifying embedded SCT: failed to verify rsa signature: {0}")]
-    Rsa(#[source] public_key::Error),
+    Rsa(#[source] public_key::PublicKeyError),
     /// The log's key on a curve has not signed it.
     #[error("error verifying embedded SCT: failed to verify ECDSA signature")]
     Ecdsa,
@@ -76,14 +76,14 @@ pub enum ListError {
 ///
 /// # Errors
 /// There are none, or one is not good.
-pub fn verify(certificate: &[u8], issuer_key: &[u8], logs: &[LogKey]) -> Result<(), Error> {
+pub fn verify(certificate: &[u8], issuer_key: &[u8], logs: &[LogKey]) -> Result<(), SctError> {
     let (plain, list) = parts(certificate).ok_or(MALFORMED)?;
     let own = Link::of_der(certificate)?;
-    let list = list.ok_or(Error::Missing)?;
+    let list = list.ok_or(SctError::Missing)?;
     let mut whole = list;
     let mut rest = block(&mut whole).ok_or(ListError::Truncated)?;
     if !whole.is_empty() {
-        return Err(Error::Trailing);
+        return Err(SctError::Trailing);
     }
     if rest.is_empty() {
         return Err(ListError::Empty.into());
@@ -92,10 +92,10 @@ pub fn verify(certificate: &[u8], issuer_key: &[u8], logs: &[LogKey]) -> Result<
         let sct = block(&mut rest).and_then(Sct::read).ok_or(ListError::Truncated)?;
         let id: String = sct.log.iter().map(|b| format!("{b:02x}")).collect();
         let Some(log) = logs.iter().find(|log| log.is(&id)) else {
-            return Err(Error::UnknownLog);
+            return Err(SctError::UnknownLog);
         };
         if sct.version != 0 {
-            return Err(Error::Version(sct.version));
+            return Err(SctError::Version(sct.version));
         }
         let mut signed = vec![0, 0];
         signed.extend(sct.time);
@@ -110,18 +110,18 @@ pub fn verify(certificate: &[u8], issuer_key: &[u8], logs: &[LogKey]) -> Result<
         let algorithm = match log.key() {
             PublicKey::Rsa(_) => [SHA256, RSA],
             PublicKey::P256(_) | PublicKey::P384(_) | PublicKey::P521(_) => [SHA256, ECDSA],
-            PublicKey::Ed25519(_) => return Err(Error::KeyType),
+            PublicKey::Ed25519(_) => return Err(SctError::KeyType),
         };
         if sct.algorithm != algorithm {
-            return Err(Error::Algorithm);
+            return Err(SctError::Algorithm);
         }
         log.key().verify_der(Hash::Sha256, &signed, sct.signature).map_err(|e| match log.key() {
-            PublicKey::Rsa(_) => Error::Rsa(e),
-            _ => Error::Ecdsa,
+            PublicKey::Rsa(_) => SctError::Rsa(e),
+            _ => SctError::Ecdsa,
         })?;
         let seconds = i64::try_from(u64::from_be_bytes(*sct.time) / 1000).unwrap_or(i64::MAX);
         if !(own.from..=own.until).contains(&seconds) {
-            return Err(Error::Time);
+            return Err(SctError::Time);
         }
     }
     Ok(())

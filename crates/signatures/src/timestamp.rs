@@ -5,7 +5,7 @@
 //! is left over anywhere. Certificate paths are those of [`super::path`], at the moment of the
 //! token. `cosign` and Notary have rules of their own: [`TsaTrust`] and [`TsaRoots`]. Semantics:
 //! RFC 3161 and 5816, and what `timestamp-authority` and `tspclient-go` check beyond them
-//! (`docs/images.md`). Nothing is fetched.
+//! (`docs/semantics/images.md`). Nothing is fetched.
 
 mod error;
 
@@ -20,7 +20,7 @@ use crate::chain::{self, Leaf, Link};
 use crate::cms::{self, SignedData, Signer};
 use crate::path::{self, NoPath, Purpose};
 
-pub use error::{Error, SigningTime, TrustError, Unreadable};
+pub use error::{SigningTime, TimestampError, TimestampSyntaxError, TrustError};
 
 /// The attribute that names the signer's certificate by a SHA-1 hash (RFC 2634).
 const SIGNING_CERTIFICATE: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 0x10, 2, 0x0c];
@@ -114,13 +114,13 @@ impl<'a> Info<'a> {
     }
 
     /// Whether it is about a message.
-    fn is_about(&self, message: &[u8]) -> Result<(), Error> {
+    fn is_about(&self, message: &[u8]) -> Result<(), TimestampError> {
         let (Some(hash), found) = self.imprint else {
-            return Err(Error::WeakHash);
+            return Err(TimestampError::WeakHash);
         };
         match hash.of(message) == found {
             true => Ok(()),
-            false => Err(Error::OtherMessage),
+            false => Err(TimestampError::OtherMessage),
         }
     }
 }
@@ -230,48 +230,48 @@ impl TsaTrust {
     ///
     /// # Errors
     /// It does not count.
-    pub fn moment(&self, response: &[u8], message: &[u8]) -> Result<i64, Error> {
+    pub fn moment(&self, response: &[u8], message: &[u8]) -> Result<i64, TimestampError> {
         if response.is_empty() {
-            return Err(Unreadable::Empty.into());
+            return Err(TimestampSyntaxError::Empty.into());
         }
-        let (status, token) = parts(response).ok_or(Unreadable::Malformed)?;
+        let (status, token) = parts(response).ok_or(TimestampSyntaxError::Malformed)?;
         match status {
             [0] => {}
-            [1] => return Err(Unreadable::Modified.into()),
-            _ => return Err(Unreadable::Rejected.into()),
+            [1] => return Err(TimestampSyntaxError::Modified.into()),
+            _ => return Err(TimestampSyntaxError::Rejected.into()),
         }
-        let token = token.and_then(Token::read).ok_or(Unreadable::Malformed)?;
+        let token = token.and_then(Token::read).ok_or(TimestampSyntaxError::Malformed)?;
         if self.roots.is_empty() {
-            return Err(Error::NoRoots);
+            return Err(TimestampError::NoRoots);
         }
         // The certificate of the trusted chain stands for those of the token where it has none.
         let embedded = &token.data.certificates;
         let certificates = if embedded.is_empty() { &self.leaves } else { embedded };
         let signer = &token.data.signer;
         let certificate = signer.certificate(certificates);
-        let certificate = certificate.ok_or(Unreadable::NoCertificate)?;
-        signer.verify(token.data.content, certificate).map_err(Unreadable::from)?;
-        within_validity(signer, certificate).map_err(Unreadable::from)?;
+        let certificate = certificate.ok_or(TimestampSyntaxError::NoCertificate)?;
+        signer.verify(token.data.content, certificate).map_err(TimestampSyntaxError::from)?;
+        within_validity(signer, certificate).map_err(TimestampSyntaxError::from)?;
         self.check(&token, certificate)?;
         token.info.is_about(message)?;
         Ok(i64::try_from(token.info.at.unix_nanos().div_euclid(1_000_000_000)).unwrap_or(i64::MAX))
     }
 
     /// Whether a signer's certificate is the one of an authority that is trusted.
-    fn check(&self, token: &Token<'_>, certificate: &Link) -> Result<(), Error> {
+    fn check(&self, token: &Token<'_>, certificate: &Link) -> Result<(), TimestampError> {
         if self.leaves.first().is_some_and(|own| own.der != certificate.der) {
-            return Err(Error::OtherCertificate);
+            return Err(TimestampError::OtherCertificate);
         }
         certificate.is_tsa()?;
         if !names_certificate(&token.data.signer, certificate, true) {
-            return Err(Error::Unnamed);
+            return Err(TimestampError::Unnamed);
         }
         let others = self.intermediates.iter().chain(&token.data.certificates);
         let intermediates: Vec<&[u8]> = others.map(|link| &*link.der).collect();
         let roots: Vec<&[u8]> = self.roots.iter().map(|link| &*link.der).collect();
         path::find(certificate, &intermediates, &roots, Purpose::TimeStamping, &token.info.at)
             .map(|_| ())
-            .map_err(|error| Error::Path(NoPath::from(error)))
+            .map_err(|error| TimestampError::Path(NoPath::from(error)))
     }
 }
 
@@ -322,15 +322,15 @@ impl TsaRoots {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn moments(&self, token: &[u8], signature: &[u8]) -> Result<[Time; 2], Error> {
-        let token = Token::read(token).ok_or(Error::MalformedToken)?;
+    pub fn moments(&self, token: &[u8], signature: &[u8]) -> Result<[Time; 2], TimestampError> {
+        let token = Token::read(token).ok_or(TimestampError::MalformedToken)?;
         let signer = &token.data.signer;
         let certificate = signer.certificate(&token.data.certificates);
-        let certificate = certificate.ok_or(Error::NoCertificate)?;
+        let certificate = certificate.ok_or(TimestampError::NoCertificate)?;
         signer.verify(token.data.content, certificate)?;
         within_validity(signer, certificate)?;
         if !names_certificate(signer, certificate, false) {
-            return Err(Error::UnnamedToken);
+            return Err(TimestampError::UnnamedToken);
         }
         self.check(&token, certificate)?;
         token.info.is_about(signature)?;
@@ -339,14 +339,14 @@ impl TsaRoots {
     }
 
     /// Whether a signer's certificate is the one of an authority that is trusted.
-    fn check(&self, token: &Token<'_>, certificate: &Link) -> Result<(), Error> {
+    fn check(&self, token: &Token<'_>, certificate: &Link) -> Result<(), TimestampError> {
         let intermediates: Vec<&[u8]> = token.data.certificates.iter().map(|link| &*link.der).collect();
         let roots: Vec<&[u8]> = self.roots.iter().map(|link| &*link.der).collect();
         let path = path::find(certificate, &intermediates, &roots, Purpose::TimeStamping, &token.info.at)
-            .map_err(|error| Error::TokenPath(NoPath::from(error)))?;
+            .map_err(|error| TimestampError::TokenPath(NoPath::from(error)))?;
         chain::fits(&path, Leaf::Tsa)?;
         match path.iter().rev().skip(1).any(|link| link.revocable) {
-            true => Err(Error::Revocation),
+            true => Err(TimestampError::Revocation),
             false => Ok(()),
         }
     }

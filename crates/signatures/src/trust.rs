@@ -23,7 +23,7 @@ use ephor_external::registry::OFFLINE;
 /// Why an attestor cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum AttestorTrustError {
     /// Signatures of a kind that is not known.
     #[error("attestor uses no signatures that are known")]
     UnknownKind,
@@ -38,13 +38,13 @@ pub enum Error {
     NotPem,
     /// A key that cannot be read.
     #[error(transparent)]
-    Key(#[from] public_key::Error),
+    Key(#[from] public_key::PublicKeyError),
     /// A hash that is not known.
     #[error("invalid signature algorithm provided {0}")]
     Algorithm(Box<str>),
     /// Certificates that cannot be read, or lead to no root.
     #[error(transparent)]
-    Certificate(#[from] certificates::Error),
+    Certificate(#[from] certificates::CertificateError),
     /// A repository that is no place, in the words of the reader of places.
     #[error("{0}")]
     Place(Box<str>),
@@ -69,16 +69,16 @@ fn text<'v>(v: &'v Value, path: &[&str]) -> &'v str {
 ///
 /// # Errors
 /// What cannot be read, or would have to be fetched.
-pub fn read(attestor: &Value) -> Result<Trust, Error> {
+pub fn read(attestor: &Value) -> Result<Trust, AttestorTrustError> {
     let Some(cosign) = attestor.get("cosign").filter(|v| !v.is_null()) else {
-        return Err(Error::UnknownKind);
+        return Err(AttestorTrustError::UnknownKind);
     };
     let on = |path: &[&str]| cosign.at(path).and_then(Value::as_bool) == Some(true);
     let is_given = |key: &str| cosign.get(key).is_some_and(|v| !v.is_null());
     // Who has a key and wants no log needs no roots: these are not even read then.
     let is_enough = is_given("key") && on(&["ctlog", "insecureIgnoreTlog"]);
     if !is_enough && (is_given("trustedRoot") || is_given("tuf")) {
-        return Err(Error::Fetched);
+        return Err(AttestorTrustError::Fetched);
     }
     let tsa = match text(cosign, &["ctlog", "tsaCertChain"]) {
         "" => None,
@@ -89,7 +89,7 @@ pub fn read(attestor: &Value) -> Result<Trust, Error> {
         false => Some(vec![log_key(text(cosign, &["ctlog", "rekorPubKey"]))?]),
     };
     let algorithm = text(cosign, &["key", "hashAlgorithm"]);
-    let hash = Hash::named(algorithm).ok_or_else(|| Error::Algorithm(algorithm.into()))?;
+    let hash = Hash::named(algorithm).ok_or_else(|| AttestorTrustError::Algorithm(algorithm.into()))?;
     let mut identities = Vec::new();
     let mut ct_logs = None;
     let by = if is_given("key") {
@@ -105,12 +105,12 @@ pub fn read(attestor: &Value) -> Result<Trust, Error> {
         let roots = text(cosign, &["keyless", "roots"]);
         match Certificate::all(roots)? {
             roots if !roots.is_empty() => RequiredSigner::Roots(roots),
-            _ => return Err(Error::Fetched),
+            _ => return Err(AttestorTrustError::Fetched),
         }
     };
     let repository = match text(cosign, &["source", "repository"]) {
         "" => None,
-        name => Some(place(name).map_err(|error| Error::Place(error.to_string().into()))?.0),
+        name => Some(place(name).map_err(|error| AttestorTrustError::Place(error.to_string().into()))?.0),
     };
     let tag_prefix = text(cosign, &["source", "tagPrefix"]).to_owned();
     Ok(Trust {
@@ -121,25 +121,25 @@ pub fn read(attestor: &Value) -> Result<Trust, Error> {
     })
 }
 
-fn log_key(pem: &str) -> Result<LogKey, Error> {
+fn log_key(pem: &str) -> Result<LogKey, AttestorTrustError> {
     if pem.is_empty() {
-        return Err(Error::Fetched);
+        return Err(AttestorTrustError::Fetched);
     }
-    let der = pem_block(pem, "PUBLIC KEY").ok_or(Error::NotPem)?;
-    LogKey::of_der(&der).ok_or(Error::Key(public_key::Error::UnknownAlgorithm))
+    let der = pem_block(pem, "PUBLIC KEY").ok_or(AttestorTrustError::NotPem)?;
+    LogKey::of_der(&der).ok_or(AttestorTrustError::Key(public_key::PublicKeyError::UnknownAlgorithm))
 }
 
-fn key(cosign: &Value) -> Result<RequiredSigner, Error> {
+fn key(cosign: &Value) -> Result<RequiredSigner, AttestorTrustError> {
     match text(cosign, &["key", "data"]) {
-        "" => Err(Error::Fetched),
+        "" => Err(AttestorTrustError::Fetched),
         data => {
-            let der = pem_block(data.trim_start(), "PUBLIC KEY").ok_or(Error::NotPem)?;
+            let der = pem_block(data.trim_start(), "PUBLIC KEY").ok_or(AttestorTrustError::NotPem)?;
             Ok(RequiredSigner::Key(Box::new(PublicKey::of_der(&der)?)))
         }
     }
 }
 
-fn by_certificate(cosign: &Value) -> Result<RequiredSigner, Error> {
+fn by_certificate(cosign: &Value) -> Result<RequiredSigner, AttestorTrustError> {
     let value = |key: &str| text(cosign, &["certificate", key, "value"]);
     let chain = certificates::chain(value("certChain"))?;
     match value("cert") {

@@ -2,10 +2,10 @@
 //!
 //! In: a call. Out: the JSON value that the service answers, or Kyverno's words for what went
 //! wrong. The URL, every address and every redirect go through the guard; a bundle of certificates
-//! replaces the roots of the system. Semantics: `docs/variables.md`, "apiCall".
+//! replaces the roots of the system. Semantics: `docs/semantics/variables.md`, "apiCall".
 
 use super::http::guard::Refusal;
-use super::http::{Client, Failure, RequestError, Unread};
+use super::http::{Failure, HttpClient, RequestError, Unread};
 use super::service;
 use ephor_document::json;
 use ephor_external::ServiceCall;
@@ -16,7 +16,7 @@ use ephor_value::url::split;
 
 /// Why a call has no answer, in Kyverno's words.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ApiCallError {
     /// Its URL is none.
     #[error("failed to validate URL for APICall {entry}: invalid URL: parse {}: {why}", quote(.url))]
     Url {
@@ -77,27 +77,31 @@ pub enum Error {
 ///
 /// # Errors
 /// There is no answer, or one with a status that is none of success.
-pub fn call(entry: &str, call: &ServiceCall<'_>, client: &Client) -> Result<Value, Error> {
+pub fn call(entry: &str, call: &ServiceCall<'_>, client: &HttpClient) -> Result<Value, ApiCallError> {
     let (entry, url) = (|| entry.into(), call.url);
-    split(url).map_err(|e| Error::Url { entry: entry(), url: url.into(), why: e.to_string().into() })?;
-    let refused = |refusal| Error::Refused { entry: entry(), cause: Box::new(refusal) };
+    split(url).map_err(|e| ApiCallError::Url {
+        entry: entry(),
+        url: url.into(),
+        why: e.to_string().into(),
+    })?;
+    let refused = |refusal| ApiCallError::Refused { entry: entry(), cause: Box::new(refusal) };
     client.settings().guard.check_url(url).map_err(refused)?;
     let request = service::request(call);
     let answer = client.send(request).map_err(|failed| match failed.failure {
-        Failure::Bundle => Error::Bundle(entry()),
-        _ => Error::Request { entry: entry(), cause: Box::new(failed) },
+        Failure::Bundle => ApiCallError::Bundle(entry()),
+        _ => ApiCallError::Request { entry: entry(), cause: Box::new(failed) },
     })?;
     let status = answer.status;
     let most = client.settings().largest_answer;
     let bytes = answer.bytes(most).map_err(|unread| match unread {
-        Unread::TooLarge => Error::TooLarge(most),
-        cause => Error::Body { entry: entry(), cause },
+        Unread::TooLarge => ApiCallError::TooLarge(most),
+        cause => ApiCallError::Body { entry: entry(), cause },
     })?;
     let text = lossy(&bytes);
     if !status.is_success() {
-        return Err(Error::Status { status, text: text.into() });
+        return Err(ApiCallError::Status { status, text: text.into() });
     }
-    json::parse(&text).map_err(|error| Error::Json(error.to_string().into()))
+    json::parse(&text).map_err(|error| ApiCallError::Json(error.to_string().into()))
 }
 
 /// A failure without the address of a name.
@@ -117,7 +121,7 @@ mod tests {
     fn error(url: &str, ca_bundle: &str) -> String {
         let answer = Answer::Json(Reader::Entry("x"));
         let wanted = ServiceCall { answer, url, body: None, headers: Vec::new(), ca_bundle };
-        call("x", &wanted, &Client::new(Settings::default())).expect_err("refused").to_string()
+        call("x", &wanted, &HttpClient::new(Settings::default())).expect_err("refused").to_string()
     }
 
     /// Texts of Kyverno 1.19.1, recorded.

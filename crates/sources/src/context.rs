@@ -1,7 +1,7 @@
 //! Context files: the objects and image data that expressions read without a cluster.
 //!
 //! In: a `Context` document. Out: objects, found by exactly what is looked up; labels are ignored,
-//! as in Kyverno 1.19.1. Semantics: `docs/cel-policies.md`, "Context files".
+//! as in Kyverno 1.19.1. Semantics: `docs/semantics/cel-policies.md`, "Context files".
 use ephor_external::Place;
 use ephor_kubernetes::Kinds;
 use ephor_kubernetes::kinds::guessed_plural;
@@ -19,7 +19,7 @@ pub struct Context {
 /// Why a context file cannot be used, in Kyverno's words.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ContextFileError {
     /// It cannot be read.
     #[error("open {path}: {}", super::files::reason(.cause))]
     File {
@@ -41,10 +41,11 @@ pub enum Error {
 ///
 /// # Errors
 /// It cannot be read, or is no `Context` document.
-pub fn read(path: &str) -> Result<Context, Error> {
-    let text = std::fs::read_to_string(path).map_err(|cause| Error::File { path: path.into(), cause })?;
-    let document =
-        ephor_document::yaml_value(&text).map_err(|error| Error::Yaml(error.to_string().into()))?;
+pub fn read(path: &str) -> Result<Context, ContextFileError> {
+    let text =
+        std::fs::read_to_string(path).map_err(|cause| ContextFileError::File { path: path.into(), cause })?;
+    let document = ephor_document::yaml_value(&text)
+        .map_err(|error| ContextFileError::Yaml(error.to_string().into()))?;
     Context::of(&document)
 }
 
@@ -53,7 +54,7 @@ impl Context {
     ///
     /// # Errors
     /// It is of another kind, or has fields that are not known.
-    pub fn of(document: &Value) -> Result<Context, Error> {
+    pub fn of(document: &Value) -> Result<Context, ContextFileError> {
         let spec = document.get("spec").unwrap_or(&Value::Null);
         for (at, known) in [
             (document, &["apiVersion", "kind", "metadata", "spec"][..]),
@@ -61,7 +62,7 @@ impl Context {
         ] {
             let unknown = at.as_map().into_iter().flat_map(Map::iter).find(|(k, _)| !known.contains(&&***k));
             if let Some((key, _)) = unknown {
-                return Err(Error::UnknownField((&**key).into()));
+                return Err(ContextFileError::UnknownField((&**key).into()));
             }
         }
         let list = |key: &str| spec.get(key).and_then(Value::as_list).unwrap_or_default().to_vec();

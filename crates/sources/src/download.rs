@@ -7,17 +7,17 @@
 #[cfg(feature = "network")]
 use super::http::{Request, RequestError, Unread, client};
 
-/// The largest download.
+/// The largest download. A larger one is an error.
 #[cfg(feature = "network")]
-const LARGEST: u64 = 50 * 1024 * 1024;
+const MAX_DOWNLOAD: u64 = 50 * 1024 * 1024;
 /// How long a download may take from the first connection to the last byte.
 #[cfg(feature = "network")]
-const LONGEST: std::time::Duration = std::time::Duration::from_secs(60);
+const MAX_TIME: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Why there are no bytes at an address.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum DownloadError {
     /// There is no answer.
     #[cfg(feature = "network")]
     #[error(transparent)]
@@ -57,12 +57,12 @@ pub fn is_url(argument: &str) -> bool {
 /// # Errors
 /// Why there are none, with the address.
 #[cfg(feature = "network")]
-pub fn fetch(url: &str) -> Result<Vec<u8>, Error> {
-    let answer = client().send(Request::get(url, LONGEST)).map_err(Box::new)?;
+pub fn fetch(url: &str) -> Result<Vec<u8>, DownloadError> {
+    let answer = client().send(Request::get(url, MAX_TIME)).map_err(Box::new)?;
     if answer.status != 200 {
-        return Err(Error::Status { url: url.into(), status: answer.status });
+        return Err(DownloadError::Status { url: url.into(), status: answer.status });
     }
-    answer.bytes(LARGEST).map_err(|cause| Error::Body { url: url.into(), cause })
+    answer.bytes(MAX_DOWNLOAD).map_err(|cause| DownloadError::Body { url: url.into(), cause })
 }
 
 /// The bytes at an address; this library is built without a network client.
@@ -70,6 +70,6 @@ pub fn fetch(url: &str) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// Always, with the address.
 #[cfg(not(feature = "network"))]
-pub fn fetch(url: &str) -> Result<Vec<u8>, Error> {
-    Err(Error::NoNetwork(url.into()))
+pub fn fetch(url: &str) -> Result<Vec<u8>, DownloadError> {
+    Err(DownloadError::NoNetwork(url.into()))
 }

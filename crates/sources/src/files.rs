@@ -13,7 +13,7 @@
 //! A server reads regular files up to a size alone ([`served`]), JSON files of directories too.
 //!
 //! Nothing here ends a run: what could not be read, or was left out, is a [`Notice`], and the
-//! caller knows which of them Kyverno takes for fatal. Semantics: `docs/cli.md`, sources.
+//! caller knows which of them Kyverno takes for fatal. Semantics: `docs/reference/cli.md`, sources.
 
 use std::fmt;
 use std::fs;
@@ -37,7 +37,7 @@ pub struct SourceText {
 
 /// Why an argument, or a part of it, gave nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
+pub enum FileCause {
     /// There is no such file.
     Missing,
     /// It cannot be read, downloaded, or is not UTF-8.
@@ -78,7 +78,7 @@ pub struct Notice {
     /// The path or address.
     pub place: String,
     /// The kind of cause.
-    pub cause: Cause,
+    pub cause: FileCause,
     /// One line, in Kyverno's words where it has some.
     pub text: String,
 }
@@ -177,7 +177,7 @@ pub fn resources<S: AsRef<str>>(arguments: &[S], reading: Reading) -> Loaded {
     };
     for other in others {
         if alone {
-            loaded.note(other.as_ref(), Cause::Superseded, format!("ignored because of `{first}`"));
+            loaded.note(other.as_ref(), FileCause::Superseded, format!("ignored because of `{first}`"));
         } else if reading.patterns && is_pattern(other.as_ref()) {
             loaded.pattern(other.as_ref());
         } else {
@@ -188,7 +188,7 @@ pub fn resources<S: AsRef<str>>(arguments: &[S], reading: Reading) -> Loaded {
 }
 
 impl Loaded {
-    fn note(&mut self, place: &str, cause: Cause, text: impl Into<String>) {
+    fn note(&mut self, place: &str, cause: FileCause, text: impl Into<String>) {
         self.notices.push(Notice { place: place.to_string(), cause, text: text.into() });
     }
 
@@ -205,7 +205,7 @@ impl Loaded {
         } else if argument.contains(['*', '?', '[']) {
             self.pattern(argument);
         } else {
-            self.note(argument, Cause::Missing, format!("stat {argument}: no such file or directory"));
+            self.note(argument, FileCause::Missing, format!("stat {argument}: no such file or directory"));
         }
     }
 
@@ -215,7 +215,7 @@ impl Loaded {
         } else if Path::new(argument).exists() {
             self.file(Path::new(argument));
         } else {
-            self.note(argument, Cause::Missing, format!("{verb} {argument}: no such file or directory"));
+            self.note(argument, FileCause::Missing, format!("{verb} {argument}: no such file or directory"));
         }
     }
 
@@ -240,14 +240,14 @@ impl Loaded {
         };
         match read {
             Ok(()) => self.text("-", bytes),
-            Err(e) => self.note("-", Cause::Unreadable, reason(&e)),
+            Err(e) => self.note("-", FileCause::Unreadable, reason(&e)),
         }
     }
 
     fn download(&mut self, url: &str) {
         match fetch(url) {
             Ok(bytes) => self.text(url, bytes),
-            Err(error) => self.note(url, Cause::Unreadable, error.to_string()),
+            Err(error) => self.note(url, FileCause::Unreadable, error.to_string()),
         }
     }
 
@@ -256,7 +256,7 @@ impl Loaded {
         let found: Vec<PathBuf> =
             glob::glob_with(pattern, options).map(|paths| paths.flatten().collect()).unwrap_or_default();
         if found.is_empty() {
-            self.note(pattern, Cause::NoMatch, "no file matches");
+            self.note(pattern, FileCause::NoMatch, "no file matches");
         }
         for path in found {
             if path.is_dir() {
@@ -284,7 +284,7 @@ impl Loaded {
                 Ok(entries) => entries,
                 Err(e) => {
                     let name = path.to_string_lossy();
-                    self.note(&name, Cause::Unreadable, format!("open {name}: {}", reason(&e)));
+                    self.note(&name, FileCause::Unreadable, format!("open {name}: {}", reason(&e)));
                     continue;
                 }
             };
@@ -306,13 +306,13 @@ impl Loaded {
         let name = root.to_string_lossy();
         if self.sources.len() == files && self.notices.len() == notices {
             let hint = if unread > 0 { "; --recursive reads the folders in it" } else { "" };
-            self.note(&name, Cause::NoMatch, format!("directory without .yaml or .yml file{hint}"));
+            self.note(&name, FileCause::NoMatch, format!("directory without .yaml or .yml file{hint}"));
         } else if unread > 0 {
             let text = match unread {
                 1 => "1 folder with YAML files is not read; --recursive reads it".to_string(),
                 n => format!("{n} folders with YAML files are not read; --recursive reads them"),
             };
-            self.note(&name, Cause::Unread, text);
+            self.note(&name, FileCause::Unread, text);
         }
     }
 
@@ -322,7 +322,11 @@ impl Loaded {
         let is_one = self.served.is_some() && !is_hidden && path.is_dir();
         if is_one {
             let name = path.to_string_lossy();
-            self.note(&name, Cause::Unreadable, format!("open {name}: links to folders are not followed"));
+            self.note(
+                &name,
+                FileCause::Unreadable,
+                format!("open {name}: links to folders are not followed"),
+            );
         }
         is_one
     }
@@ -332,7 +336,7 @@ impl Loaded {
         if path.extension().is_some_and(|e| e == "yaml" || e == "yml" || (json && e == "json")) {
             self.file(path);
         } else {
-            self.note(&path.to_string_lossy(), Cause::Extension, "ignored: not a .yaml or .yml file");
+            self.note(&path.to_string_lossy(), FileCause::Extension, "ignored: not a .yaml or .yml file");
         }
     }
 
@@ -348,7 +352,7 @@ impl Loaded {
         };
         match read {
             Ok(bytes) => self.text(name, bytes),
-            Err(text) => self.note(name, Cause::Unreadable, text),
+            Err(text) => self.note(name, FileCause::Unreadable, text),
         }
     }
 
@@ -357,11 +361,11 @@ impl Loaded {
             Ok(text) => text,
             Err(e) => {
                 let text = split::utf8(e.as_bytes()).err().map(|e| e.to_string()).unwrap_or_default();
-                return self.note(name, Cause::Unreadable, text);
+                return self.note(name, FileCause::Unreadable, text);
             }
         };
         if split::split(&text).is_ok_and(|parts| parts.is_empty()) {
-            self.note(name, Cause::Empty, "holds no document");
+            self.note(name, FileCause::Empty, "holds no document");
         }
         self.sources.push(SourceText { name: name.to_string(), text });
     }

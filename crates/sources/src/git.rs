@@ -4,7 +4,7 @@
 //! apart the directory. Out: the texts of the YAML files of a fresh checkout, which is deleted
 //! again. The program `git` does the work, so proxies, certificates and credential helpers are
 //! those that the user has set up. Files are named by their path in the repository. Semantics:
-//! `docs/cli.md`.
+//! `docs/reference/cli.md`.
 
 use std::ffi::OsStr;
 use std::io;
@@ -20,7 +20,7 @@ use super::files::{Loaded, reason};
 /// Why a repository is not read, in Kyverno's words.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum GitError {
     /// An address of another form; its path.
     #[error(
         "failed to parse URL (invalid URL path /{0} - expected https://<any_git_source_domain>/:owner/:repository/:branch (without --git-branch flag) OR https://<any_git_source_domain>/:owner/:repository/:directory (with --git-branch flag))"
@@ -107,19 +107,19 @@ impl Access {
     ///
     /// # Errors
     /// The address has another form, the clone fails or the directory is missing.
-    pub fn policies(&self, address: &str) -> Result<Loaded, Error> {
+    pub fn policies(&self, address: &str) -> Result<Loaded, GitError> {
         let place = Place::parse(address, &self.branch)?;
-        let folder = tempfile::tempdir().map_err(|e| Error::Clone(CloneError::Folder(e)))?;
-        self.clone_into(&place, folder.path()).map_err(Error::Clone)?;
+        let folder = tempfile::tempdir().map_err(|e| GitError::Clone(CloneError::Folder(e)))?;
+        self.clone_into(&place, folder.path()).map_err(GitError::Clone)?;
         let top = folder.path().join(place.directory);
         let outside = Path::new(place.directory).components().any(|c| !matches!(c, Component::Normal(_)));
         if outside || !top.exists() {
-            return Err(Error::NoDirectory);
+            return Err(GitError::NoDirectory);
         }
         let mut loaded = Loaded::default();
         // A single file is no directory to list: Kyverno reads nothing from it.
         let folders = if top.is_dir() { vec![top] } else { Vec::new() };
-        for path in yaml_files(folders).map_err(Error::Directory)? {
+        for path in yaml_files(folders).map_err(GitError::Directory)? {
             let name = path.strip_prefix(folder.path()).unwrap_or(&path).to_string_lossy();
             loaded.file_as(&format!("/{name}"), &path);
         }
@@ -130,17 +130,17 @@ impl Access {
     ///
     /// # Errors
     /// The address has another form, the clone fails or the directory leads out of it.
-    pub fn tests(&self, address: &str) -> Result<Checkout, Error> {
+    pub fn tests(&self, address: &str) -> Result<Checkout, GitError> {
         let place = Place::parse(address, &self.branch).map_err(|_| {
             let path =
                 address.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, p)| p);
-            Error::TestAddress(path.into())
+            GitError::TestAddress(path.into())
         })?;
-        let root = tempfile::tempdir().map_err(|e| Error::TestClone(CloneError::Folder(e)))?;
-        self.clone_into(&place, root.path()).map_err(Error::TestClone)?;
+        let root = tempfile::tempdir().map_err(|e| GitError::TestClone(CloneError::Folder(e)))?;
+        self.clone_into(&place, root.path()).map_err(GitError::TestClone)?;
         let outside = Path::new(place.directory).components().any(|c| !matches!(c, Component::Normal(_)));
         if outside && !place.directory.is_empty() {
-            return Err(Error::NoTestDirectory(place.directory.into()));
+            return Err(GitError::NoTestDirectory(place.directory.into()));
         }
         Ok(Checkout { folder: root.path().join(place.directory), root })
     }
@@ -204,12 +204,12 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn parse(address: &'a str, branch: &'a str) -> Result<Self, Error> {
+    fn parse(address: &'a str, branch: &'a str) -> Result<Self, GitError> {
         let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         let mut parts = path.splitn(3, '/');
         let (Some(owner), Some(name)) = (parts.next(), parts.next()) else {
-            return Err(Error::Address(path.into()));
+            return Err(GitError::Address(path.into()));
         };
         let repository = format!("{scheme}://{host}/{owner}/{name}");
         let rest = parts.next().unwrap_or("").trim_matches('/');

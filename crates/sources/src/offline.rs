@@ -3,7 +3,7 @@
 //!
 //! Objects answer `apiCall.urlPath` and global context entries; the plural of a kind is guessed
 //! from its name, as Kyverno's offline client does. Expressions read the context file instead.
-//! Semantics: `docs/cli.md`, "apply".
+//! Semantics: `docs/reference/cli.md`, "apply".
 
 use std::sync::Arc;
 

@@ -19,19 +19,19 @@ use ephor_value::{Str, Value};
 /// A payload that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to load JSON payload ({cause})")]
-pub struct Error {
+pub struct PayloadError {
     /// Why not.
     #[source]
-    pub cause: Cause,
+    pub cause: PayloadCause,
 }
 
 /// Why a payload cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Cause {
+pub enum PayloadCause {
     /// The file cannot be read.
     #[error(transparent)]
-    File(#[from] FileError),
+    File(#[from] PayloadFileError),
     /// It is no JSON, in the words of its decoder.
     #[error("{0}")]
     Json(Box<str>),
@@ -48,7 +48,7 @@ pub enum Cause {
 
 /// A file that cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub enum PayloadFileError {
     /// It cannot be opened.
     #[error("open {path}: {}", reason(.cause))]
     Open {
@@ -89,7 +89,7 @@ pub enum CheckCause {
         path: Box<str>,
         /// Why not.
         #[source]
-        cause: FileError,
+        cause: PayloadFileError,
     },
     /// It is no JSON, in the words of its decoder.
     #[error("{0}")]
@@ -145,25 +145,25 @@ pub enum CheckCause {
 ///
 /// # Errors
 /// The file cannot be read, or the document is no object.
-pub fn any_form(path: &str) -> Result<Value, Error> {
-    object(path).map_err(|cause| Error { cause })
+pub fn any_form(path: &str) -> Result<Value, PayloadError> {
+    object(path).map_err(|cause| PayloadError { cause })
 }
 
-fn object(path: &str) -> Result<Value, Cause> {
+fn object(path: &str) -> Result<Value, PayloadCause> {
     let text = read(path)?;
     let value = match Path::new(path).extension().and_then(|e| e.to_str()) {
-        Some("json") => decode_json(&text).map_err(|error| Cause::Json(error.to_string().into()))?,
+        Some("json") => decode_json(&text).map_err(|error| PayloadCause::Json(error.to_string().into()))?,
         Some("yaml" | "yml") => yaml(&text)?,
-        _ => return Err(Cause::Extension(path.into())),
+        _ => return Err(PayloadCause::Extension(path.into())),
     };
     match value {
         Value::Map(_) => Ok(value),
-        _ => Err(Cause::NoObject(path.into())),
+        _ => Err(PayloadCause::NoObject(path.into())),
     }
 }
 
-fn yaml(text: &str) -> Result<Value, Cause> {
-    let malformed = |error: ephor_document::LoadError| Cause::Yaml(error.problem.to_string().into());
+fn yaml(text: &str) -> Result<Value, PayloadCause> {
+    let malformed = |error: ephor_document::LoadError| PayloadCause::Yaml(error.problem.to_string().into());
     let documents =
         ephor_document::parse_stream("-", text, ephor_document::Duplicates::Error).map_err(malformed)?;
     let mut documents = documents.into_iter();
@@ -240,8 +240,8 @@ fn envoy(text: &str) -> Result<Value, CheckCause> {
     })
 }
 
-fn read(path: &str) -> Result<String, FileError> {
-    let bytes = std::fs::read(path).map_err(|cause| FileError::Open { path: path.into(), cause })?;
+fn read(path: &str) -> Result<String, PayloadFileError> {
+    let bytes = std::fs::read(path).map_err(|cause| PayloadFileError::Open { path: path.into(), cause })?;
     let text = ephor_document::split::utf8(&bytes).map(str::to_owned);
-    text.map_err(|error| FileError::NotUtf8(error.to_string().into()))
+    text.map_err(|error| PayloadFileError::NotUtf8(error.to_string().into()))
 }

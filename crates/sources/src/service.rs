@@ -3,14 +3,14 @@
 //!
 //! In: a call. Out: the answer as a value, a set of keys as text, or Kyverno's words for what went
 //! wrong. Size and time are limited: of an endless answer only the first JSON value is read, and no
-//! more than [`LARGEST`]. Semantics: `docs/cel-policies.md`, "http".
+//! more than [`MAX_RESPONSE`]. Semantics: `docs/semantics/cel-policies.md`, "http".
 
 use std::io::Read;
 use std::time::Duration;
 
 use super::api_call;
 use super::http::guard::Refusal;
-use super::http::{Caller, Client, Failure, LATE_BODY, Request, RequestError, Unread, is_timeout};
+use super::http::{Caller, Failure, HttpClient, LATE_BODY, Request, RequestError, Unread, is_timeout};
 use ephor_document::{decode_first_json, decode_json};
 use ephor_external::{Answer, Reader, ServiceCall};
 use ephor_value::bytes::lossy;
@@ -18,19 +18,19 @@ use ephor_value::quote::quote;
 use ephor_value::url::split;
 use ephor_value::{Map, Str, Value, print};
 
-/// The largest answer.
-const LARGEST: usize = 10_000_000;
+/// The largest answer. A larger one is an error of the entry.
+const MAX_RESPONSE: usize = 10_000_000;
 /// The largest set of keys.
-const LARGEST_KEYS: u64 = 10 * 1024 * 1024;
+const MAX_KEYS: u64 = 10 * 1024 * 1024;
 /// How long a call may take, redirects included.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// Why a call has no answer, in the words of Kyverno 1.19.1, which depend on what reads it.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ServiceError {
     /// A context entry reads it.
     #[error(transparent)]
-    Entry(#[from] api_call::Error),
+    Entry(#[from] api_call::ApiCallError),
     /// The URL is none.
     #[error("invalid URL: parse {}: {why}", quote(.url))]
     Url {
@@ -52,7 +52,7 @@ pub enum Error {
     #[error("{}", LATE_BODY)]
     Late,
     /// The answer has no end within its limit.
-    #[error("response length must be less than max allowed response length of {}", LARGEST)]
+    #[error("response length must be less than max allowed response length of {}", MAX_RESPONSE)]
     TooLarge,
     /// The URL of a set of keys is none.
     #[error("failed to create new request: parse {}: {why}", quote(.url))]
@@ -66,7 +66,7 @@ pub enum Error {
     #[error("request returned status {0}, expected 200")]
     KeysStatus(u16),
     /// A set of keys is too large; its URL.
-    #[error("response body for {} exceeded max size of {} bytes", quote(.0), LARGEST_KEYS)]
+    #[error("response body for {} exceeded max size of {} bytes", quote(.0), MAX_KEYS)]
     KeysTooLarge(Box<str>),
     /// A set of keys does not come to its end; its URL.
     #[error("failed to read response body for {}: unexpected EOF", quote(.0))]
@@ -77,7 +77,7 @@ pub enum Error {
 ///
 /// # Errors
 /// There is no answer.
-pub fn answer(call: &ServiceCall<'_>, client: &Client) -> Result<Value, Error> {
+pub fn answer(call: &ServiceCall<'_>, client: &HttpClient) -> Result<Value, ServiceError> {
     match call.answer {
         Answer::Json(Reader::Entry(entry)) => Ok(api_call::call(entry, call, client)?),
         Answer::Json(Reader::Expression) => first_json(call, client),
@@ -93,7 +93,7 @@ pub fn request<'c>(call: &'c ServiceCall<'c>) -> Request<'c> {
         body: call.body.as_ref().map(|body| format!("{}\n", print::json(body)).into_bytes()),
         ca_bundle: call.ca_bundle,
         caller: Caller::Policy,
-        ..Request::get(call.url, LONGEST)
+        ..Request::get(call.url, MAX_TIME)
     }
 }
 
@@ -103,12 +103,16 @@ pub fn request<'c>(call: &'c ServiceCall<'c>) -> Request<'c> {
 ///
 /// # Errors
 /// There is no answer; no status is an error.
-fn first_json(call: &ServiceCall<'_>, client: &Client) -> Result<Value, Error> {
-    split(call.url).map_err(|e| Error::Url { url: call.url.into(), why: e.to_string().into() })?;
-    client.settings().guard.check_url(call.url).map_err(|refusal| Error::Refused(Box::new(refusal)))?;
+fn first_json(call: &ServiceCall<'_>, client: &HttpClient) -> Result<Value, ServiceError> {
+    split(call.url).map_err(|e| ServiceError::Url { url: call.url.into(), why: e.to_string().into() })?;
+    client
+        .settings()
+        .guard
+        .check_url(call.url)
+        .map_err(|refusal| ServiceError::Refused(Box::new(refusal)))?;
     let answer = client.send(request(call)).map_err(|failed| match failed.failure {
-        Failure::Bundle => Error::Bundle,
-        _ => Error::Request(Box::new(failed)),
+        Failure::Bundle => ServiceError::Bundle,
+        _ => ServiceError::Request(Box::new(failed)),
     })?;
     let status = Value::Int(i64::from(answer.status.as_u16()));
     let mut m = match first_value(&mut answer.reader())? {
@@ -123,45 +127,45 @@ fn first_json(call: &ServiceCall<'_>, client: &Client) -> Result<Value, Error> {
 ///
 /// # Errors
 /// There is none.
-fn key_set(url: &str, client: &Client) -> Result<String, Error> {
-    split(url).map_err(|e| Error::KeysUrl { url: url.into(), why: e.to_string().into() })?;
+fn key_set(url: &str, client: &HttpClient) -> Result<String, ServiceError> {
+    split(url).map_err(|e| ServiceError::KeysUrl { url: url.into(), why: e.to_string().into() })?;
     let request = Request {
         requests: (5, "jwk.Fetch: stopped after 5 redirects"),
         caller: Caller::Policy,
-        ..Request::get(url, LONGEST)
+        ..Request::get(url, MAX_TIME)
     };
     let answer = client.send(request).map_err(Box::new)?;
     if answer.status != 200 {
-        return Err(Error::KeysStatus(answer.status.as_u16()));
+        return Err(ServiceError::KeysStatus(answer.status.as_u16()));
     }
-    match answer.bytes(LARGEST_KEYS) {
+    match answer.bytes(MAX_KEYS) {
         Ok(bytes) => Ok(lossy(&bytes)),
-        Err(Unread::TooLarge) => Err(Error::KeysTooLarge(url.into())),
-        Err(_) => Err(Error::KeysBody(url.into())),
+        Err(Unread::TooLarge) => Err(ServiceError::KeysTooLarge(url.into())),
+        Err(_) => Err(ServiceError::KeysBody(url.into())),
     }
 }
 
 /// The first JSON value that comes; `None` when it is something else.
-fn first_value(reader: &mut impl Read) -> Result<Option<Value>, Error> {
+fn first_value(reader: &mut impl Read) -> Result<Option<Value>, ServiceError> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 1 << 16];
     let mut tried = 0;
     loop {
         let read = match reader.read(&mut chunk) {
             Ok(read) => read,
-            Err(e) if is_timeout(&e) => return Err(Error::Late),
+            Err(e) if is_timeout(&e) => return Err(ServiceError::Late),
             // As where the answer ends too early.
             Err(_) => 0,
         };
         bytes.extend_from_slice(chunk.get(..read).unwrap_or_default());
-        let is_over = read == 0 || bytes.len() > LARGEST;
+        let is_over = read == 0 || bytes.len() > MAX_RESPONSE;
         // Twice as much each time: reading again costs no more than reading did.
         if is_over || bytes.len() >= 2 * tried {
             tried = bytes.len();
             match decode_first_json(&lossy(&bytes)) {
                 Ok(Some(value)) => return Ok(Some(value)),
                 Ok(None) if read == 0 => return Ok(decode_json(&lossy(&bytes)).ok()),
-                Ok(None) if is_over => return Err(Error::TooLarge),
+                Ok(None) if is_over => return Err(ServiceError::TooLarge),
                 Ok(None) => {}
                 Err(_) => return Ok(None),
             }
@@ -179,9 +183,9 @@ mod tests {
     use crate::http::guard::Guard;
 
     /// A client that may call the machine itself.
-    fn open() -> Client {
+    fn open() -> HttpClient {
         let guard = Guard::of::<&str>(&[], &[]).expect("a guard");
-        Client::new(Settings { guard, ..Settings::default() })
+        HttpClient::new(Settings { guard, ..Settings::default() })
     }
 
     #[test]
@@ -189,7 +193,7 @@ mod tests {
         let get = |url| {
             let answer = Answer::Json(Reader::Expression);
             let wanted = ServiceCall { answer, url, body: None, headers: Vec::new(), ca_bundle: "" };
-            first_json(&wanted, &Client::new(Settings::default())).expect_err("guarded").to_string()
+            first_json(&wanted, &HttpClient::new(Settings::default())).expect_err("guarded").to_string()
         };
         assert_eq!(
             get("http://127.0.0.1:1/"),
@@ -205,13 +209,13 @@ mod tests {
     #[test]
     fn keys_are_not_fetched_from_guarded_places() {
         assert_eq!(
-            key_set("http://127.0.0.1:1/", &Client::new(Settings::default()))
+            key_set("http://127.0.0.1:1/", &HttpClient::new(Settings::default()))
                 .expect_err("guarded")
                 .to_string(),
             "request failed: Get \"http://127.0.0.1:1/\": connection to 127.0.0.1:1 blocked: IP 127.0.0.1 falls in blocked range 127.0.0.0/8"
         );
         assert_eq!(
-            key_set("http://a b/", &Client::new(Settings::default())).expect_err("no URL").to_string(),
+            key_set("http://a b/", &HttpClient::new(Settings::default())).expect_err("no URL").to_string(),
             "failed to create new request: parse \"http://a b/\": invalid character \" \" in host name"
         );
     }
@@ -261,7 +265,7 @@ mod tests {
     #[test]
     fn an_endless_value_is_refused() {
         let mut value = b"[".to_vec();
-        value.extend(b"1,".repeat(LARGEST));
+        value.extend(b"1,".repeat(MAX_RESPONSE));
         assert_eq!(
             first_value(&mut value.as_slice()).map(drop).map_err(|e| e.to_string()),
             Err("response length must be less than max allowed response length of 10000000".into())

@@ -13,26 +13,26 @@ const SIZE: usize = 16;
 ///
 /// # Errors
 /// The cause as Go's URL parser names it.
-pub(super) fn check(text: &str) -> Result<(), url::Error> {
+pub(super) fn check(text: &str) -> Result<(), url::UrlError> {
     match text.bytes().find(|b| b".:%".contains(b)) {
         Some(b'.') => {
             version_4(text, text)?;
-            Err(url::Error::IpLiteral)
+            Err(url::UrlError::IpLiteral)
         }
         Some(b':') => Ok(version_6(text)?),
-        Some(_) => Err(bad(text, Reason::OnlyZone, "").into()),
-        None => Err(bad(text, Reason::NoColon, "").into()),
+        Some(_) => Err(bad(text, AddressReason::OnlyZone, "").into()),
+        None => Err(bad(text, AddressReason::NoColon, "").into()),
     }
 }
 
 /// A text is no address, in the words of Go's `netip`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ParseAddr({}): {why}{}", quote(.text), place(.at))]
-pub struct Error {
+pub struct AddressError {
     /// What was read.
     pub text: Box<str>,
     /// Why it is none.
-    pub why: Reason,
+    pub why: AddressReason,
     /// What follows the place, or nothing where the whole text is meant.
     pub at: Box<str>,
 }
@@ -40,7 +40,7 @@ pub struct Error {
 /// Why a text is no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum AddressReason {
     /// Neither points nor colons.
     #[error("unable to parse IP")]
     NoColon,
@@ -104,46 +104,46 @@ fn place(at: &str) -> String {
     if at.is_empty() { String::new() } else { format!(" (at {})", quote(at)) }
 }
 
-fn bad(text: &str, why: Reason, at: &str) -> Error {
-    Error { text: text.into(), why, at: at.into() }
+fn bad(text: &str, why: AddressReason, at: &str) -> AddressError {
+    AddressError { text: text.into(), why, at: at.into() }
 }
 
 /// Checks four numbers with points between them; `text` is what the message shows.
-fn version_4(text: &str, fields: &str) -> Result<(), Error> {
+fn version_4(text: &str, fields: &str) -> Result<(), AddressError> {
     let (mut points, mut digits, mut value) = (0, 0, 0u32);
     let mut last = '.';
     for (i, c) in fields.char_indices() {
         let rest = fields.get(i..).unwrap_or_default();
         match c.to_digit(10) {
             Some(_) if digits == 1 && value == 0 => {
-                return Err(bad(text, Reason::LeadingZero, ""));
+                return Err(bad(text, AddressReason::LeadingZero, ""));
             }
             Some(digit) => {
                 (digits, value) = (digits + 1, value * 10 + digit);
                 if value > 255 {
-                    return Err(bad(text, Reason::Over255, ""));
+                    return Err(bad(text, AddressReason::Over255, ""));
                 }
             }
             None if c == '.' => {
                 if last == '.' || rest.len() == 1 {
-                    return Err(bad(text, Reason::EmptyField, rest));
+                    return Err(bad(text, AddressReason::EmptyField, rest));
                 }
                 if points == 3 {
-                    return Err(bad(text, Reason::TooLongIpv4, ""));
+                    return Err(bad(text, AddressReason::TooLongIpv4, ""));
                 }
                 (points, digits, value) = (points + 1, 0, 0);
             }
-            None => return Err(bad(text, Reason::Character, rest)),
+            None => return Err(bad(text, AddressReason::Character, rest)),
         }
         last = c;
     }
-    if points < 3 { Err(bad(text, Reason::TooShortIpv4, "")) } else { Ok(()) }
+    if points < 3 { Err(bad(text, AddressReason::TooShortIpv4, "")) } else { Ok(()) }
 }
 
-fn version_6(text: &str) -> Result<(), Error> {
+fn version_6(text: &str) -> Result<(), AddressError> {
     let (mut s, zone) = text.split_once('%').map_or((text, None), |(s, zone)| (s, Some(zone)));
     if zone == Some("") {
-        return Err(bad(text, Reason::EmptyZone, ""));
+        return Err(bad(text, AddressReason::EmptyZone, ""));
     }
     let mut ellipsis = false;
     if let Some(rest) = s.strip_prefix("::") {
@@ -156,18 +156,18 @@ fn version_6(text: &str) -> Result<(), Error> {
     while read < SIZE {
         let digits = s.bytes().take_while(u8::is_ascii_hexdigit).count();
         if digits > 4 {
-            return Err(bad(text, Reason::LongGroup, s));
+            return Err(bad(text, AddressReason::LongGroup, s));
         }
         if digits == 0 {
-            return Err(bad(text, Reason::EmptyGroup, s));
+            return Err(bad(text, AddressReason::EmptyGroup, s));
         }
         let rest = s.get(digits..).unwrap_or_default();
         if rest.starts_with('.') {
             if !ellipsis && read != SIZE - 4 {
-                return Err(bad(text, Reason::EmbeddedTooEarly, s));
+                return Err(bad(text, AddressReason::EmbeddedTooEarly, s));
             }
             if read + 4 > SIZE {
-                return Err(bad(text, Reason::EmbeddedTooLate, s));
+                return Err(bad(text, AddressReason::EmbeddedTooLate, s));
             }
             version_4(text, s)?;
             (s, read) = ("", read + 4);
@@ -179,15 +179,15 @@ fn version_6(text: &str) -> Result<(), Error> {
             break;
         }
         let Some(after) = s.strip_prefix(':') else {
-            return Err(bad(text, Reason::NoColonAfterGroup, s));
+            return Err(bad(text, AddressReason::NoColonAfterGroup, s));
         };
         if after.is_empty() {
-            return Err(bad(text, Reason::EndsWithColon, s));
+            return Err(bad(text, AddressReason::EndsWithColon, s));
         }
         s = after;
         if let Some(after) = s.strip_prefix(':') {
             if ellipsis {
-                return Err(bad(text, Reason::SecondEllipsis, s));
+                return Err(bad(text, AddressReason::SecondEllipsis, s));
             }
             (s, ellipsis) = (after, true);
             if s.is_empty() {
@@ -196,9 +196,9 @@ fn version_6(text: &str) -> Result<(), Error> {
         }
     }
     match (s.is_empty(), read < SIZE, ellipsis) {
-        (false, ..) => Err(bad(text, Reason::Trailing, s)),
-        (true, true, false) => Err(bad(text, Reason::TooShort, "")),
-        (true, false, true) => Err(bad(text, Reason::EmptyEllipsis, "")),
+        (false, ..) => Err(bad(text, AddressReason::Trailing, s)),
+        (true, true, false) => Err(bad(text, AddressReason::TooShort, "")),
+        (true, false, true) => Err(bad(text, AddressReason::EmptyEllipsis, "")),
         _ => Ok(()),
     }
 }
@@ -206,7 +206,7 @@ fn version_6(text: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::check;
-    use crate::url::Error;
+    use crate::url::UrlError;
 
     #[test]
     fn addresses_are_accepted() {
@@ -248,6 +248,6 @@ mod tests {
             let shown = check(text).map_err(|e| e.to_string());
             assert_eq!(shown, Err(format!("invalid host: ParseAddr(\"{text}\"): {why}")));
         }
-        assert_eq!(check("1.2.3.4"), Err(Error::IpLiteral));
+        assert_eq!(check("1.2.3.4"), Err(UrlError::IpLiteral));
     }
 }

@@ -86,7 +86,7 @@ const WEEKDAY: Kind = Kind { low: 0, high: 6, names: &WEEKDAYS, digits: (1, 2) }
 const YEAR: Kind = Kind { low: YEARS.0, high: YEARS.1, names: &[], digits: (4, 4) };
 
 /// A part of a field.
-enum Part<'t> {
+enum CronPart<'t> {
     /// Anything.
     Any,
     /// From, to, step.
@@ -110,9 +110,9 @@ impl Kind {
         (self.low..=self.high).contains(&n).then_some(n)
     }
 
-    fn part(self, text: &str) -> Option<Part<'_>> {
+    fn part(self, text: &str) -> Option<CronPart<'_>> {
         if matches!(text, "*" | "?") {
-            return Some(Part::Any);
+            return Some(CronPart::Any);
         }
         let (range, step) = match text.split_once('/') {
             None => (text, None),
@@ -123,15 +123,15 @@ impl Kind {
             Some((first, last)) => self.value(first).zip(self.value(last)),
             None => self.value(range).map(|n| (n, if step.is_some() { self.high } else { n })),
         };
-        let Some((first, last)) = span else { return Some(Part::Other(text)) };
+        let Some((first, last)) = span else { return Some(CronPart::Other(text)) };
         // A range with a step may end before it begins: it has no numbers then, and such a schedule
         // is never due.
-        let Some(step) = step else { return (first <= last).then_some(Part::Span(first, last, 1)) };
+        let Some(step) = step else { return (first <= last).then_some(CronPart::Span(first, last, 1)) };
         if step.is_empty() || !step.bytes().all(|b| b.is_ascii_digit()) {
-            return Some(Part::Other(text));
+            return Some(CronPart::Other(text));
         }
         let step = step.parse::<u32>().ok()?;
-        (1..=self.high).contains(&step).then_some(Part::Span(first, last, step))
+        (1..=self.high).contains(&step).then_some(CronPart::Span(first, last, step))
     }
 }
 
@@ -149,11 +149,11 @@ fn read(
     parts.peek()?;
     for part in parts {
         match kind.part(part)? {
-            Part::Any => any = true,
-            Part::Span(first, last, step) => (first..=last).step_by(step as usize).for_each(&mut add),
+            CronPart::Any => any = true,
+            CronPart::Span(first, last, step) => (first..=last).step_by(step as usize).for_each(&mut add),
             // Behind a `*` only fields of days look at it.
-            Part::Other(_) if any && !is_of_days => {}
-            Part::Other(text) => other(text)?,
+            CronPart::Other(_) if any && !is_of_days => {}
+            CronPart::Other(text) => other(text)?,
         }
     }
     if any {

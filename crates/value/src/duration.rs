@@ -14,7 +14,7 @@ const LIMIT: u64 = 1 << 63;
 /// Why a text is no duration, with the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum DurationError {
     /// No number where one belongs, or more than 64 bits have room for.
     #[error("time: invalid duration {}", quote(.0.as_bytes()))]
     Invalid(Box<str>),
@@ -32,7 +32,7 @@ pub enum Error {
 }
 
 /// Why a text is no duration, before the text is copied.
-enum Bad<'a> {
+enum DurationReason<'a> {
     Invalid,
     MissingUnit,
     UnknownUnit(&'a str),
@@ -43,11 +43,13 @@ enum Bad<'a> {
 /// # Errors
 /// The reference's text: `time: invalid duration "x"` (also for overflow), `time: missing unit in
 /// duration "5"` or `time: unknown unit "d" in duration "1d"`.
-pub fn parse(text: &str) -> Result<i64, Error> {
+pub fn parse(text: &str) -> Result<i64, DurationError> {
     read(text).map_err(|bad| match bad {
-        Bad::Invalid => Error::Invalid(text.into()),
-        Bad::MissingUnit => Error::MissingUnit(text.into()),
-        Bad::UnknownUnit(unit) => Error::UnknownUnit { unit: unit.into(), text: text.into() },
+        DurationReason::Invalid => DurationError::Invalid(text.into()),
+        DurationReason::MissingUnit => DurationError::MissingUnit(text.into()),
+        DurationReason::UnknownUnit(unit) => {
+            DurationError::UnknownUnit { unit: unit.into(), text: text.into() }
+        }
     })
 }
 
@@ -56,14 +58,14 @@ pub fn parse_ok(text: &str) -> Option<i64> {
     read(text).ok()
 }
 
-fn read(text: &str) -> Result<i64, Bad<'_>> {
+fn read(text: &str) -> Result<i64, DurationReason<'_>> {
     let negative = text.starts_with('-');
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
         return Ok(0);
     }
     if rest.is_empty() {
-        return Err(Bad::Invalid);
+        return Err(DurationReason::Invalid);
     }
     let mut total: u64 = 0;
     while !rest.is_empty() {
@@ -73,16 +75,16 @@ fn read(text: &str) -> Result<i64, Bad<'_>> {
             None => ("", after_int),
         };
         if int.is_empty() && frac.is_empty() {
-            return Err(Bad::Invalid);
+            return Err(DurationReason::Invalid);
         }
-        let whole = leading_int(int).ok_or(Bad::Invalid)?;
+        let whole = leading_int(int).ok_or(DurationReason::Invalid)?;
         let (unit_text, next) = split(after, |b| b != b'.' && !b.is_ascii_digit());
         if unit_text.is_empty() {
-            return Err(Bad::MissingUnit);
+            return Err(DurationReason::MissingUnit);
         }
-        let unit = unit(unit_text).ok_or(Bad::UnknownUnit(unit_text))?;
+        let unit = unit(unit_text).ok_or(DurationReason::UnknownUnit(unit_text))?;
         if whole > LIMIT / unit {
-            return Err(Bad::Invalid);
+            return Err(DurationReason::Invalid);
         }
         let (f, scale) = leading_fraction(frac);
         // A double keeps fractions of an hour exact to the nanosecond; the cast drops the rest.
@@ -92,13 +94,13 @@ fn read(text: &str) -> Result<i64, Bad<'_>> {
             .filter(|v| *v <= LIMIT)
             .and_then(|v| total.checked_add(v))
             .filter(|v| *v <= LIMIT)
-            .ok_or(Bad::Invalid)?;
+            .ok_or(DurationReason::Invalid)?;
         rest = next;
     }
     if negative {
         return Ok(0i64.wrapping_sub_unsigned(total));
     }
-    i64::try_from(total).map_err(|_| Bad::Invalid)
+    i64::try_from(total).map_err(|_| DurationReason::Invalid)
 }
 
 fn split(s: &str, keep: impl Fn(u8) -> bool) -> (&str, &str) {

@@ -4,7 +4,7 @@
 //! (`1.0`), texts, lists and objects stand for themselves. Everything else is an object with one
 //! key that begins with `$`, such as `{"$uint": 1}`. Values that only a run of expressions has
 //! (questions to an authorizer, lists with a declared type) are refused by name. The table is in
-//! `docs/ir-json.md`, "Values".
+//! `docs/internals/ir-json.md`, "Values".
 
 use std::fmt;
 use std::net::IpAddr;
@@ -81,13 +81,13 @@ fn object<S: Serializer>(o: &Object, to: S) -> Result<S::Ok, S::Error> {
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        stack::deep(|| from.deserialize_any(Reader))
+        stack::deep(|| from.deserialize_any(EncodingReader))
     }
 }
 
-struct Reader;
+struct EncodingReader;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for EncodingReader {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

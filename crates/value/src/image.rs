@@ -17,7 +17,7 @@ const MAX_TAG: usize = 128;
 #[error(
     "bad image: {image}, defaultRegistry: {default_registry}, enableDefaultRegistryMutation: {mutate}: {cause}"
 )]
-pub struct Error {
+pub struct ImageError {
     /// What was read: the text, after the default registry where it names none.
     pub image: Box<str>,
     /// The default registry.
@@ -26,13 +26,13 @@ pub struct Error {
     pub mutate: bool,
     /// Why it is none.
     #[source]
-    pub cause: Reason,
+    pub cause: ImageReason,
 }
 
 /// Why a text is no image reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum ImageReason {
     /// It is one once it is in lower case.
     #[error("repository name must be lowercase")]
     UpperCase,
@@ -75,10 +75,10 @@ impl ImageRef {
     ///
     /// # Errors
     /// `bad image: <full>, defaultRegistry: <r>, enableDefaultRegistryMutation: <m>: <cause>`.
-    pub fn parse(text: &str, default_registry: &str, mutate: bool) -> Result<ImageRef, Error> {
+    pub fn parse(text: &str, default_registry: &str, mutate: bool) -> Result<ImageRef, ImageError> {
         let added = lacks_registry(text);
         let full = if added { format!("{default_registry}/{text}") } else { text.to_string() };
-        let raw = parse_reference(&full).map_err(|cause| Error {
+        let raw = parse_reference(&full).map_err(|cause| ImageError {
             image: full.as_str().into(),
             default_registry: default_registry.into(),
             mutate,
@@ -138,16 +138,16 @@ struct Raw<'a> {
     digest: &'a str,
 }
 
-fn parse_reference(text: &str) -> Result<Raw<'_>, Reason> {
+fn parse_reference(text: &str) -> Result<Raw<'_>, ImageReason> {
     let Some(raw) = split_reference(text) else {
         return Err(if split_reference(&text.to_lowercase()).is_some() {
-            Reason::UpperCase
+            ImageReason::UpperCase
         } else {
-            Reason::Syntax
+            ImageReason::Syntax
         });
     };
     if raw.path.len() > MAX_PATH {
-        return Err(Reason::LongPath);
+        return Err(ImageReason::LongPath);
     }
     if !raw.digest.is_empty() {
         check_digest(raw.digest)?;
@@ -236,22 +236,22 @@ fn is_digest_syntax(s: &str) -> bool {
         && hex.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-fn check_digest(digest: &str) -> Result<(), Reason> {
+fn check_digest(digest: &str) -> Result<(), ImageReason> {
     let (algorithm, hex) = digest.split_once(':').unwrap_or((digest, ""));
     let length = match algorithm {
         "sha256" => 64,
         "sha384" => 96,
         "sha512" => 128,
         _ if algorithm.bytes().any(|b| b.is_ascii_uppercase()) => {
-            return Err(Reason::Digest);
+            return Err(ImageReason::Digest);
         }
-        _ => return Err(Reason::DigestAlgorithm),
+        _ => return Err(ImageReason::DigestAlgorithm),
     };
     if hex.len() != length {
-        return Err(Reason::DigestLength);
+        return Err(ImageReason::DigestLength);
     }
     if hex.bytes().any(|b| b.is_ascii_uppercase()) {
-        return Err(Reason::Digest);
+        return Err(ImageReason::Digest);
     }
     Ok(())
 }

@@ -29,11 +29,11 @@ struct Items {
 #[derive(Debug)]
 struct Declared {
     order: Order,
-    reader: Arc<dyn Reader>,
+    reader: Arc<dyn ItemReader>,
 }
 
 /// What items are declared to be: it reads those that are added to them.
-pub trait Reader: Send + Sync + std::fmt::Debug {
+pub trait ItemReader: Send + Sync + std::fmt::Debug {
     /// An item as it is declared; what does not fit is a value that fails when it is read.
     fn read(&self, item: &Value) -> Value;
 }
@@ -90,7 +90,7 @@ impl List {
 
     /// A list whose items are declared.
     #[cfg(feature = "declared-lists")]
-    pub fn declared(values: Vec<Value>, order: Order, reader: Arc<dyn Reader>) -> List {
+    pub fn declared(values: Vec<Value>, order: Order, reader: Arc<dyn ItemReader>) -> List {
         let declared = Some(Arc::new(Declared { order, reader }));
         List { items: Arc::new(Items { values, declared }), opaque: false }
     }

@@ -229,31 +229,31 @@ pub fn parse_int(text: &str) -> Option<i64> {
 /// # Errors
 /// What `function` of Go's `strconv` reports of the text. It reads from the left, without the sign,
 /// and stops at the digit that 64 bits have no room for.
-pub fn strconv(function: &'static str, text: &str) -> Result<i64, Error> {
+pub fn strconv(function: &'static str, text: &str) -> Result<i64, NumberError> {
     parse_int(text).ok_or_else(|| {
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
         let is_read = |e: ParseIntError| *e.kind() == IntErrorKind::PosOverflow;
         let is_number = !digits.starts_with('+') && digits.parse::<u64>().map_or_else(is_read, |_| true);
-        let why = if is_number { Reason::Range } else { Reason::Syntax };
-        Error { function, text: text.into(), why }
+        let why = if is_number { NumberReason::Range } else { NumberReason::Syntax };
+        NumberError { function, text: text.into(), why }
     })
 }
 
 /// A text is no integer of 64 bits, in the words of Go's `strconv`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("strconv.{function}: parsing {}: {why}", quote(.text))]
-pub struct Error {
+pub struct NumberError {
     /// The function of `strconv` that the text names.
     pub function: &'static str,
     /// What was read.
     pub text: Box<str>,
     /// Why it is none.
-    pub why: Reason,
+    pub why: NumberReason,
 }
 
 /// Why a text is no integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
+pub enum NumberReason {
     /// It is no number at all.
     #[error("invalid syntax")]
     Syntax,

@@ -13,13 +13,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::number::{self, Reason};
+use super::number::{self, NumberReason};
 use super::quote::quote;
 
 /// Why a text is no version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum SemverError {
     /// There is no text.
     #[error("Version string empty")]
     Empty,
@@ -30,7 +30,7 @@ pub enum Error {
     #[error("Invalid character(s) found in {} number {}", .part.to_string().to_ascii_lowercase(), quote(.text))]
     Character {
         /// Which one.
-        part: Part,
+        part: VersionPart,
         /// What is there.
         text: Box<str>,
     },
@@ -38,13 +38,13 @@ pub enum Error {
     #[error("{part} number must not contain leading zeroes {}", quote(.text))]
     LeadingZero {
         /// Which one.
-        part: Part,
+        part: VersionPart,
         /// What is there.
         text: Box<str>,
     },
     /// A number is empty, or more than 64 bits have room for.
     #[error(transparent)]
-    Number(#[from] number::Error),
+    Number(#[from] number::NumberError),
     /// An identifier of the pre-release is empty.
     #[error("Prerelease is empty")]
     EmptyPreRelease,
@@ -64,7 +64,7 @@ pub enum Error {
 
 /// The numbers of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Part {
+pub enum VersionPart {
     /// The first one.
     #[error("Major")]
     Major,
@@ -116,7 +116,7 @@ pub enum RangeError {
         version: Box<str>,
         /// Why it is no version.
         #[source]
-        cause: Error,
+        cause: SemverError,
     },
 }
 
@@ -206,29 +206,29 @@ impl Version {
     ///
     /// # Errors
     /// Kyverno's text, for example `No Major.Minor.Patch elements found`.
-    pub fn parse(text: &str) -> Result<Version, Error> {
+    pub fn parse(text: &str) -> Result<Version, SemverError> {
         if text.is_empty() {
-            return Err(Error::Empty);
+            return Err(SemverError::Empty);
         }
         let mut parts = text.splitn(3, '.');
         let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err(Error::NoElements);
+            return Err(SemverError::NoElements);
         };
-        let major = number(major, Part::Major)?;
-        let minor = number(minor, Part::Minor)?;
+        let major = number(major, VersionPart::Major)?;
+        let minor = number(minor, VersionPart::Minor)?;
         let (rest, build) = split_at_sign(rest, '+');
         let (patch, pre) = split_at_sign(rest, '-');
-        let patch = number(patch, Part::Patch)?;
+        let patch = number(patch, VersionPart::Patch)?;
         let mut identifiers = Vec::new();
         for part in pre.into_iter().flat_map(|p| p.split('.')) {
             identifiers.push(identifier(part)?);
         }
         for part in build.into_iter().flat_map(|b| b.split('.')) {
             if part.is_empty() {
-                return Err(Error::EmptyBuild);
+                return Err(SemverError::EmptyBuild);
             }
             if !part.bytes().all(is_identifier_byte) {
-                return Err(Error::BuildCharacter(part.into()));
+                return Err(SemverError::BuildCharacter(part.into()));
             }
         }
         let build = build.unwrap_or_default().into();
@@ -264,42 +264,42 @@ fn has_leading_zero(s: &str) -> bool {
     s.len() > 1 && s.starts_with('0')
 }
 
-fn number(s: &str, part: Part) -> Result<u64, Error> {
+fn number(s: &str, part: VersionPart) -> Result<u64, SemverError> {
     if !is_number(s) {
-        return Err(Error::Character { part, text: s.into() });
+        return Err(SemverError::Character { part, text: s.into() });
     }
     if has_leading_zero(s) {
-        return Err(Error::LeadingZero { part, text: s.into() });
+        return Err(SemverError::LeadingZero { part, text: s.into() });
     }
     parse_u64(s)
 }
 
-fn parse_u64(digits: &str) -> Result<u64, Error> {
+fn parse_u64(digits: &str) -> Result<u64, SemverError> {
     digits.parse().map_err(|_| {
-        let why = if digits.is_empty() { Reason::Syntax } else { Reason::Range };
-        number::Error { function: "ParseUint", text: digits.into(), why }.into()
+        let why = if digits.is_empty() { NumberReason::Syntax } else { NumberReason::Range };
+        number::NumberError { function: "ParseUint", text: digits.into(), why }.into()
     })
 }
 
-fn identifier(s: &str) -> Result<Identifier, Error> {
+fn identifier(s: &str) -> Result<Identifier, SemverError> {
     if s.is_empty() {
-        return Err(Error::EmptyPreRelease);
+        return Err(SemverError::EmptyPreRelease);
     }
     if is_number(s) {
         if has_leading_zero(s) {
-            return Err(Error::PreReleaseLeadingZero(s.into()));
+            return Err(SemverError::PreReleaseLeadingZero(s.into()));
         }
         return parse_u64(s).map(Identifier::Number);
     }
     if !s.bytes().all(is_identifier_byte) {
-        return Err(Error::PreReleaseCharacter(s.into()));
+        return Err(SemverError::PreReleaseCharacter(s.into()));
     }
     Ok(Identifier::Word(s.into()))
 }
 
 /// A compiled range: branches, of which one must hold with all its terms.
 #[derive(Clone, Debug)]
-pub struct Range(Vec<Vec<Term>>);
+pub struct SemverRange(Vec<Vec<Term>>);
 
 #[derive(Clone, Debug)]
 struct Term {
@@ -317,13 +317,13 @@ enum Op {
     Le,
 }
 
-impl Range {
+impl SemverRange {
     /// Compiles a range.
     ///
     /// # Errors
     /// Kyverno's text, for example `Could not parse Range "^1.0.0": Could not parse comparator
     /// "^" in "^1.0.0"`.
-    pub fn parse(text: &str) -> Result<Range, RangeError> {
+    pub fn parse(text: &str) -> Result<SemverRange, RangeError> {
         let mut branches = vec![Vec::new()];
         let words = words(text);
         for (i, word) in words.iter().enumerate() {
@@ -350,7 +350,7 @@ impl Range {
             expanded.push(terms);
         }
         let compile = |terms: Vec<String>| terms.iter().map(|t| term(t)).collect::<Result<Vec<_>, _>>();
-        expanded.into_iter().map(compile).collect::<Result<_, _>>().map(Range)
+        expanded.into_iter().map(compile).collect::<Result<_, _>>().map(SemverRange)
     }
 
     /// Whether `version` lies in the range. An empty branch (`a || || b`) holds for nothing.
@@ -508,9 +508,9 @@ mod tests {
             ("> = 1.0.0", true),
             (">2.0.0 || || 1.2.3", true),
         ] {
-            assert_eq!(Range::parse(range).unwrap().contains(&v), holds, "{range}");
+            assert_eq!(SemverRange::parse(range).unwrap().contains(&v), holds, "{range}");
         }
-        assert_eq!(Range::parse("1 2 3").unwrap_err(), RangeError::EndsWithOr);
+        assert_eq!(SemverRange::parse("1 2 3").unwrap_err(), RangeError::EndsWithOr);
     }
 
     #[test]
@@ -525,7 +525,7 @@ mod tests {
                 "Could not parse Range \">1.a.0\": Could not parse version \"1.a.0\" in \">1.a.0\": Invalid character(s) found in minor number \"a\"",
             ),
         ] {
-            assert_eq!(Range::parse(range).unwrap_err().to_string(), text);
+            assert_eq!(SemverRange::parse(range).unwrap_err().to_string(), text);
         }
         assert_eq!(
             Version::parse("01.0.0").unwrap_err().to_string(),

@@ -10,7 +10,7 @@ pub const MAX_CHAIN: usize = 20_000;
 
 /// What must be left for work that has no room check of its own: the highest expression, a
 /// comparison of leaves.
-const LEAST: usize = 512 << 10;
+const MIN_STACK: usize = 512 << 10;
 
 /// The size of another segment.
 const SEGMENT: usize = 4 << 20;
@@ -18,5 +18,5 @@ const SEGMENT: usize = 4 << 20;
 /// Does something that may recurse into itself.
 #[inline]
 pub fn deep<T>(work: impl FnOnce() -> T) -> T {
-    stacker::maybe_grow(LEAST, SEGMENT, work)
+    stacker::maybe_grow(MIN_STACK, SEGMENT, work)
 }

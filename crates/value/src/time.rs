@@ -19,7 +19,7 @@ const YEAR_ONE: i128 = 62_135_596_800;
 /// Why a text is no time of a layout.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum TimeError {
     /// The text does not fit an element of the layout.
     #[error(
         "parsing time {} as {}: cannot parse {} as {}",
@@ -113,7 +113,7 @@ impl Time {
     ///
     /// # Errors
     /// As [`Time::parse`].
-    pub fn parse_rfc3339(text: &str) -> Result<Time, Error> {
+    pub fn parse_rfc3339(text: &str) -> Result<Time, TimeError> {
         Time::parse(RFC3339, text)
     }
 
@@ -121,7 +121,7 @@ impl Time {
     ///
     /// # Errors
     /// The reference's text, for example `parsing time "x" as "2006": cannot parse "x" as "2006"`.
-    pub fn parse(layout: &str, text: &str) -> Result<Time, Error> {
+    pub fn parse(layout: &str, text: &str) -> Result<Time, TimeError> {
         super::time_layout::parse(layout, text)
     }
 

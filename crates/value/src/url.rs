@@ -12,7 +12,7 @@ use crate::quote::quote;
 /// Why a text is no URL, without `parse "<url>": ` before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum UrlError {
     /// There is no text.
     #[error("empty url")]
     Empty,
@@ -48,12 +48,12 @@ pub enum Error {
     HostCharacter(char),
     /// What stands in the brackets of a host is no address.
     #[error("invalid host: {0}")]
-    Address(#[from] address::Error),
+    Address(#[from] address::AddressError),
 }
 
 /// The pieces of a URL. Shown: the URL in the way that Go writes it.
 #[derive(Default)]
-pub struct Parts<'a> {
+pub struct UrlParts<'a> {
     /// What stands before the first colon.
     pub scheme: &'a str,
     /// What follows the scheme of a URL such as `mailto:x`.
@@ -86,7 +86,7 @@ pub struct Parts<'a> {
 ///
 /// # Errors
 /// The cause as Go's parser names it.
-pub fn split(url: &str) -> Result<Parts<'_>, Error> {
+pub fn split(url: &str) -> Result<UrlParts<'_>, UrlError> {
     let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
     let mut parts = split_before_fragment(url, false)?;
     check_escapes(fragment)?;
@@ -99,18 +99,18 @@ pub fn split(url: &str) -> Result<Parts<'_>, Error> {
 ///
 /// # Errors
 /// As [`split`].
-pub fn split_request(url: &str) -> Result<Parts<'_>, Error> {
+pub fn split_request(url: &str) -> Result<UrlParts<'_>, UrlError> {
     if url.is_empty() {
-        return Err(Error::Empty);
+        return Err(UrlError::Empty);
     }
     split_before_fragment(url, true)
 }
 
-fn split_before_fragment(url: &str, is_request: bool) -> Result<Parts<'_>, Error> {
+fn split_before_fragment(url: &str, is_request: bool) -> Result<UrlParts<'_>, UrlError> {
     if url.bytes().any(|b| b < 0x20 || b == 0x7f) {
-        return Err(Error::ControlCharacter);
+        return Err(UrlError::ControlCharacter);
     }
-    let mut parts = Parts::default();
+    let mut parts = UrlParts::default();
     if url == "*" {
         (parts.path, parts.escaped_path) = ("*".into(), "*".into());
         return Ok(parts);
@@ -137,10 +137,10 @@ fn split_before_fragment(url: &str, is_request: bool) -> Result<Parts<'_>, Error
             return Ok(parts);
         }
         if is_request {
-            return Err(Error::NotOfRequest);
+            return Err(UrlError::NotOfRequest);
         }
         if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
-            return Err(Error::ColonInPath);
+            return Err(UrlError::ColonInPath);
         }
     } else {
         parts.omits_host = !scheme.is_empty();
@@ -162,7 +162,7 @@ fn part<'a>(written: &'a str, usual: &'static AsciiSet, more: &[u8]) -> (String,
     (crate::bytes::lossy(&decoded), if is_usual { "" } else { written }, escaped)
 }
 
-impl fmt::Display for Parts<'_> {
+impl fmt::Display for UrlParts<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.scheme.is_empty() {
             write!(f, "{}:", self.scheme.to_ascii_lowercase())?;
@@ -196,12 +196,12 @@ impl fmt::Display for Parts<'_> {
 }
 
 /// The scheme, if there is one, and what follows it.
-fn split_scheme(url: &str) -> Result<(&str, &str), Error> {
+fn split_scheme(url: &str) -> Result<(&str, &str), UrlError> {
     for (i, b) in url.bytes().enumerate() {
         match b {
             b'a'..=b'z' | b'A'..=b'Z' => {}
             b'0'..=b'9' | b'+' | b'-' | b'.' if i > 0 => {}
-            b':' if i == 0 => return Err(Error::NoScheme),
+            b':' if i == 0 => return Err(UrlError::NoScheme),
             b':' => return Ok((url.get(..i).unwrap_or_default(), url.get(i + 1..).unwrap_or_default())),
             _ => break,
         }
@@ -209,21 +209,21 @@ fn split_scheme(url: &str) -> Result<(&str, &str), Error> {
     Ok(("", url))
 }
 
-fn check_user(user: &str) -> Result<(), Error> {
+fn check_user(user: &str) -> Result<(), UrlError> {
     let valid = |b: u8| b.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&b);
     if !user.bytes().all(valid) {
-        return Err(Error::User);
+        return Err(UrlError::User);
     }
     check_escapes(user)
 }
 
 /// Host and port, and the host without port and brackets; both unescaped.
-fn split_host(host: &str) -> Result<(String, String), Error> {
+fn split_host(host: &str) -> Result<(String, String), UrlError> {
     if let Some(open) = host.find('[') {
         if open > 0 {
-            return Err(Error::IpLiteral);
+            return Err(UrlError::IpLiteral);
         }
-        let close = host.rfind(']').ok_or(Error::NoBracket)?;
+        let close = host.rfind(']').ok_or(UrlError::NoBracket)?;
         let port = host.get(close + 1..).unwrap_or_default();
         check_port(port)?;
         let inner = host.get(1..close).unwrap_or_default();
@@ -251,35 +251,35 @@ fn split_host(host: &str) -> Result<(String, String), Error> {
     Ok((format!("{name}{port}"), name))
 }
 
-fn check_port(port: &str) -> Result<(), Error> {
+fn check_port(port: &str) -> Result<(), UrlError> {
     let digits = port.strip_prefix(':');
     let valid = port.is_empty() || digits.is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()));
-    if valid { Ok(()) } else { Err(Error::Port(port.into())) }
+    if valid { Ok(()) } else { Err(UrlError::Port(port.into())) }
 }
 
 /// Characters and escapes of a host: only bytes beyond ASCII may be escaped.
-fn check_host_text(host: &str) -> Result<(), Error> {
+fn check_host_text(host: &str) -> Result<(), UrlError> {
     for (i, b) in host.bytes().enumerate() {
         if b == b'%' {
             let escape = host.get(i..(i + 3).min(host.len())).unwrap_or("%");
             let high = escape.as_bytes().get(1).copied().and_then(|b| char::from(b).to_digit(16));
             let low = escape.as_bytes().get(2).copied().and_then(|b| char::from(b).to_digit(16));
             if !(high.is_some_and(|h| h >= 8) && low.is_some()) {
-                return Err(Error::Escape(escape.into()));
+                return Err(UrlError::Escape(escape.into()));
             }
         } else if b.is_ascii() && !b.is_ascii_alphanumeric() && !b"-_.~!$&'()*+,;=:[]<>\"".contains(&b) {
-            return Err(Error::HostCharacter(b.into()));
+            return Err(UrlError::HostCharacter(b.into()));
         }
     }
     Ok(())
 }
 
-fn unescape_zone(zone: &str) -> Result<String, Error> {
+fn unescape_zone(zone: &str) -> Result<String, UrlError> {
     check_escapes(zone)?;
     Ok(crate::bytes::lossy(&percent_decode(zone)))
 }
 
-fn check_escapes(s: &str) -> Result<(), Error> {
+fn check_escapes(s: &str) -> Result<(), UrlError> {
     for (i, _) in s.match_indices('%') {
         let digits = s.as_bytes().get(i + 1..i + 3);
         if !digits.is_some_and(|d| d.iter().all(u8::is_ascii_hexdigit)) {
@@ -287,7 +287,7 @@ fn check_escapes(s: &str) -> Result<(), Error> {
             while !s.is_char_boundary(end) {
                 end += 1;
             }
-            return Err(Error::Escape(s.get(i..end).unwrap_or("%").into()));
+            return Err(UrlError::Escape(s.get(i..end).unwrap_or("%").into()));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Variables `{{ … }}` and references `$(…)` in texts.
 //!
-//! In: a text. Out: where variables and references are. Semantics: `docs/variables.md`; resolving
-//! is the engine's work.
+//! In: a text. Out: where variables and references are. Semantics: `docs/semantics/variables.md`;
+//! resolving is the engine's work.
 //!
 //! - A variable is `{{`, any run of characters other than braces or one-level groups `{…}`, and
 //!   `}}`. The opening is at the start of the text or after a character other than `\`.

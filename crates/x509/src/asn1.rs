@@ -7,7 +7,7 @@
 
 use super::der::{self, BOOLEAN, Element, Head, OCTET_STRING, Reader, SEQUENCE, SET};
 use super::error::TagMismatch;
-use super::{Error, Parsed};
+use super::{CertificateError, Parsed};
 
 /// A type of Go, as far as its fields are distinguished.
 #[derive(Clone, Copy)]
@@ -53,7 +53,11 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, once its head is as it must be; `cut` = the error where it is not whole.
-    fn element(&mut self, cut: der::Error, check: impl Fn(Head, usize) -> Parsed<()>) -> Parsed<Element<'a>> {
+    fn element(
+        &mut self,
+        cut: der::DerError,
+        check: impl Fn(Head, usize) -> Parsed<()>,
+    ) -> Parsed<Element<'a>> {
         let from = self.rest;
         let head = self.rest.head()?;
         check(head, self.length - self.rest.0.len())?;
@@ -62,7 +66,7 @@ impl<'a> Fields<'a> {
 
     /// The next field, whatever it is.
     pub fn any(&mut self) -> Parsed<Element<'a>> {
-        self.element(der::Error::Truncated, |_, _| Ok(()))
+        self.element(der::DerError::Truncated, |_, _| Ok(()))
     }
 
     /// The next field of any type, if there is one.
@@ -72,13 +76,13 @@ impl<'a> Fields<'a> {
 
     /// The next field, which must have a type.
     pub fn field(&mut self, of: Type) -> Parsed<Element<'a>> {
-        self.element(der::Error::Truncated, |head, at| {
+        self.element(der::DerError::Truncated, |head, at| {
             if head.tag == of.tag {
                 return Ok(());
             }
             // The reference shows where it keeps the tag of a context, another place each time.
             let own = if of.tag & 0x80 == 0 { "<nil>" } else { "0x0" };
-            Err(Error::Tag(Box::new(TagMismatch {
+            Err(CertificateError::Tag(Box::new(TagMismatch {
                 wanted: of.tag & 0x1f,
                 class: head.tag >> 6,
                 number: head.number,
@@ -110,8 +114,8 @@ pub(super) fn items(bytes: &[u8], of: Option<Type>) -> Parsed<Vec<Element<'_>>> 
     let mut all = Fields::of(bytes);
     let mut found = Vec::new();
     while !all.is_at_end() {
-        let item = all.element(der::Error::TruncatedSequence, |head, _| match of {
-            Some(of) if head.tag != of.tag => Err(Error::ItemTag),
+        let item = all.element(der::DerError::TruncatedSequence, |head, _| match of {
+            Some(of) if head.tag != of.tag => Err(CertificateError::ItemTag),
             _ => Ok(()),
         });
         found.push(item?);

@@ -2,7 +2,7 @@
 
 use super::der::{self, Reader};
 use super::extensions::{self, Extension};
-use super::{Error, Parsed, bytes, keys, names, number};
+use super::{CertificateError, Parsed, bytes, keys, names, number};
 use ephor_value::{Map, Value};
 
 /// The tag of the version.
@@ -13,52 +13,54 @@ const EXTENSIONS: u8 = 0xa3;
 /// Decodes one certificate.
 pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     let mut outer = Reader(der_bytes);
-    let whole = outer.tagged(der::SEQUENCE).ok_or(Error::Malformed("certificate"))?;
+    let whole = outer.tagged(der::SEQUENCE).ok_or(CertificateError::Malformed("certificate"))?;
     let mut parts = whole.inside();
-    let signed = parts.tagged(der::SEQUENCE).ok_or(Error::Malformed("tbs certificate"))?;
+    let signed = parts.tagged(der::SEQUENCE).ok_or(CertificateError::Malformed("tbs certificate"))?;
     let mut r = signed.inside();
 
-    let version = match r.optional(VERSION).ok_or(Error::Malformed("version"))? {
+    let version = match r.optional(VERSION).ok_or(CertificateError::Malformed("version"))? {
         None => 0,
         Some(e) => {
             let mut inside = e.inside();
             let version = inside.tagged(der::INTEGER).and_then(|e| der::small(e.body));
-            version.filter(|_| inside.is_empty()).ok_or(Error::Malformed("version"))?
+            version.filter(|_| inside.is_empty()).ok_or(CertificateError::Malformed("version"))?
         }
     };
     if version > 2 {
-        return Err(Error::Invalid("version"));
+        return Err(CertificateError::Invalid("version"));
     }
-    let serial = r.tagged(der::INTEGER).and_then(keys::integer).ok_or(Error::Malformed("serial number"))?;
+    let serial =
+        r.tagged(der::INTEGER).and_then(keys::integer).ok_or(CertificateError::Malformed("serial number"))?;
     if serial.sign() == num_bigint::Sign::Minus {
-        return Err(Error::NegativeSerial);
+        return Err(CertificateError::NegativeSerial);
     }
-    let bad_algorithm = Error::Malformed("signature algorithm identifier");
+    let bad_algorithm = CertificateError::Malformed("signature algorithm identifier");
     let inner = r.tagged(der::SEQUENCE).ok_or(bad_algorithm)?;
-    let outer_algorithm = parts.tagged(der::SEQUENCE).ok_or(Error::Malformed("algorithm identifier"))?;
+    let outer_algorithm =
+        parts.tagged(der::SEQUENCE).ok_or(CertificateError::Malformed("algorithm identifier"))?;
     if inner.raw != outer_algorithm.raw {
-        return Err(Error::TwoAlgorithms);
+        return Err(CertificateError::TwoAlgorithms);
     }
     let (algorithm, parameters) = keys::identified(inner)?;
-    let issuer = r.tagged(der::SEQUENCE).ok_or(Error::Malformed("issuer"))?;
+    let issuer = r.tagged(der::SEQUENCE).ok_or(CertificateError::Malformed("issuer"))?;
     let issuer_name = names::name(issuer)?;
-    let validity = r.tagged(der::SEQUENCE).ok_or(Error::Malformed("validity"))?;
+    let validity = r.tagged(der::SEQUENCE).ok_or(CertificateError::Malformed("validity"))?;
     let (not_before, not_after) = names::validity(validity.inside())?;
-    let subject = r.tagged(der::SEQUENCE).ok_or(Error::Malformed("issuer"))?;
+    let subject = r.tagged(der::SEQUENCE).ok_or(CertificateError::Malformed("issuer"))?;
     let subject_name = names::name(subject)?;
-    let info = r.tagged(der::SEQUENCE).ok_or(Error::Malformed("spki"))?;
+    let info = r.tagged(der::SEQUENCE).ok_or(CertificateError::Malformed("spki"))?;
     // Keys of other algorithms are refused when everything else is read.
     let mut key = keys::rsa_key(info);
-    if key.as_ref().is_err_and(|why| *why != Error::NotRsa) {
+    if key.as_ref().is_err_and(|why| *why != CertificateError::NotRsa) {
         key = Ok(key?);
     }
     let signature = parts.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body).ok());
 
     let found = read_extensions(&mut r, version)?;
     let fields = extensions::fields(&found)?;
-    let (signature, _) = signature.ok_or(Error::Malformed("signature"))?;
+    let (signature, _) = signature.ok_or(CertificateError::Malformed("signature"))?;
     if !outer.is_empty() {
-        return Err(Error::Trailing);
+        return Err(CertificateError::Trailing);
     }
 
     let mut out = Map::new();
@@ -98,11 +100,11 @@ pub(super) fn low_serial(der_bytes: &[u8]) -> Option<i64> {
 fn read_extensions<'a>(r: &mut Reader<'a>, version: i64) -> Parsed<Vec<Extension<'a>>> {
     // Unique identifiers of issuer and subject are skipped.
     for tag in [0x81, 0x82] {
-        r.optional(tag).ok_or(Error::Malformed("issuerUniqueID"))?;
+        r.optional(tag).ok_or(CertificateError::Malformed("issuerUniqueID"))?;
     }
-    match r.optional(EXTENSIONS).ok_or(Error::Malformed("extensions"))? {
+    match r.optional(EXTENSIONS).ok_or(CertificateError::Malformed("extensions"))? {
         Some(e) if version == 2 => {
-            let all = e.inside().tagged(der::SEQUENCE).ok_or(Error::Malformed("extensions"))?;
+            let all = e.inside().tagged(der::SEQUENCE).ok_or(CertificateError::Malformed("extensions"))?;
             extensions::read(all.inside())
         }
         _ => Ok(Vec::new()),

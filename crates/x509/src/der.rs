@@ -6,11 +6,11 @@
 //! has for certificates; who needs no text drops it.
 
 /// What is read, or what is wrong with it.
-pub type Read<T> = Result<T, Error>;
+pub type Read<T> = Result<T, DerError>;
 
 /// Why bytes are no DER, in the words of Go's `encoding/asn1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum DerError {
     /// The content of an element is cut.
     #[error("asn1: syntax error: data truncated")]
     Truncated,
@@ -134,34 +134,34 @@ impl<'a> Reader<'a> {
 
     /// The tag and the length of the next element; its content is what follows.
     pub(super) fn head(&mut self) -> Read<Head> {
-        const CUT: Error = Error::TruncatedHead;
-        let tag = self.byte().ok_or(Error::NoElement)?;
+        const CUT: DerError = DerError::TruncatedHead;
+        let tag = self.byte().ok_or(DerError::NoElement)?;
         let mut number = u64::from(tag & LONG);
         if tag & LONG == LONG {
             number = self.base_128()?;
             if number < u64::from(LONG) {
-                return Err(Error::LongTag);
+                return Err(DerError::LongTag);
             }
         }
         let size = self.byte().ok_or(CUT)?;
         let mut length = usize::from(size & 0x7f);
         if size & 0x80 != 0 {
             if length == 0 {
-                return Err(Error::Indefinite);
+                return Err(DerError::Indefinite);
             }
             let digits = std::mem::take(&mut length);
             for _ in 0..digits {
                 let digit = self.byte().ok_or(CUT)?;
                 if length >= 1 << 23 {
-                    return Err(Error::LargeLength);
+                    return Err(DerError::LargeLength);
                 }
                 length = length << 8 | usize::from(digit);
                 if length == 0 {
-                    return Err(Error::ZerosInLength);
+                    return Err(DerError::ZerosInLength);
                 }
             }
             if length < 0x80 {
-                return Err(Error::LongLength);
+                return Err(DerError::LongLength);
             }
         }
         Ok(Head { tag, number, length })
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
 
     /// A number of at most 31 bits, in groups of seven.
     fn base_128(&mut self) -> Read<u64> {
-        const TOO_LARGE: Error = Error::LargeArc;
+        const TOO_LARGE: DerError = DerError::LargeArc;
         let mut number = 0u64;
         for place in 0.. {
             let Some(byte) = self.byte() else { break };
@@ -177,19 +177,19 @@ impl<'a> Reader<'a> {
                 return Err(TOO_LARGE);
             }
             if place == 0 && byte == 0x80 {
-                return Err(Error::LongArc);
+                return Err(DerError::LongArc);
             }
             number = number << 7 | u64::from(byte & 0x7f);
             if byte & 0x80 == 0 {
                 return if number < 1 << 31 { Ok(number) } else { Err(TOO_LARGE) };
             }
         }
-        Err(Error::TruncatedArc)
+        Err(DerError::TruncatedArc)
     }
 
     /// The element that begins at `from` and whose head was read; `cut` = the error where it is not
     /// whole.
-    pub(super) fn content(&mut self, from: Reader<'a>, head: Head, cut: Error) -> Read<Element<'a>> {
+    pub(super) fn content(&mut self, from: Reader<'a>, head: Head, cut: DerError) -> Read<Element<'a>> {
         let (body, after) = self.0.split_at_checked(head.length).ok_or(cut)?;
         let raw = from.0.get(..from.0.len() - after.len()).ok_or(cut)?;
         self.0 = after;
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         let mut ahead = *self;
         // Certificates have no tags of several bytes.
         let head = ahead.head().ok().filter(|head| head.tag & LONG != LONG)?;
-        let element = ahead.content(*self, head, Error::Truncated).ok()?;
+        let element = ahead.content(*self, head, DerError::Truncated).ok()?;
         *self = ahead;
         Some(element)
     }
@@ -241,7 +241,7 @@ pub fn flag(body: &[u8]) -> Read<bool> {
     match body {
         [0] => Ok(false),
         [0xff] => Ok(true),
-        _ => Err(Error::Boolean),
+        _ => Err(DerError::Boolean),
     }
 }
 
@@ -252,7 +252,7 @@ pub fn flag(body: &[u8]) -> Read<bool> {
 pub fn oid(body: &[u8]) -> Read<Vec<u64>> {
     let mut numbers = Reader(body);
     if numbers.is_empty() {
-        return Err(Error::EmptyOid);
+        return Err(DerError::EmptyOid);
     }
     let first = numbers.base_128()?;
     let head = (first / 40).min(2);
@@ -279,9 +279,9 @@ pub(super) fn is_minimal(body: &[u8]) -> bool {
 /// It is longer, or not minimal.
 pub fn int(body: &[u8]) -> Read<i64> {
     match body {
-        [] => return Err(Error::EmptyInteger),
-        _ if !is_minimal(body) => return Err(Error::LongInteger),
-        _ if body.len() > 8 => return Err(Error::LargeInteger),
+        [] => return Err(DerError::EmptyInteger),
+        _ if !is_minimal(body) => return Err(DerError::LongInteger),
+        _ if body.len() > 8 => return Err(DerError::LargeInteger),
         _ => {}
     }
     let sign = if body.first().is_some_and(|b| b & 0x80 != 0) { -1 } else { 0 };
@@ -298,8 +298,8 @@ pub fn small(body: &[u8]) -> Option<i64> {
 /// # Errors
 /// It says of more bits than it has that they are unused, or one of these is set.
 pub fn bits(body: &[u8]) -> Read<(&[u8], usize)> {
-    const PADDING: Error = Error::Padding;
-    let (padding, bytes) = body.split_first().ok_or(Error::EmptyBits)?;
+    const PADDING: DerError = DerError::Padding;
+    let (padding, bytes) = body.split_first().ok_or(DerError::EmptyBits)?;
     let last = bytes.last().copied().unwrap_or(0);
     if *padding > 7 || last.trailing_zeros() < u32::from(*padding) {
         return Err(PADDING);
@@ -392,18 +392,18 @@ mod tests {
         assert_eq!(head(&[4, 0x84, 0x80, 0, 0, 0]), wrong("asn1: structure error: length too large"));
 
         assert_eq!(oid(&[0x2b, 0x87, 0xff, 0xff, 0xff, 0x7f]), Ok(vec![1, 3, (1 << 31) - 1]));
-        assert_eq!(oid(&[0x2b, 0x88, 0x80, 0x80, 0x80, 0]), Err(Error::LargeArc));
-        assert_eq!(Error::LargeArc.to_string(), "asn1: structure error: base 128 integer too large");
-        assert_eq!(oid(&[0x2b, 0x86]), Err(Error::TruncatedArc));
-        assert_eq!(Error::TruncatedArc.to_string(), "asn1: syntax error: truncated base 128 integer");
-        assert_eq!(int(&[0, 1]), Err(Error::LongInteger));
-        assert_eq!(Error::LongInteger.to_string(), "asn1: structure error: integer not minimally-encoded");
+        assert_eq!(oid(&[0x2b, 0x88, 0x80, 0x80, 0x80, 0]), Err(DerError::LargeArc));
+        assert_eq!(DerError::LargeArc.to_string(), "asn1: structure error: base 128 integer too large");
+        assert_eq!(oid(&[0x2b, 0x86]), Err(DerError::TruncatedArc));
+        assert_eq!(DerError::TruncatedArc.to_string(), "asn1: syntax error: truncated base 128 integer");
+        assert_eq!(int(&[0, 1]), Err(DerError::LongInteger));
+        assert_eq!(DerError::LongInteger.to_string(), "asn1: structure error: integer not minimally-encoded");
         assert_eq!((int(&[0xff]), small(&[0xff])), (Ok(-1), None));
         assert_eq!(bits(&[4, 0xf0]), Ok((&[0xf0][..], 4)));
         for wrong in [&[5, 0xf0][..], &[8, 0], &[1]] {
-            assert_eq!(bits(wrong), Err(Error::Padding));
+            assert_eq!(bits(wrong), Err(DerError::Padding));
         }
-        assert_eq!(Error::Padding.to_string(), "asn1: syntax error: invalid padding bits in BIT STRING");
+        assert_eq!(DerError::Padding.to_string(), "asn1: syntax error: invalid padding bits in BIT STRING");
         assert_eq!(
             flag(&[1]).map_err(|e| e.to_string()),
             Err("asn1: syntax error: invalid boolean".to_owned())

@@ -7,7 +7,7 @@ use ephor_value::quote::quote;
 /// See the module page. Parts are named as Go names them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum CertificateError {
     /// A text without a PEM block.
     #[error("failed to decode PEM block")]
     NoBlock,
@@ -19,7 +19,7 @@ pub enum Error {
     NotRsa,
     /// Bytes that are no DER.
     #[error(transparent)]
-    Der(#[from] der::Error),
+    Der(#[from] der::DerError),
     /// A field of a request that has another type.
     #[error(transparent)]
     Tag(Box<TagMismatch>),
@@ -52,7 +52,7 @@ pub enum Error {
     Invalid(&'static str),
     /// The value of a part of a name.
     #[error("x509: invalid RDNSequence: invalid attribute value: {0}")]
-    NameText(#[source] Box<Error>),
+    NameText(#[source] Box<CertificateError>),
     /// A serial number below zero.
     #[error("x509: negative serial number")]
     NegativeSerial,
@@ -90,7 +90,7 @@ pub enum Error {
         uri: Box<str>,
         /// What is wrong with it.
         #[source]
-        cause: Box<Error>,
+        cause: Box<CertificateError>,
     },
     /// A text that is no URL.
     #[error("parse {}: {why}", quote(.url))]

@@ -3,9 +3,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::der::{self, Element, Reader};
-use super::{Error, Parsed, bytes, list_or_null, number, oid_value};
+use super::{CertificateError, Parsed, bytes, list_or_null, number, oid_value};
 use ephor_value::bytes::lossy;
-use ephor_value::url::{self, Parts};
+use ephor_value::url::{self, UrlParts};
 use ephor_value::{Map, Str, Value};
 
 /// An extension as written.
@@ -24,17 +24,18 @@ pub(super) fn repeat(all: &[Extension<'_>]) -> bool {
 pub(super) fn read(mut all: Reader<'_>) -> Parsed<Vec<Extension<'_>>> {
     let mut found: Vec<Extension<'_>> = Vec::new();
     while !all.is_empty() {
-        let e = all.tagged(der::SEQUENCE).ok_or(Error::Malformed("extension"))?;
+        let e = all.tagged(der::SEQUENCE).ok_or(CertificateError::Malformed("extension"))?;
         let mut r = e.inside();
         let id = r.tagged(der::OID).and_then(|e| der::oid(e.body).ok());
-        let id = id.ok_or(Error::Malformed("extension OID field"))?;
+        let id = id.ok_or(CertificateError::Malformed("extension OID field"))?;
         let critical = r.optional(der::BOOLEAN).and_then(flag);
-        let critical = critical.ok_or(Error::Malformed("extension critical field"))?;
-        let value = r.tagged(der::OCTET_STRING).ok_or(Error::Malformed("extension value field"))?;
+        let critical = critical.ok_or(CertificateError::Malformed("extension critical field"))?;
+        let value =
+            r.tagged(der::OCTET_STRING).ok_or(CertificateError::Malformed("extension value field"))?;
         found.push(Extension { id, critical, value: value.body });
     }
     if repeat(&found) {
-        return Err(Error::Duplicate);
+        return Err(CertificateError::Duplicate);
     }
     Ok(found)
 }
@@ -123,12 +124,12 @@ pub(super) fn alternative_names(found: &[Extension<'_>]) -> Parsed<Map> {
 
 /// Reads one extension into the fields; false when it is not understood.
 fn field(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
-    let invalid = Error::Invalid;
+    let invalid = CertificateError::Invalid;
     let mut r = Reader(e.value);
     match e.id.as_slice() {
         [2, 5, 29, 14] => {
             if e.critical {
-                return Err(Error::Critical("subject key identifier"));
+                return Err(CertificateError::Critical("subject key identifier"));
             }
             let id = r.tagged(der::OCTET_STRING).ok_or(invalid("subject key identifier"))?;
             out.insert("SubjectKeyId", bytes(id.body));
@@ -155,7 +156,7 @@ fn field(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
         }
         [2, 5, 29, 35] => {
             if e.critical {
-                return Err(Error::Critical("authority key identifier"));
+                return Err(CertificateError::Critical("authority key identifier"));
             }
             let all = r.tagged(der::SEQUENCE).ok_or(invalid("authority key identifier"))?;
             if let Some(id) = all.inside().optional(0x80).ok_or(invalid("authority key identifier"))? {
@@ -176,7 +177,7 @@ fn field(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
         }
         [1, 3, 6, 1, 5, 5, 7, 1, 1] => {
             if e.critical {
-                return Err(Error::Critical("authority info access"));
+                return Err(CertificateError::Critical("authority info access"));
             }
             information_access(r, out).ok_or(invalid("authority info access"))?;
         }
@@ -205,8 +206,8 @@ fn basic_constraints(mut r: Reader<'_>, out: &mut Map) -> Option<()> {
 }
 
 fn crl_points(mut r: Reader<'_>) -> Parsed<Vec<Value>> {
-    const POINTS: Error = Error::Invalid("CRL distribution points");
-    const POINT: Error = Error::Invalid("CRL distribution point");
+    const POINTS: CertificateError = CertificateError::Invalid("CRL distribution points");
+    const POINT: CertificateError = CertificateError::Invalid("CRL distribution point");
     let mut out = Vec::new();
     let mut points = r.tagged(der::SEQUENCE).ok_or(POINTS)?.inside();
     while !points.is_empty() {
@@ -339,22 +340,26 @@ fn ia5(e: Element<'_>) -> Option<&str> {
 
 /// Names of the subject; false when there is none that is understood.
 fn subject_names(value: &[u8], out: &mut Map) -> Parsed<bool> {
-    let all = Reader(value).tagged(der::SEQUENCE).ok_or(Error::Invalid("subject alternative names"))?;
+    let all =
+        Reader(value).tagged(der::SEQUENCE).ok_or(CertificateError::Invalid("subject alternative names"))?;
     let (mut dns, mut emails, mut addresses, mut uris) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut all = all.inside();
     while !all.is_empty() {
-        let name = all.any().ok_or(Error::Invalid("subject alternative name"))?;
+        let name = all.any().ok_or(CertificateError::Invalid("subject alternative name"))?;
         match name.tag ^ 0x80 {
-            1 => emails.push(ia5(name).ok_or(Error::AlternativeName("rfc822Name"))?.into()),
-            2 => dns.push(ia5(name).ok_or(Error::AlternativeName("dNSName"))?.into()),
+            1 => emails.push(ia5(name).ok_or(CertificateError::AlternativeName("rfc822Name"))?.into()),
+            2 => dns.push(ia5(name).ok_or(CertificateError::AlternativeName("dNSName"))?.into()),
             6 => {
-                let uri = ia5(name).ok_or(Error::AlternativeName("uniformResourceIdentifier"))?;
+                let uri = ia5(name).ok_or(CertificateError::AlternativeName("uniformResourceIdentifier"))?;
                 let fields = url_fields(uri);
-                uris.push(fields.map_err(|cause| Error::Uri { uri: uri.into(), cause: Box::new(cause) })?);
+                uris.push(
+                    fields
+                        .map_err(|cause| CertificateError::Uri { uri: uri.into(), cause: Box::new(cause) })?,
+                );
             }
             7 => {
                 let length = name.body.len();
-                addresses.push(address(name.body).ok_or(Error::Address(length))?);
+                addresses.push(address(name.body).ok_or(CertificateError::Address(length))?);
             }
             _ => {}
         }
@@ -375,8 +380,8 @@ fn address(b: &[u8]) -> Option<Value> {
     Some(six.to_ipv4_mapped().map_or_else(|| six.to_string(), |four| four.to_string()).into())
 }
 
-fn split(url: &str) -> Parsed<Parts<'_>> {
-    url::split(url).map_err(|why| Error::Url { url: url.into(), why: why.to_string().into() })
+fn split(url: &str) -> Parsed<UrlParts<'_>> {
+    url::split(url).map_err(|why| CertificateError::Url { url: url.into(), why: why.to_string().into() })
 }
 
 /// A URI in the fields of Go's `url.URL`.
@@ -401,7 +406,7 @@ fn url_fields(uri: &str) -> Parsed<Value> {
 
 /// Name constraints; false when some kind of name is not understood.
 fn name_constraints(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
-    const INVALID: Error = Error::Invalid("NameConstraints extension");
+    const INVALID: CertificateError = CertificateError::Invalid("NameConstraints extension");
     let all = Reader(e.value).tagged(der::SEQUENCE).ok_or(INVALID)?;
     let mut rest = all.inside();
     let permitted = rest.optional(0xa0).ok_or(INVALID)?;
@@ -437,7 +442,7 @@ fn name_constraints(e: &Extension<'_>, out: &mut Map) -> Parsed<bool> {
 }
 
 fn address_range(b: &[u8]) -> Parsed<Value> {
-    let wrong = Error::AddressRange(b.len());
+    let wrong = CertificateError::AddressRange(b.len());
     if !matches!(b.len(), 8 | 32) {
         return Err(wrong);
     }

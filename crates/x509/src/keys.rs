@@ -3,7 +3,7 @@
 use num_bigint::{BigInt, Sign};
 
 use super::der::{self, Element, Reader};
-use super::{Error, Parsed};
+use super::{CertificateError, Parsed};
 use ephor_value::Value;
 
 /// The identifier of RSA keys.
@@ -18,10 +18,10 @@ pub(super) fn algorithm(e: Element<'_>) -> Option<(Vec<u64>, Reader<'_>)> {
 
 /// The same with what is wrong with it.
 pub(super) fn identified(e: Element<'_>) -> Parsed<(Vec<u64>, Reader<'_>)> {
-    let (oid, parameters) = algorithm(e).ok_or(Error::Malformed("OID"))?;
+    let (oid, parameters) = algorithm(e).ok_or(CertificateError::Malformed("OID"))?;
     match parameters.is_empty() || parameters.clone().any().is_some() {
         true => Ok((oid, parameters)),
-        false => Err(Error::Malformed("parameters")),
+        false => Err(CertificateError::Malformed("parameters")),
     }
 }
 
@@ -68,24 +68,28 @@ fn pss(mut parameters: Reader<'_>) -> Option<i64> {
 /// An RSA key of a subject public key info.
 pub(super) fn rsa_key(info: Element<'_>) -> Parsed<Value> {
     let mut r = info.inside();
-    let algorithm = r.tagged(der::SEQUENCE).ok_or(Error::Malformed("public key algorithm identifier"))?;
+    let algorithm =
+        r.tagged(der::SEQUENCE).ok_or(CertificateError::Malformed("public key algorithm identifier"))?;
     let (oid, mut parameters) = identified(algorithm)?;
     let bits = r.tagged(der::BIT_STRING).and_then(|e| der::bits(e.body).ok());
-    let (key, _) = bits.ok_or(Error::Malformed("subjectPublicKey"))?;
+    let (key, _) = bits.ok_or(CertificateError::Malformed("subjectPublicKey"))?;
     if oid != RSA {
-        return Err(Error::NotRsa);
+        return Err(CertificateError::NotRsa);
     }
     if parameters.any().is_none_or(|e| e.raw != [5, 0]) {
-        return Err(Error::RsaParameters);
+        return Err(CertificateError::RsaParameters);
     }
-    let mut key = Reader(key).tagged(der::SEQUENCE).ok_or(Error::Invalid("RSA public key"))?.inside();
-    let modulus = key.tagged(der::INTEGER).and_then(integer).ok_or(Error::Invalid("RSA modulus"))?;
-    let exponent = key.tagged(der::INTEGER).and_then(integer).ok_or(Error::Invalid("RSA public exponent"))?;
+    let mut key =
+        Reader(key).tagged(der::SEQUENCE).ok_or(CertificateError::Invalid("RSA public key"))?.inside();
+    let modulus =
+        key.tagged(der::INTEGER).and_then(integer).ok_or(CertificateError::Invalid("RSA modulus"))?;
+    let exponent =
+        key.tagged(der::INTEGER).and_then(integer).ok_or(CertificateError::Invalid("RSA public exponent"))?;
     if modulus.sign() != Sign::Plus {
-        return Err(Error::RsaSign("modulus"));
+        return Err(CertificateError::RsaSign("modulus"));
     }
     if exponent.sign() != Sign::Plus {
-        return Err(Error::RsaSign("public exponent"));
+        return Err(CertificateError::RsaSign("public exponent"));
     }
     Ok(Value::map([("N", modulus.to_string().into()), ("E", as_double(&exponent))]))
 }

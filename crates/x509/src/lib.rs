@@ -21,20 +21,20 @@ use base64::engine::general_purpose::STANDARD;
 
 use ephor_value::Value;
 
-pub use error::{Error, TagMismatch};
+pub use error::{CertificateError, TagMismatch};
 
-type Parsed<T> = Result<T, Error>;
+type Parsed<T> = Result<T, CertificateError>;
 
 /// The fields of the first PEM block of a text.
 ///
 /// # Errors
 /// There is no block, or it is no certificate or request that Kyverno 1.19.1 reads.
-pub fn decode(text: &str) -> Result<Value, Error> {
-    let block = pem::first_block(text).ok_or(Error::NoBlock)?;
+pub fn decode(text: &str) -> Result<Value, CertificateError> {
+    let block = pem::first_block(text).ok_or(CertificateError::NoBlock)?;
     let fields = match block.kind {
         "CERTIFICATE" => certificate::decode(&block.bytes),
         "CERTIFICATE REQUEST" => request::decode(&block.bytes),
-        _ => Err(Error::OtherBlock),
+        _ => Err(CertificateError::OtherBlock),
     };
     fields.map(Value::Map)
 }
@@ -70,9 +70,9 @@ pub fn pem_holds(text: &str, kind: &str) -> bool {
 ///
 /// # Errors
 /// What is wrong with it, as Go says it.
-pub fn check_certificate(der: &[u8]) -> Result<(), Error> {
+pub fn check_certificate(der: &[u8]) -> Result<(), CertificateError> {
     match certificate::decode(der) {
-        Err(why) if why != Error::NotRsa => Err(why),
+        Err(why) if why != CertificateError::NotRsa => Err(why),
         _ => Ok(()),
     }
 }
@@ -81,7 +81,9 @@ pub fn check_certificate(der: &[u8]) -> Result<(), Error> {
 pub fn is_certificate(text: &str) -> bool {
     pem::first_block(text).is_some_and(|block| {
         block.kind == "CERTIFICATE"
-            && certificate::decode(&block.bytes).err().is_none_or(|e| e != Error::Malformed("certificate"))
+            && certificate::decode(&block.bytes)
+                .err()
+                .is_none_or(|e| e != CertificateError::Malformed("certificate"))
     })
 }
 

@@ -4,7 +4,7 @@ use super::asn1::{self, Fields, structure};
 use super::der::{self, Element, Reader};
 use super::extensions::{self, Extension};
 use super::names::{self, SeveralNames};
-use super::{Error, Parsed, bytes, keys, list_or_null, number, oid_value};
+use super::{CertificateError, Parsed, bytes, keys, list_or_null, number, oid_value};
 use ephor_value::{Map, Value};
 
 /// The attribute that holds the requested extensions.
@@ -27,11 +27,11 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
     let (signing, parameters) = algorithm(&mut parts)?;
     let (signature, _) = der::bits(parts.field(asn1::BIT_STRING)?.body)?;
     if !outer.is_at_end() {
-        return Err(Error::RequestTrailing);
+        return Err(CertificateError::RequestTrailing);
     }
 
     // Keys of other algorithms are refused when everything else is read.
-    let info_element = der::Reader(info.raw).any().ok_or(Error::Malformed("spki"))?;
+    let info_element = der::Reader(info.raw).any().ok_or(CertificateError::Malformed("spki"))?;
     let mut key = keys::rsa_key(info_element);
     if key_algorithm == keys::RSA {
         key = Ok(key?);
@@ -44,7 +44,7 @@ pub(super) fn decode(der_bytes: &[u8]) -> Parsed<Map> {
             let requested = asn1::items(list.field(asn1::LIST)?.body, Some(structure("Extension")))?;
             let requested: Vec<Extension<'_>> = requested.iter().map(extension).collect::<Parsed<_>>()?;
             if extensions::repeat(&requested) {
-                return Err(Error::RequestDuplicate);
+                return Err(CertificateError::RequestDuplicate);
             }
             found.extend(requested);
         }
@@ -94,7 +94,9 @@ fn name(subject: Element<'_>) -> Parsed<Value> {
 
 /// A value whose type is its own affair; one that is not understood is null.
 fn value(e: Element<'_>) -> Parsed<Value> {
-    let text = |kind: &'static str| names::string(e).map(Value::from).map_err(|_| Error::Character { kind });
+    let text = |kind: &'static str| {
+        names::string(e).map(Value::from).map_err(|_| CertificateError::Character { kind })
+    };
     match e.tag {
         1 => Ok(Value::Bool(der::flag(e.body)?)),
         2 => Ok(number(der::int(e.body)?)),
@@ -105,12 +107,12 @@ fn value(e: Element<'_>) -> Parsed<Value> {
         }
         4 => Ok(bytes(e.body)),
         6 => Ok(oid_value(&der::oid(e.body)?)),
-        0x0c => text("").map_err(|_| Error::Utf8),
+        0x0c => text("").map_err(|_| CertificateError::Utf8),
         0x12 => text("NumericString"),
         0x13 => text("PrintableString"),
         0x14 => text(""),
         0x16 => text("IA5String"),
-        0x1e => text("").map_err(|_| Error::Text("BMPString")),
+        0x1e => text("").map_err(|_| CertificateError::Text("BMPString")),
         _ => Ok(Value::Null),
     }
 }

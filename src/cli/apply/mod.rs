@@ -1,6 +1,6 @@
 //! `ephor apply`: policies against resource files.
 //!
-//! Flags, order of work, texts and exit codes are Kyverno's (`docs/cli.md`); what Kyverno
+//! Flags, order of work, texts and exit codes are Kyverno's (`docs/reference/cli.md`); what Kyverno
 //! is silent about goes to standard error, one line each. The stages, each with the type that it
 //! hands to the next one:
 //!

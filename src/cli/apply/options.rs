@@ -1,7 +1,7 @@
 //! The flags of `apply` and what they may be together.
 //!
 //! In: arguments. Out: typed flags, or Kyverno's text for flags that exclude each other
-//! (`docs/cli.md`, "apply"). Those about output are read by `output_options`.
+//! (`docs/reference/cli.md`, "apply"). Those about output are read by `output_options`.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};

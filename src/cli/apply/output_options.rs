@@ -3,7 +3,7 @@
 //! In: parsed flags, and where the program runs. Out: [`OutputOptions`], or an error with a hint
 //! for flags that exclude each other. Kyverno's flags select Kyverno's outputs, byte for byte; our
 //! own formats are selected by name, and on a terminal the text format is the default
-//! (`docs/formats.md`).
+//! (`docs/reference/formats.md`).
 
 use std::io::IsTerminal;
 

@@ -3,7 +3,7 @@
 //! The texts are Kyverno's, byte for byte; what it prints for tests, values and user information
 //! is a form that its own commands refuse, so `--current` prints the form that they take. Values
 //! are put in as they are. `create policy` and `create test --from-run` are not Kyverno's.
-//! Semantics: `docs/cli.md`.
+//! Semantics: `docs/reference/cli.md`.
 //!
 //! - `from_run`: `ephor create test --from-run`: the results that policies give today, as
 //!   expected results of a test.

@@ -5,8 +5,8 @@
 //! accepted by `ephor-diff.yaml`.
 
 use ephor_compare::{
-    Answer, Claim, Class, Comparison, Difference, Entry, Ignored, Judgement, OtherMessages, PairedBy, Side,
-    Universe, Verdict, traces,
+    AcceptedClass, Answer, Claim, Comparison, Difference, Entry, Ignored, Judgement, OtherMessages, PairedBy,
+    Side, Universe, Verdict, traces,
 };
 use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_report::run::Place;
@@ -157,7 +157,7 @@ impl Compared {
 
     /// Leaves out the differences that are accepted, and counts them.
     pub fn ignore(&mut self, name: &str, ignored: &Ignored, reasons: &[String], relative_to: &[String]) {
-        let mut classes: Vec<Class> = Vec::new();
+        let mut classes: Vec<AcceptedClass> = Vec::new();
         let all = std::mem::take(&mut self.differences);
         for shown in all {
             match ignored.of(name, &shown.difference) {
@@ -176,7 +176,7 @@ impl Compared {
             return;
         }
         let mut reasons = reasons.to_vec();
-        if classes.iter().any(|class| !matches!(class, Class::Operation(_))) {
+        if classes.iter().any(|class| !matches!(class, AcceptedClass::Operation(_))) {
             // Other operations are compared whatever differs on one; other kinds of differences may
             // be behind these.
             reasons.push("the search ended at differences that are ignored".into());

@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
-use ephor_compare::{Certificate, CertificateError, Certified, Held, Pair, Side};
+use ephor_compare::{Certificate, CertificateError, Certified, CheckedCertificate, Pair, Side};
 use ephor_value::parallel;
 
 use crate::cli::CommandError;
@@ -45,16 +45,19 @@ pub fn check(path: &str, pairs: &[Pair]) -> Result<i32, CommandError> {
     if certificate.version != env!("CARGO_PKG_VERSION") {
         warn(&format!("{path}: written by version {}", certificate.version));
     }
-    let one = |certified: &Certified| -> Result<Held, CommandError> {
+    let one = |certified: &Certified| -> Result<CheckedCertificate, CommandError> {
         let pair = pairs.iter().find(|pair| pair.name == certified.name);
         let Some((old, new)) = pair.and_then(|pair| pair.old.as_ref().zip(pair.new.as_ref())) else {
-            return Ok(Held { objects: 0, problems: vec![format!("{}: no such pair", certified.name)] });
+            return Ok(CheckedCertificate {
+                objects: 0,
+                problems: vec![format!("{}: no such pair", certified.name)],
+            });
         };
         let sides = [Side::new(old.clone(), &certified.name)?, Side::new(new.clone(), &certified.name)?];
         let [old, new] = &sides;
         certified.check([old, new]).map_err(|cause| CommandError::Certificate { path: path.into(), cause })
     };
-    let held: Result<Vec<Held>, CommandError> =
+    let held: Result<Vec<CheckedCertificate>, CommandError> =
         parallel::map(&certificate.policies, one).into_iter().collect();
     let held = held?;
     let mut out = String::new();

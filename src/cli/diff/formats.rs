@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use ephor_compare::{Answer, Judgement, OtherMessages, PairedBy, Said, Universe};
+use ephor_compare::{Answer, Judgement, MessagePair, OtherMessages, PairedBy, Universe};
 use ephor_document::json::to_serde;
 use ephor_engine::Status;
 use ephor_report::run::{Counts, Finding, Place, PolicyInfo, ResourceName, Run};
@@ -56,8 +56,8 @@ fn of_pair(answered: &Answered) -> Json {
 }
 
 fn of_messages(one: &OtherMessages) -> Json {
-    let side = |all: &[Said]| {
-        let of = |s: &Said| json!({"policy": s.policy, "rule": s.rule, "message": s.message});
+    let side = |all: &[MessagePair]| {
+        let of = |s: &MessagePair| json!({"policy": s.policy, "rule": s.rule, "message": s.message});
         all.iter().map(of).collect::<Vec<_>>()
     };
     json!({

@@ -27,9 +27,8 @@ mod text;
 use clap::ValueHint;
 
 use ephor_compare::{
-    Answer, Apart, Certified, Claim, Collector, Ignored, MOST_WITH_MESSAGES, Mapping, Observer, Options,
-    Pair, PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs,
-    policy_name,
+    Answer, Apart, Certified, Claim, Collector, Ignored, MAX_WITH_MESSAGES, Mapping, Observer, Options, Pair,
+    PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs, policy_name,
 };
 use ephor_document::yaml_value_strict;
 use ephor_migrate::compare_acting;
@@ -266,7 +265,7 @@ fn of_pair(
     let (before, after) = (Side::new(old.clone(), &name)?, Side::new(new.clone(), &name)?);
     // Messages are compared on the objects of a comparison both ways.
     let shares = says && !records && question != Question::Implies;
-    let collector = Collector::new(if shares { MOST_WITH_MESSAGES } else { MAX_IN_CERTIFICATE });
+    let collector = Collector::new(if shares { MAX_WITH_MESSAGES } else { MAX_IN_CERTIFICATE });
     let observer: Option<&dyn Observer> = (records || shares).then_some(&collector as &dyn Observer);
     let comparison = match question {
         Question::Diff => compare_observed(&before, &after, options, observer),

@@ -8,7 +8,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use ephor_compare::{Difference, Surroundings};
+use ephor_compare::{Difference, RequestContext};
 use ephor_document::write::{Style, to_string};
 use ephor_value::{Str, Value};
 
@@ -205,7 +205,7 @@ fn namespace(difference: &Difference) -> &str {
 }
 
 /// Who sends the request.
-fn user(around: &Surroundings) -> String {
+fn user(around: &RequestContext) -> String {
     let list = |texts: &[String]| Value::list(texts.iter().map(|text| Value::from(&**text)).collect());
     let mut fields = named("UserInfo", "user-info");
     fields.push(("userInfo", around.user.info.clone()));

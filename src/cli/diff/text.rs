@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ephor_compare::{
-    Answer, Difference, DifferenceKind, Effect, Judgement, OtherMessages, PairedBy, Surroundings, Universe,
+    Answer, Difference, DifferenceKind, Effect, Judgement, OtherMessages, PairedBy, RequestContext, Universe,
     Verdict, but_for,
 };
 use ephor_document::write::{Style, to_string};
@@ -305,7 +305,7 @@ fn results(judgement: &Judgement) -> String {
 }
 
 /// Who sends the request, and the labels of the namespace, where they are not the usual ones.
-fn around(of: &Surroundings) -> Vec<String> {
+fn around(of: &RequestContext) -> Vec<String> {
     let [labels, annotations] = &of.namespace;
     let mut out = Vec::new();
     let mut user = json(&of.user.info);

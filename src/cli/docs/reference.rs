@@ -39,7 +39,7 @@ fn file_name(title: &str) -> String {
 
 fn overview(root: &Command) -> String {
     let mut out = format!(
-        "# Commands\n\n`ephor COMMAND [flags]`. {GENERATED}, which `ephor COMMAND --help` shows as well; [Command line](../cli.md) says \
+        "# Commands\n\n`ephor COMMAND [flags]`. {GENERATED}, which `ephor COMMAND --help` shows as well; [Command line](cli.md) says \
          what holds for all commands, and what they do in detail.\n"
     );
     for (title, names) in &GROUPS {

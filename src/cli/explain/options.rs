@@ -6,7 +6,7 @@ use crate::cli::candidates::{kind_names, rule_names};
 /// Explains the rules of policies and their decisions about resources
 ///
 /// Shows each rule of policies as lowered and as optimised, generated rules included, with file and
-/// line of the source of every piece. docs/ir.md describes the nodes. With -r: what the rules
+/// line of the source of every piece. docs/internals/ir.md describes the nodes. With -r: what the rules
 /// decide about resources, with the place of every decision in the policy and of every value in the
 /// resource.
 #[derive(Debug, clap::Args)]
@@ -36,7 +36,7 @@ pub struct ExplainArgs {
     /// kind of the only objects to print rules for
     #[arg(long, value_name = "KIND", add = clap_complete::ArgValueCompleter::new(kind_names))]
     pub(in crate::cli) kind: Option<String>,
-    /// output format: text, or json for the IR (docs/ir-json.md)
+    /// output format: text, or json for the IR (docs/internals/ir-json.md)
     #[arg(long, short, value_name = "FORMAT", default_value = "text")]
     pub(in crate::cli) output: ExplainFormat,
     /// rules before optimisation, with --output json

@@ -11,7 +11,7 @@ use crate::cli::jp::input;
 /// Shows the syntax tree of expressions, or what they are for the engine
 ///
 /// Expressions are read from standard input when none is given. With --ir shows the nodes that the
-/// engine runs; docs/ir.md describes them.
+/// engine runs; docs/internals/ir.md describes them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # the syntax tree

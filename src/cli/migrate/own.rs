@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::groups::PolicyNames;
 use ephor_migrate::{File, Outcome};
 use ephor_sources::files::SourceText;
 
@@ -20,11 +20,11 @@ pub fn as_kyverno(sources: &mut [SourceText]) -> BTreeSet<String> {
     let mut own = BTreeSet::new();
     for source in sources {
         // What cannot be read is refused where policies are read.
-        let Ok(found) = renamed(&source.name, &source.text, Names::Kyverno) else { continue };
+        let Ok(found) = renamed(&source.name, &source.text, PolicyNames::Kyverno) else { continue };
         if !found.objects.iter().any(|object| object.is_renamed) {
             continue;
         }
-        let kyverno = renamed(&source.name, &source.text, Names::Own);
+        let kyverno = renamed(&source.name, &source.text, PolicyNames::Own);
         if kyverno.is_ok_and(|other| other.objects.iter().any(|object| object.is_renamed)) {
             warn(&format!(
                 "{}: policies of our own groups stay as they are next to Kyverno's: write them to a file of their own",
@@ -46,7 +46,7 @@ pub fn as_own(files: &mut [File], own: &BTreeSet<String>) -> Result<(), CommandE
     for file in files.iter_mut().filter(|file| own.contains(&file.name)) {
         let name = file.name.clone();
         let rename = |text: &mut String| {
-            *text = renamed(&name, text, Names::Own)?.text;
+            *text = renamed(&name, text, PolicyNames::Own)?.text;
             Ok::<(), CommandError>(())
         };
         rename(&mut file.text)?;

@@ -18,7 +18,7 @@ use ephor_controllers::scan::native::Reported;
 use ephor_controllers::webhooks::WebhookPlan;
 use ephor_controllers::{certificates, scan};
 use ephor_engine::Status;
-use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::groups::PolicyNames;
 use ephor_server::serve::check::Check;
 use ephor_server::serve::kind_filter::KindFilter;
 use ephor_server::serve::live::ConfigMaps;
@@ -408,8 +408,8 @@ fn settings(args: &ServeArgs, global: &Global) -> Result<Settings, CommandError>
 }
 
 /// The names of the groups in which the cluster stores policies.
-fn names(args: &ServeArgs) -> Names {
-    if args.cluster.own_group { Names::Own } else { Names::Kyverno }
+fn names(args: &ServeArgs) -> PolicyNames {
+    if args.cluster.own_group { PolicyNames::Own } else { PolicyNames::Kyverno }
 }
 
 /// The cluster that the flags select, if any.

@@ -1,8 +1,8 @@
 //! `ephor test`: tests of policies.
 //!
-//! Flags, order of work, texts and exit codes are Kyverno's (`docs/test.md`). Tests run in
-//! parallel, their output is in the order of their files. Warnings that Kyverno does not print go
-//! to standard error, one line each. With `--output-format` standard output is one document of a
+//! Flags, order of work, texts and exit codes are Kyverno's (`docs/reference/test.md`). Tests run
+//! in parallel, their output is in the order of their files. Warnings that Kyverno does not print
+//! go to standard error, one line each. With `--output-format` standard output is one document of a
 //! format of our own (`report`).
 //!
 //! - `options`: the flags of `ephor test`.

@@ -2,7 +2,7 @@
 //!
 //! In: the rows of each test. Out: a run whose findings stand at the expected results in the test
 //! files, as standard output or as a file. A row that failed is a violation; with `--strict` a
-//! vacuous one is, too. Semantics: `docs/test.md`.
+//! vacuous one is, too. Semantics: `docs/reference/test.md`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use ephor_value::Value;
 
 use super::answer::{Answer, Refusal};
 use super::decision::{Deadline, Decision};
-use super::denial::{self, Subject};
+use super::denial::{self, DeniedObject};
 use super::gate::Gate;
 use super::incoming::Incoming;
 use super::needs;
@@ -61,7 +61,7 @@ pub(super) fn decide(
     let mut refusal = match policies.last().filter(|_| done.stopped) {
         Some(last) if last.incoming => {
             let failed = std::iter::once((&*last.policy, &last.rules[..]));
-            Some(denial::block(&Subject::of(incoming), failed, |_, _| true))
+            Some(denial::block(&DeniedObject::of(incoming), failed, |_, _| true))
         }
         Some(last) => Some(denial::unchanged(&last.policy, &last.rules)),
         None => errors_of_cel_policies(policies, incoming),
@@ -113,7 +113,7 @@ fn errors_of_cel_policies(policies: &[PolicyOutcome], incoming: &Incoming) -> Op
             errors.map(|r| format!("Policy {}: {}", p.policy.name, r.message))
         });
     let errors: Vec<String> = failed.collect();
-    let Subject { kind, namespace, name } = Subject::of(incoming);
+    let DeniedObject { kind, namespace, name } = DeniedObject::of(incoming);
     (!errors.is_empty())
         .then(|| format!("Resource: {namespace}/{name}, Kind: {kind}, Errors: [{}]", errors.join(" ")))
 }

@@ -1,7 +1,8 @@
 //! Decisions about requests, and when they are due.
 //!
 //! In: an [`Answer`] with the results that led to it; a moment. Out: what the server returns,
-//! reports and counts, and the refusal for policies that there was no time for (`docs/serve.md`).
+//! reports and counts, and the refusal for policies that there was no time for
+//! (`docs/reference/serve.md`).
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -8,7 +8,7 @@ use ephor_value::{Map, Str, Value};
 use super::incoming::Incoming;
 
 /// What was refused: kind, namespace and name of the object as messages name it.
-pub struct Subject<'s> {
+pub struct DeniedObject<'s> {
     /// Its kind.
     pub kind: &'s str,
     /// Its namespace.
@@ -17,20 +17,24 @@ pub struct Subject<'s> {
     pub name: &'s str,
 }
 
-impl<'s> Subject<'s> {
+impl<'s> DeniedObject<'s> {
     /// Of a review.
-    pub fn of(incoming: &'s Incoming) -> Subject<'s> {
+    pub fn of(incoming: &'s Incoming) -> DeniedObject<'s> {
         let name = match incoming.text(&["name"]) {
             "" => incoming.text(&["object", "metadata", "name"]),
             name => name,
         };
-        Subject { kind: incoming.text(&["kind", "kind"]), namespace: incoming.text(&["namespace"]), name }
+        DeniedObject {
+            kind: incoming.text(&["kind", "kind"]),
+            namespace: incoming.text(&["namespace"]),
+            name,
+        }
     }
 }
 
 /// The block that lists failed rules that count: by policy and rule, in the order of their names.
 pub fn block<'p>(
-    subject: &Subject<'_>,
+    subject: &DeniedObject<'_>,
     results: impl Iterator<Item = (&'p Policy, &'p [RuleOutcome])>,
     counts: impl Fn(&Policy, &RuleOutcome) -> bool,
 ) -> String {
@@ -44,7 +48,7 @@ pub fn block<'p>(
             policies.insert(Str::clone(&policy.name), Value::Map(rules));
         }
     }
-    let Subject { kind, namespace, name } = subject;
+    let DeniedObject { kind, namespace, name } = subject;
     // A request about a namespace carries its name; the object is in none.
     let namespace = if *kind == "Namespace" { "" } else { namespace };
     let mut text =
@@ -102,7 +106,7 @@ mod tests {
             failed("emoji", "ok \u{1F600}"),
             failed("indented", "  a\nb\n"),
         ];
-        let subject = Subject { kind: "Pod", namespace: "shop", name: "cart" };
+        let subject = DeniedObject { kind: "Pod", namespace: "shop", name: "cart" };
         let policy = set.policies().first().unwrap();
         insta::assert_snapshot!(block(&subject, std::iter::once((&**policy, &rules[..])), |_, _| true));
     }

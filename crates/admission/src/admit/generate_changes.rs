@@ -2,7 +2,7 @@
 //!
 //! In: a policy as it was and as it is to be. Out: why it is refused, or a warning. What a rule
 //! generates is found by where it was written to be, so that may not change together with the rest
-//! of the rule. Semantics: `docs/generate.md`, "Changes of rules".
+//! of the rule. Semantics: `docs/semantics/generate.md`, "Changes of rules".
 
 use ephor_api::read::items;
 use ephor_value::Value;

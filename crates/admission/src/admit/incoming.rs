@@ -4,7 +4,7 @@
 //! and text of a refusal. Versions `v1` and `v1beta1` of a review have the same form.
 
 use ephor_document::json;
-use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::groups::PolicyNames;
 use ephor_value::{Map, Str, Value};
 
 /// How deeply a review may nest. An API server takes objects of 10,000 levels, and a review has
@@ -100,12 +100,12 @@ pub fn decode(content_type: &str, body: &[u8]) -> Result<Incoming, Undecodable> 
 fn in_kyvernos_group(request: Map) -> Map {
     let is_own = ["kind", "requestKind"].into_iter().any(|key| {
         let group = request.get(key).and_then(|kind| kind.get("group")).and_then(Value::as_str);
-        group.is_some_and(|group| Names::Kyverno.of_group(group).is_some())
+        group.is_some_and(|group| PolicyNames::Kyverno.of_group(group).is_some())
     });
     if !is_own {
         return request;
     }
-    Names::Kyverno.of_object(&Value::Map(request)).as_map().cloned().unwrap_or_default()
+    PolicyNames::Kyverno.of_object(&Value::Map(request)).as_map().cloned().unwrap_or_default()
 }
 
 /// What JSON calls a value.

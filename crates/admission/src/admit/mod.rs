@@ -1,7 +1,8 @@
 //! Answering AdmissionReviews: what a webhook returns to an API server.
 //!
 //! In: loaded policies, data about the cluster, and a review as it came. Out: an [`Answer`] with
-//! what led to it. Nothing here listens, logs or counts; `serve` does. Semantics: `docs/serve.md`.
+//! what led to it. Nothing here listens, logs or counts; `serve` does. Semantics:
+//! `docs/reference/serve.md`.
 
 pub mod answer;
 mod answering;

@@ -3,7 +3,7 @@
 //! In: lowered policies and what the server [`Offers`]. Out: for each need that it cannot meet a
 //! line for the operator ([`unmet`]), and for one request whether the labels of its namespace are
 //! needed. What is needed and not known is an error of the rule, judged by the failure policy,
-//! never "does not match" (`docs/serve.md`, "External data").
+//! never "does not match" (`docs/reference/serve.md`, "External data").
 
 use std::borrow::Cow;
 

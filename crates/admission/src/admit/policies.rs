@@ -3,7 +3,7 @@
 //! In: an AdmissionReview of a policy, an exception, a global context entry, or an object with a
 //! label that says how long it lives; the path it came on. Out: the answer. A policy passes when it
 //! passes the checks with which it is loaded, so what is stored can be used. Paths and texts are
-//! Kyverno's (`docs/cluster.md`, "Admission of policies").
+//! Kyverno's (`docs/reference/cluster.md`, "Admission of policies").
 
 use std::collections::BTreeSet;
 

@@ -4,7 +4,7 @@
 //! namespace. Rules match the kind of the resource, also where what was sent to a subresource is of
 //! another kind.
 
-use crate::settings::Subject;
+use crate::settings::FilteredRequest;
 use ephor_engine::request::{NoObjects, Parts, UserParts};
 use ephor_engine::{Profile, Request};
 use ephor_external::ExternalData;
@@ -17,10 +17,10 @@ use super::incoming::Incoming;
 
 /// A review as filters look at it: the kind of the resource, also where a subresource has one of
 /// its own.
-pub fn filtered<'r>(incoming: &'r Incoming, kinds: &'r Kinds) -> Subject<'r> {
+pub fn filtered<'r>(incoming: &'r Incoming, kinds: &'r Kinds) -> FilteredRequest<'r> {
     let of = |key: &str| incoming.text(&["resource", key]);
     let known = kinds.resource(of("group"), of("version"), of("resource"));
-    Subject {
+    FilteredRequest {
         kind: [
             of("group"),
             of("version"),

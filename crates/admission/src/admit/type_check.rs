@@ -3,7 +3,7 @@
 //! In: a ClusterPolicy with its defaults, and what the cluster serves. Out: a warning for each
 //! expression of `validate.cel`, in the words that a ValidatingAdmissionPolicy with the same
 //! expressions has in its status. As in Kyverno only policies are checked that can become one.
-//! Semantics: `docs/admission.md`, "Warnings about types".
+//! Semantics: `docs/semantics/admission.md`, "Warnings about types".
 
 use crate::native::{Known, native};
 use ephor_lower::admission::warnings as of_native;

@@ -15,7 +15,7 @@ use ephor_value::Value;
 
 use super::answer::{Answer, Refusal};
 use super::decision::{Deadline, Decision};
-use super::denial::{self, Subject};
+use super::denial::{self, DeniedObject};
 use super::gate::Gate;
 use super::incoming::Incoming;
 use super::needs;
@@ -68,7 +68,7 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
             |p: &Policy| p.actions.is_per_rule() && if p.failure_policy.is_fail() { closed } else { open };
         let reported = results().filter(|(p, _)| counts(p));
         let enforced = |p: &Policy, r: &RuleOutcome| action::is_blocking(p, r, target);
-        reasons.push(denial::block(&Subject::of(incoming), reported, enforced));
+        reasons.push(denial::block(&DeniedObject::of(incoming), reported, enforced));
     }
     let violated = |r: &&RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
     let of_cel_policies: Vec<String> = results()

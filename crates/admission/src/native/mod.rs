@@ -3,15 +3,15 @@
 //! In: a ClusterPolicy with one `validate.cel` rule, a ValidatingPolicy or a MutatingPolicy, with
 //! its defaults, and the exceptions from it. Out: a policy of `admissionregistration.k8s.io` and
 //! its binding, or why there is none, in the reference's words. Objects own nothing and have no
-//! status; an owner is named when the policy has a `uid`. Semantics: `docs/admission.md`, "Handing
-//! policies over".
+//! status; an owner is named when the policy has a `uid`. Semantics: `docs/semantics/admission.md`,
+//! "Handing policies over".
 
 mod cluster_policy;
 mod refusals;
 mod resources;
 mod reviews;
 
-pub use refusals::Refusal;
+pub use refusals::NativeRefusal;
 pub use resources::UnknownKind;
 
 use ephor_kubernetes::Kinds;
@@ -44,7 +44,7 @@ pub enum NativeError {
     Kind(Box<str>),
     /// It says what Kubernetes' policies cannot.
     #[error(transparent)]
-    Refused(Refusal),
+    Refused(NativeRefusal),
     /// It does not want one, or has something that Kubernetes' policies of this kind cannot have.
     #[error("skip generating {kind}: {why}.")]
     Skipped {

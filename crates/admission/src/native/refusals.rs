@@ -6,7 +6,7 @@ use ephor_value::wildcard::has_wildcard;
 
 /// What Kubernetes' policies cannot say; the texts are Kyverno's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum NativeRefusal {
     /// The policy has no rule.
     #[error("skip generating ValidatingAdmissionPolicy: no rules found.")]
     NoRules,
@@ -93,22 +93,22 @@ enum Side {
     Exclude,
 }
 
-type Check = Result<(), Refusal>;
+type Check = Result<(), NativeRefusal>;
 
 /// Why a policy has no native form, given the exceptions from its rule.
 pub fn check(policy: &Value, exceptions: &[&Value]) -> Check {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     let rule = match listed(spec, "rules") {
-        [] => return Err(Refusal::NoRules),
+        [] => return Err(NativeRefusal::NoRules),
         [rule] => rule,
-        _ => return Err(Refusal::SeveralRules),
+        _ => return Err(NativeRefusal::SeveralRules),
     };
     let cel = rule.at(&["validate", "cel"]).filter(|cel| !is_unwritten(cel));
     let Some(cel) = cel.filter(|_| has_body(rule, Body::Validate)) else {
-        return Err(Refusal::NoExpressions);
+        return Err(NativeRefusal::NoExpressions);
     };
     if cel.get("generate").and_then(Value::as_bool) != Some(true) {
-        return Err(Refusal::NotEnabled);
+        return Err(NativeRefusal::NotEnabled);
     }
     overrides(listed(spec, "validationFailureActionOverrides"))?;
     overrides(rule.get("validate").map_or(&[], |v| listed(v, "failureActionOverrides")))?;
@@ -119,10 +119,10 @@ pub fn check(policy: &Value, exceptions: &[&Value]) -> Check {
 
 fn overrides(entries: &[Value]) -> Check {
     if entries.len() > 1 {
-        return Err(Refusal::SeveralOverrides);
+        return Err(NativeRefusal::SeveralOverrides);
     }
     match entries.iter().any(|e| !listed(e, "namespaces").is_empty()) {
-        true => Err(Refusal::NamespacesOfOverrides),
+        true => Err(NativeRefusal::NamespacesOfOverrides),
         false => Ok(()),
     }
 }
@@ -133,8 +133,8 @@ fn block(block: Option<&Value>, side: Side) -> Check {
     filters(listed(block, "any"), side)?;
     if listed(block, "all").len() > 1 {
         return Err(match side {
-            Side::Match => Refusal::SeveralAllMatched,
-            Side::Exclude => Refusal::SeveralAllExcluded,
+            Side::Match => NativeRefusal::SeveralAllMatched,
+            Side::Exclude => NativeRefusal::SeveralAllExcluded,
         });
     }
     filters(listed(block, "all"), side)
@@ -150,29 +150,29 @@ fn filters(all: &[Value], side: Side) -> Check {
         return Ok(());
     }
     match side {
-        Side::Match if all.len() > 1 => Err(Refusal::SelectorsMatched),
+        Side::Match if all.len() > 1 => Err(NativeRefusal::SelectorsMatched),
         Side::Match => Ok(()),
-        Side::Exclude => Err(Refusal::SelectorsExcluded),
+        Side::Exclude => Err(NativeRefusal::SelectorsExcluded),
     }
 }
 
 fn filter(filter: &Value, side: Side) -> Check {
     if ["roles", "clusterRoles", "subjects"].iter().any(|key| !listed(filter, key).is_empty()) {
-        return Err(Refusal::Users);
+        return Err(NativeRefusal::Users);
     }
     let Some(resources) = member(filter, "resources") else { return Ok(()) };
     let has = |key: &str| !listed(resources, key).is_empty();
     if side == Side::Exclude && has("kinds") && has("namespaces") {
-        return Err(Refusal::ExcludedInNamespace);
+        return Err(NativeRefusal::ExcludedInNamespace);
     }
     if resources.get("annotations").and_then(Value::as_map).is_some_and(|m| !m.is_empty()) {
-        return Err(Refusal::Annotations);
+        return Err(NativeRefusal::Annotations);
     }
     if has_wildcard(resources.text_at(&["name"])) || texts(resources, &["names"]).any(has_wildcard) {
-        return Err(Refusal::WildcardsInName);
+        return Err(NativeRefusal::WildcardsInName);
     }
     if texts(resources, &["namespaces"]).any(has_wildcard) {
-        return Err(Refusal::WildcardsInNamespace);
+        return Err(NativeRefusal::WildcardsInNamespace);
     }
     Ok(())
 }
@@ -180,15 +180,15 @@ fn filter(filter: &Value, side: Side) -> Check {
 fn exception(exception: &Value) -> Check {
     let spec = exception.get("spec").unwrap_or(&Value::Null);
     if listed(spec, "exceptions").iter().any(|e| listed(e, "ruleNames").len() > 1) {
-        return Err(Refusal::SeveralRulesExcepted);
+        return Err(NativeRefusal::SeveralRulesExcepted);
     }
     if member(spec, "conditions").is_some() {
-        return Err(Refusal::ConditionsOfException);
+        return Err(NativeRefusal::ConditionsOfException);
     }
     let Some(when) = member(spec, "match") else { return Ok(()) };
     filters(listed(when, "any"), Side::Exclude)?;
     if listed(when, "all").len() > 1 {
-        return Err(Refusal::SeveralAllExcepted);
+        return Err(NativeRefusal::SeveralAllExcepted);
     }
     filters(listed(when, "all"), Side::Exclude)
 }

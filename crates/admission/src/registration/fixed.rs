@@ -2,13 +2,13 @@
 //! themselves, exceptions, global context entries, and labels that say how long objects live.
 //!
 //! In: the options, and which kinds are served. Out: the configurations. Names, rules and failure
-//! policies are Kyverno's (`docs/cluster.md`, "Webhook configurations"); its mutating webhooks,
-//! which change nothing, are there under Kyverno's names alone: tools that look for all that a
-//! Kyverno installation has find them.
+//! policies are Kyverno's (`docs/reference/cluster.md`, "Webhook configurations"); its mutating
+//! webhooks, which change nothing, are there under Kyverno's names alone: tools that look for all
+//! that a Kyverno installation has find them.
 
 use ephor_value::{Map, Value};
 
-use super::{Names, OWNER, Options, client, texts};
+use super::{OWNER, Options, WebhookNames, client, texts};
 
 /// Kinds of policies, as rules name them.
 const CLASSIC: [(&str, &str); 2] = [("ClusterPolicy", "clusterpolicies"), ("Policy", "policies")];
@@ -124,8 +124,9 @@ pub fn fixed(options: &Options, is_served: &dyn Fn(&str, &str) -> bool) -> Vec<V
             ..Fixed::new("ttl-validating", "/verifyttl", rules_of(!cleanups.is_empty(), "*", &["*"], &["*"]))
         },
     ];
-    let is_wanted =
-        |fixed: &Fixed| !fixed.rules.is_empty() && (!fixed.mutating || options.names == Names::Kyverno);
+    let is_wanted = |fixed: &Fixed| {
+        !fixed.rules.is_empty() && (!fixed.mutating || options.names == WebhookNames::Kyverno)
+    };
     all.into_iter().filter(is_wanted).map(|fixed| fixed.written(options)).collect()
 }
 
@@ -155,8 +156,8 @@ impl Fixed {
 
     fn written(self, options: &Options) -> Value {
         let prefix = match options.names {
-            Names::Ephor => "ephor",
-            Names::Kyverno => "kyverno",
+            WebhookNames::Ephor => "ephor",
+            WebhookNames::Kyverno => "kyverno",
         };
         let mut webhook = Map::new();
         webhook.insert("name", self.webhook_name(options).into());
@@ -185,14 +186,14 @@ impl Fixed {
     fn webhook_name(&self, options: &Options) -> String {
         match (self.webhook, &options.address) {
             (Some(name), _) => match options.names {
-                Names::Ephor => name.replacen(".kyverno.svc", ".ephor.svc", 1),
-                Names::Kyverno => name.into(),
+                WebhookNames::Ephor => name.replacen(".kyverno.svc", ".ephor.svc", 1),
+                WebhookNames::Kyverno => name.into(),
             },
             (None, super::Address::Service { namespace, name, .. }) => {
                 // Kyverno serves these elsewhere; the Service is ours, the name its.
                 let is_elsewhere = ["cleanup-validating", "ttl-validating"].contains(&self.name);
                 let name = match options.names {
-                    Names::Kyverno if is_elsewhere => "kyverno-cleanup-controller",
+                    WebhookNames::Kyverno if is_elsewhere => "kyverno-cleanup-controller",
                     _ => name,
                 };
                 format!("{name}.{namespace}.svc")
@@ -206,7 +207,7 @@ impl Fixed {
 pub(super) fn configuration(kind: &str, name: &str, webhooks: Vec<Value>, options: &Options) -> Value {
     let mut labels = options.labels.clone();
     labels.insert(OWNER.0, OWNER.1.into());
-    if options.names == Names::Kyverno {
+    if options.names == WebhookNames::Kyverno {
         labels.insert("webhook.kyverno.io/managed-by", "kyverno".into());
     }
     let mut metadata = Map::new();
@@ -230,14 +231,14 @@ mod tests {
     use super::super::Address;
     use super::*;
 
-    fn written(names: Names) -> Vec<Value> {
+    fn written(names: WebhookNames) -> Vec<Value> {
         let service = Address::Service { namespace: "kyverno".into(), name: "kyverno-svc".into(), port: 443 };
         fixed(&Options { names, ..Options::of(service) }, &|_, _| true)
     }
 
     #[test]
     fn under_kyvernos_names_there_is_all_that_a_kyverno_installation_has() {
-        let named: Vec<(String, String)> = written(Names::Kyverno)
+        let named: Vec<(String, String)> = written(WebhookNames::Kyverno)
             .iter()
             .map(|c| (c.text_at(&["kind"]).to_string(), c.text_at(&["metadata", "name"]).to_string()))
             .collect();
@@ -249,7 +250,7 @@ mod tests {
 
     #[test]
     fn webhooks_that_kyverno_serves_elsewhere_have_its_names_and_lead_to_this_server() {
-        let all = written(Names::Kyverno);
+        let all = written(WebhookNames::Kyverno);
         let webhook = |name: &str| {
             let named =
                 |c: &&Value| c.text_at(&["metadata", "name"]) == format!("kyverno-{name}-webhook-cfg");
@@ -272,12 +273,12 @@ mod tests {
 
     #[test]
     fn webhooks_that_change_nothing_are_not_registered_under_names_of_our_own() {
-        assert!(written(Names::Ephor).iter().all(|c| c.text_at(&["kind"]).starts_with("Validating")));
+        assert!(written(WebhookNames::Ephor).iter().all(|c| c.text_at(&["kind"]).starts_with("Validating")));
     }
 
     #[test]
     fn the_webhook_of_the_health_check_is_about_one_lease_and_never_blocks() {
-        let all = written(Names::Kyverno);
+        let all = written(WebhookNames::Kyverno);
         let name = |c: &&Value| c.text_at(&["metadata", "name"]) == "kyverno-verify-mutating-webhook-cfg";
         let webhooks = all.iter().find(name).unwrap().get("webhooks").and_then(Value::as_list).unwrap();
         let [webhook] = webhooks else { unreachable!() };

@@ -3,7 +3,7 @@
 //! In: policy documents with their defaults, the kinds of the cluster, and where the server is.
 //! Out: one `MutatingWebhookConfiguration` and one `ValidatingWebhookConfiguration` that send the
 //! server what some rule may be about, and no more than the reference's do. Semantics:
-//! `docs/webhooks.md`, "What policies need".
+//! `docs/reference/webhooks.md`, "What policies need".
 
 mod classic;
 mod fixed;
@@ -20,7 +20,7 @@ pub use resources::{Entry, rules};
 
 /// Whose names configurations and webhooks have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Names {
+pub enum WebhookNames {
     /// Names of our own, next to which another Kyverno keeps its own.
     #[default]
     Ephor,
@@ -28,12 +28,14 @@ pub enum Names {
     Kyverno,
 }
 
-impl Names {
+impl WebhookNames {
     /// The names of the mutating and of the validating configuration.
     pub fn configurations(self) -> [&'static str; 2] {
         match self {
-            Names::Ephor => ["ephor-resource-mutating-webhook-cfg", "ephor-resource-validating-webhook-cfg"],
-            Names::Kyverno => {
+            WebhookNames::Ephor => {
+                ["ephor-resource-mutating-webhook-cfg", "ephor-resource-validating-webhook-cfg"]
+            }
+            WebhookNames::Kyverno => {
                 ["kyverno-resource-mutating-webhook-cfg", "kyverno-resource-validating-webhook-cfg"]
             }
         }
@@ -42,8 +44,8 @@ impl Names {
     /// The name of a webhook that Kyverno calls `name`.
     fn webhook(self, name: &str) -> String {
         match self {
-            Names::Ephor => name.replacen(".kyverno.svc-", ".ephor.svc-", 1),
-            Names::Kyverno => name.into(),
+            WebhookNames::Ephor => name.replacen(".kyverno.svc-", ".ephor.svc-", 1),
+            WebhookNames::Kyverno => name.into(),
         }
     }
 }
@@ -94,7 +96,7 @@ pub enum Address {
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Whose names configurations and webhooks have.
-    pub names: Names,
+    pub names: WebhookNames,
     /// Where the server is.
     pub address: Address,
     /// The certificates to trust, base64 of PEM; empty = those of the machine.
@@ -121,7 +123,7 @@ impl Options {
     /// Those of a server at an address, with nothing set.
     pub fn of(address: Address) -> Options {
         Options {
-            names: Names::Ephor,
+            names: WebhookNames::Ephor,
             address,
             ca_bundle: String::new(),
             timeout: 10,
@@ -172,7 +174,7 @@ pub fn needs<'p>(policies: impl IntoIterator<Item = &'p Value>, kinds: &Kinds, o
         }
         reviews::add(&policies, mutating, options, drafts);
         drafts.retain(|d| !d.rules.is_empty());
-        if options.names == Names::Kyverno {
+        if options.names == WebhookNames::Kyverno {
             share_names(drafts);
         }
         drafts.sort_by(|a, b| a.name.cmp(&b.name));

@@ -345,7 +345,7 @@ mod tests {
             .replace("kind: Image", "kind: NamespacedImage")
             .replace("metadata: {name: a}", "metadata: {name: a, namespace: shop}");
         let options = Options {
-            names: super::super::Names::Kyverno,
+            names: super::super::WebhookNames::Kyverno,
             ..Options::of(super::super::Address::Url("https://a.test".into()))
         };
         let written = |policies: &[&str]| -> Vec<(String, String)> {

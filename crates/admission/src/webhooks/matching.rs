@@ -13,7 +13,7 @@ use ephor_value::{Map, Str, Value};
 
 /// What becomes of a webhook for a request.
 #[derive(Clone, Debug)]
-pub enum Decision {
+pub enum WebhookDecision {
     /// It is called, with the objects as this resource.
     Call(Accepted),
     /// It is not called.
@@ -62,12 +62,17 @@ impl fmt::Display for Why {
 }
 
 /// Whether a webhook is called for a request.
-pub fn decide(webhook: &Webhook, review: &Review, cluster: &ClusterView<'_>, cx: &Context) -> Decision {
+pub fn decide(
+    webhook: &Webhook,
+    review: &Review,
+    cluster: &ClusterView<'_>,
+    cx: &Context,
+) -> WebhookDecision {
     if is_exempt(review) {
-        return Decision::Skip(Why::Exempt);
+        return WebhookDecision::Skip(Why::Exempt);
     }
     if webhook.when.rules.is_empty() {
-        return Decision::Skip(Why::NoRules);
+        return WebhookDecision::Skip(Why::NoRules);
     }
     let a = &review.attributes;
     let none = Map::new();
@@ -80,15 +85,15 @@ pub fn decide(webhook: &Webhook, review: &Review, cluster: &ClusterView<'_>, cx:
         Ok(Some(accepted)) => accepted,
         Ok(None) => {
             let labels = labels().unwrap_or(&none);
-            return Decision::Skip(Why::Mismatch(mismatch(&webhook.when, a, labels)));
+            return WebhookDecision::Skip(Why::Mismatch(mismatch(&webhook.when, a, labels)));
         }
-        Err(()) => return Decision::Deny(Box::new(Denial::no_namespace(&a.namespace))),
+        Err(()) => return WebhookDecision::Deny(Box::new(Denial::no_namespace(&a.namespace))),
     };
     match conditions(&webhook.conditions, &accepted, review, cx) {
-        Ok(true) => Decision::Call(accepted),
-        Ok(false) => Decision::Skip(Why::Condition(webhook.conditions.iter().map(text).collect())),
-        Err(error) if webhook.ignore => Decision::Skip(Why::ConditionFailed(error)),
-        Err(error) => Decision::Deny(Box::new(forbidden(review, &error.to_string()))),
+        Ok(true) => WebhookDecision::Call(accepted),
+        Ok(false) => WebhookDecision::Skip(Why::Condition(webhook.conditions.iter().map(text).collect())),
+        Err(error) if webhook.ignore => WebhookDecision::Skip(Why::ConditionFailed(error)),
+        Err(error) => WebhookDecision::Deny(Box::new(forbidden(review, &error.to_string()))),
     }
 }
 

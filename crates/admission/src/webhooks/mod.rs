@@ -4,7 +4,7 @@
 //! AdmissionReview, the [`ClusterView`] around it, and [`Answers`] in the webhooks' place. Out: the
 //! object as it was changed, whether the request passes, and a [`Log`]: which webhooks were called
 //! in which order with what, why others were not, and what the client and the audit log receive.
-//! Semantics: `docs/webhooks.md`.
+//! Semantics: `docs/reference/webhooks.md`.
 
 pub mod answer;
 mod failure;
@@ -24,7 +24,7 @@ use ephor_ir::webhook::Webhook;
 use ephor_value::names::key_problems_of_server;
 use ephor_value::{Map, Str, Value};
 
-pub use matching::{Decision, Why, decide};
+pub use matching::{WebhookDecision, Why, decide};
 
 /// A call of a webhook.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use ephor_value::{Str, Value};
 
 use super::answer::{self, Response};
 use super::failure::Failure;
-use super::matching::{Decision, Why, decide};
+use super::matching::{WebhookDecision, Why, decide};
 use super::{Event, Log, Server};
 
 const MUTATION: &str = "mutation.webhook.admission.k8s.io/";
@@ -85,13 +85,13 @@ impl<'s> Hooks<'s> {
         for (i, webhook) in hooks.enumerate() {
             let review = self.review.with_object(object.clone());
             let accepted = match decide(webhook, &review, server.cluster, &self.cx) {
-                Decision::Deny(denial) => return Err(denial),
-                Decision::Call(accepted) if !again || self.marked.contains(&i) => accepted,
-                Decision::Call(_) => {
+                WebhookDecision::Deny(denial) => return Err(denial),
+                WebhookDecision::Call(accepted) if !again || self.marked.contains(&i) => accepted,
+                WebhookDecision::Call(_) => {
                     log.step(webhook, 1, Event::Skipped(Why::NotAgain));
                     continue;
                 }
-                Decision::Skip(why) => {
+                WebhookDecision::Skip(why) => {
                     log.step(webhook, usize::from(again), Event::Skipped(why));
                     continue;
                 }

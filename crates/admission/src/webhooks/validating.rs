@@ -6,7 +6,7 @@ use ephor_engine::admission::{Denial, Review};
 use ephor_value::Value;
 
 use super::answer::call;
-use super::matching::{Decision, decide};
+use super::matching::{WebhookDecision, decide};
 use super::{Event, Log, Server};
 
 const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io/round_0_index_";
@@ -17,9 +17,9 @@ pub(super) fn run(server: &Server<'_>, review: &Review, log: &mut Log) -> Result
     let mut calls = Vec::new();
     for webhook in server.webhooks.iter().filter(|w| !w.mutating) {
         match decide(webhook, review, server.cluster, &cx) {
-            Decision::Deny(denial) => return Err(denial),
-            Decision::Call(accepted) => calls.push((webhook, accepted)),
-            Decision::Skip(why) => log.step(webhook, 0, Event::Skipped(why)),
+            WebhookDecision::Deny(denial) => return Err(denial),
+            WebhookDecision::Call(accepted) => calls.push((webhook, accepted)),
+            WebhookDecision::Skip(why) => log.step(webhook, 0, Event::Skipped(why)),
         }
     }
     let mut first = None;

@@ -5,7 +5,9 @@
 //! depends on all of it, which is not counted here.
 
 use ephor_ir::check::{PodSecurity, Whose};
-use ephor_ir::pod_security::{Condition, Field, LISTS, Of, Requirement, annotations_path, pod_spec_path};
+use ephor_ir::pod_security::{
+    Field, FieldCondition, FieldRequirement, LISTS, Of, annotations_path, pod_spec_path,
+};
 use ephor_value::Value;
 
 use super::Step;
@@ -90,7 +92,7 @@ impl Reader {
     }
 
     /// The fields of a requirement that must be met for another one to count.
-    fn met(&mut self, requirement: &Requirement, spec: &[Step], of: Whose) {
+    fn met(&mut self, requirement: &FieldRequirement, spec: &[Step], of: Whose) {
         let fields: Vec<&Field> = requirement.fields.iter().collect();
         if requirement.of != Of::Containers {
             self.fields(&fields, None, spec);
@@ -101,24 +103,24 @@ impl Reader {
     }
 
     /// The fields of a requirement; `instead`: what they may hold in place of that.
-    fn fields(&mut self, fields: &[&Field], instead: Option<Condition>, base: &[Step]) {
+    fn fields(&mut self, fields: &[&Field], instead: Option<FieldCondition>, base: &[Step]) {
         for field in fields {
             let at = below(base, field.path);
             let texts = |texts: &[&str]| texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>();
             match instead.unwrap_or(field.condition) {
-                Condition::Not(_)
-                | Condition::Is(_)
-                | Condition::Present
-                | Condition::Parent
-                | Condition::Unset => self.control_field(&at, &[]),
-                Condition::Number(number) | Condition::NotNumber(number) => {
+                FieldCondition::Not(_)
+                | FieldCondition::Is(_)
+                | FieldCondition::Present
+                | FieldCondition::Parent
+                | FieldCondition::Unset => self.control_field(&at, &[]),
+                FieldCondition::Number(number) | FieldCondition::NotNumber(number) => {
                     self.control_field(&at, &[Value::Int(number)]);
                 }
-                Condition::Texts(allowed, _) => self.control_field(&at, &texts(allowed)),
-                Condition::Items(allowed) => self.control_field(&below(&at, &["*"]), &texts(allowed)),
-                Condition::Holds(text) => self.control_field(&below(&at, &["*"]), &texts(&[text])),
+                FieldCondition::Texts(allowed, _) => self.control_field(&at, &texts(allowed)),
+                FieldCondition::Items(allowed) => self.control_field(&below(&at, &["*"]), &texts(allowed)),
+                FieldCondition::Holds(text) => self.control_field(&below(&at, &["*"]), &texts(&[text])),
                 // What else is there only names what is wrong.
-                Condition::FirstKey(allowed, others) => {
+                FieldCondition::FirstKey(allowed, others) => {
                     let one = others.first().copied();
                     for key in allowed.iter().copied().chain(one) {
                         self.control_field(&below(&at, &[key]), &[]);

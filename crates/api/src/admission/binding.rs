@@ -1,6 +1,6 @@
 //! Bindings of both kinds.
 
-use super::errors::{Errors, Field};
+use super::errors::{Errors, FieldPath};
 use super::matching::{label_selector, match_resources, path_segment_problems};
 use super::policy::mutating_operations;
 use super::read::{list, part, text, texts};
@@ -10,7 +10,7 @@ use ephor_value::names::subdomain_problems;
 /// Checks a binding.
 pub fn binding(document: &Value, errors: &mut Errors) {
     let spec = part(document, "spec").cloned().unwrap_or_default();
-    let at = Field::new("spec");
+    let at = FieldPath::new("spec");
     let mutating = text(document, "kind") == "MutatingAdmissionPolicyBinding";
     let policy = text(&spec, "policyName");
     if policy.is_empty() {
@@ -34,7 +34,7 @@ pub fn binding(document: &Value, errors: &mut Errors) {
     }
 }
 
-fn param_ref(reference: &Value, at: &Field, errors: &mut Errors) {
+fn param_ref(reference: &Value, at: &FieldPath, errors: &mut Errors) {
     let name = text(reference, "name");
     let selector = part(reference, "selector");
     if !name.is_empty() {
@@ -60,7 +60,7 @@ fn param_ref(reference: &Value, at: &Field, errors: &mut Errors) {
     }
 }
 
-fn actions(spec: &Value, at: &Field, errors: &mut Errors) {
+fn actions(spec: &Value, at: &FieldPath, errors: &mut Errors) {
     let all: Vec<&str> = texts(spec, "validationActions").collect();
     if all.is_empty() {
         errors.required(at, "at least one validation action is required");

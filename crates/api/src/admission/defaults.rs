@@ -1,4 +1,4 @@
-//! Defaults. Semantics: `docs/admission.md`, "Defaults".
+//! Defaults. Semantics: `docs/semantics/admission.md`, "Defaults".
 
 use ephor_value::{Map, Value};
 

@@ -30,24 +30,24 @@ pub struct FieldError {
 
 /// A path that grows.
 #[derive(Clone, Debug)]
-pub struct Field(String);
+pub struct FieldPath(String);
 
-impl Field {
+impl FieldPath {
     /// A first step.
-    pub fn new(name: &str) -> Field {
-        Field(name.into())
+    pub fn new(name: &str) -> FieldPath {
+        FieldPath(name.into())
     }
 
     /// A member.
     #[must_use]
-    pub fn key(&self, name: &str) -> Field {
-        Field(format!("{}.{name}", self.0))
+    pub fn key(&self, name: &str) -> FieldPath {
+        FieldPath(format!("{}.{name}", self.0))
     }
 
     /// An item.
     #[must_use]
-    pub fn index(&self, i: usize) -> Field {
-        Field(format!("{}[{i}]", self.0))
+    pub fn index(&self, i: usize) -> FieldPath {
+        FieldPath(format!("{}[{i}]", self.0))
     }
 }
 
@@ -63,45 +63,45 @@ fn describe(value: &Value) -> String {
 }
 
 impl Errors {
-    fn add(&mut self, at: &Field, reason: &'static str, message: String) {
+    fn add(&mut self, at: &FieldPath, reason: &'static str, message: String) {
         self.0.push(FieldError { field: at.0.clone(), reason, message });
     }
 
     /// Something is missing.
-    pub fn required(&mut self, at: &Field, detail: &str) {
+    pub fn required(&mut self, at: &FieldPath, detail: &str) {
         let sep = if detail.is_empty() { "" } else { ": " };
         self.add(at, "FieldValueRequired", format!("Required value{sep}{detail}"));
     }
 
     /// A value cannot be used.
-    pub fn invalid(&mut self, at: &Field, value: &Value, detail: &str) {
+    pub fn invalid(&mut self, at: &FieldPath, value: &Value, detail: &str) {
         self.add(at, "FieldValueInvalid", format!("Invalid value: {}: {detail}", describe(value)));
     }
 
     /// A value is none of those that there are.
-    pub fn unsupported(&mut self, at: &Field, value: &str, supported: &[&str]) {
+    pub fn unsupported(&mut self, at: &FieldPath, value: &str, supported: &[&str]) {
         let all: Vec<String> = supported.iter().map(|s| quote(s)).collect();
         let message = format!("Unsupported value: {}: supported values: {}", quote(value), all.join(", "));
         self.add(at, "FieldValueNotSupported", message);
     }
 
     /// A value is there twice.
-    pub fn duplicate(&mut self, at: &Field, value: &str) {
+    pub fn duplicate(&mut self, at: &FieldPath, value: &str) {
         self.add(at, "FieldValueDuplicate", format!("Duplicate value: {}", quote(value)));
     }
 
     /// A field may not be there.
-    pub fn forbidden(&mut self, at: &Field, detail: &str) {
+    pub fn forbidden(&mut self, at: &FieldPath, detail: &str) {
         self.add(at, "FieldValueForbidden", format!("Forbidden: {detail}"));
     }
 
     /// Something failed for which the object is not the reason.
-    pub fn internal(&mut self, at: &Field, detail: &str) {
+    pub fn internal(&mut self, at: &FieldPath, detail: &str) {
         self.add(at, "InternalError", format!("Internal error: {detail}"));
     }
 
     /// A list is too long.
-    pub fn too_many(&mut self, at: &Field, count: usize, most: usize) {
+    pub fn too_many(&mut self, at: &FieldPath, count: usize, most: usize) {
         self.add(at, "FieldValueTooMany", format!("Too many: {count}: must have at most {most} items"));
     }
 

@@ -1,12 +1,12 @@
 //! `MatchResources` and label selectors.
 
-use super::errors::{Errors, Field};
+use super::errors::{Errors, FieldPath};
 use super::read::{blank, list, text, texts};
 use ephor_value::Value;
 use ephor_value::names::{key_problems_of_server, value_problems};
 
 /// Checks the rules of a policy or binding.
-pub fn match_resources(block: &Value, at: &Field, errors: &mut Errors) {
+pub fn match_resources(block: &Value, at: &FieldPath, errors: &mut Errors) {
     match text(block, "matchPolicy") {
         "" => errors.required(&at.key("matchPolicy"), ""),
         "Exact" | "Equivalent" => {}
@@ -26,7 +26,7 @@ pub fn match_resources(block: &Value, at: &Field, errors: &mut Errors) {
 }
 
 /// Checks a label selector.
-pub fn label_selector(selector: &Value, at: &Field, errors: &mut Errors) {
+pub fn label_selector(selector: &Value, at: &FieldPath, errors: &mut Errors) {
     let labels = at.key("matchLabels");
     for (key, value) in
         selector.get("matchLabels").and_then(Value::as_map).into_iter().flat_map(|m| m.sorted())
@@ -75,7 +75,7 @@ pub fn path_segment_problems(name: &str) -> Vec<String> {
 }
 
 /// Checks a rule.
-pub fn resource_rule(rule: &Value, at: &Field, errors: &mut Errors) {
+pub fn resource_rule(rule: &Value, at: &FieldPath, errors: &mut Errors) {
     let mut seen: Vec<&str> = Vec::new();
     for (i, name) in texts(rule, "resourceNames").enumerate() {
         let at = at.key("resourceNames").index(i);
@@ -110,7 +110,7 @@ pub fn resource_rule(rule: &Value, at: &Field, errors: &mut Errors) {
 }
 
 /// A list that must hold something, and a star alone.
-fn starred(rule: &Value, key: &str, at: &Field, errors: &mut Errors, text: &str) {
+fn starred(rule: &Value, key: &str, at: &FieldPath, errors: &mut Errors, text: &str) {
     let items = list(rule, key);
     if items.is_empty() {
         errors.required(&at.key(key), "");
@@ -119,7 +119,7 @@ fn starred(rule: &Value, key: &str, at: &Field, errors: &mut Errors, text: &str)
     }
 }
 
-fn resources(rule: &Value, at: &Field, errors: &mut Errors) {
+fn resources(rule: &Value, at: &FieldPath, errors: &mut Errors) {
     let all = list(rule, "resources");
     if all.is_empty() {
         errors.required(at, "");

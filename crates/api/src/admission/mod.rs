@@ -3,11 +3,12 @@
 //!
 //! In: objects of the group `admissionregistration.k8s.io` as written. Out: the objects with
 //! their defaults, or why the API refuses them, in its words. [`Expressions`] finds what is wrong
-//! with an expression. Semantics: `docs/admission.md`, "What the API refuses".
+//! with an expression. Semantics: `docs/semantics/admission.md`, "What the API refuses".
 
 mod binding;
 mod defaults;
 pub mod errors;
+mod expressions;
 mod matching;
 mod policy;
 mod read;
@@ -15,48 +16,13 @@ mod webhook;
 
 pub use defaults::defaulted;
 pub use errors::Refusal;
+pub use expressions::{ExpressionProblem, Expressions, Wanted};
 
 use ephor_kubernetes::Types;
 use ephor_kubernetes::decode::problems;
 use ephor_value::Value;
 use ephor_value::names::subdomain_problems;
-use errors::{Errors, Field};
-
-/// What an expression must give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// A boolean; it sees no variables.
-    Condition,
-    /// A boolean.
-    Validation,
-    /// Text.
-    Message,
-    /// Text or null.
-    Annotation,
-    /// An object to be merged.
-    Apply,
-    /// A list of operations.
-    JsonPatch,
-}
-
-/// What is wrong with an expression, in the words of its compiler.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExpressionProblem {
-    /// It is not valid, or has another type.
-    #[error("{0}")]
-    Invalid(String),
-    /// It is valid, but cannot be planned.
-    #[error("{0}")]
-    Impossible(String),
-}
-
-/// Checks the expressions of a policy.
-pub trait Expressions {
-    /// What is wrong with an expression.
-    fn problem(&self, source: &str, wanted: Wanted) -> Option<ExpressionProblem>;
-    /// Adds a variable for the expressions after it, and says what is wrong with it.
-    fn variable(&mut self, name: &str, source: &str) -> Option<ExpressionProblem>;
-}
+use errors::{Errors, FieldPath};
 
 /// A policy or binding that does not have the form of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -149,7 +115,7 @@ fn checked(
     let mut errors = Errors::default();
     for problem in subdomain_problems(name) {
         let text = problem.replace("253 bytes", "253 characters");
-        errors.invalid(&Field::new("metadata").key("name"), &name.into(), &text);
+        errors.invalid(&FieldPath::new("metadata").key("name"), &name.into(), &text);
     }
     match kind {
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {

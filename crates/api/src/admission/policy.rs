@@ -1,9 +1,9 @@
 //! Policies of both kinds.
 
-use super::errors::{Errors, Field};
+use super::errors::{Errors, FieldPath};
+use super::expressions::{ExpressionProblem, Expressions, Wanted};
 use super::matching::match_resources;
 use super::read::{list, part, text, texts};
-use super::{ExpressionProblem, Expressions, Wanted};
 use ephor_value::names::{
     is_word_of_expressions, key_problems_of_server, old_label_problems, subdomain_problems,
 };
@@ -21,7 +21,7 @@ pub fn policy(
     errors: &mut Errors,
 ) {
     let spec = part(document, "spec").cloned().unwrap_or_default();
-    let at = Field::new("spec");
+    let at = FieldPath::new("spec");
     let mutating = text(document, "kind") == "MutatingAdmissionPolicy";
     match text(&spec, "failurePolicy") {
         "Fail" | "Ignore" => {}
@@ -75,7 +75,7 @@ pub fn policy(
 }
 
 /// Policies that change objects never see them go.
-pub fn mutating_operations(block: &Value, at: &Field, errors: &mut Errors) {
+pub fn mutating_operations(block: &Value, at: &FieldPath, errors: &mut Errors) {
     for rule in list(block, "resourceRules") {
         for operation in texts(rule, "operations") {
             if !matches!(operation, "*" | "CREATE" | "UPDATE" | "CONNECT") {
@@ -86,7 +86,7 @@ pub fn mutating_operations(block: &Value, at: &Field, errors: &mut Errors) {
     }
 }
 
-fn param_kind(kind: &Value, at: &Field, errors: &mut Errors) {
+fn param_kind(kind: &Value, at: &FieldPath, errors: &mut Errors) {
     let api_version = text(kind, "apiVersion");
     let here = at.key("apiVersion");
     if api_version.is_empty() {
@@ -119,7 +119,7 @@ fn param_kind(kind: &Value, at: &Field, errors: &mut Errors) {
 fn expression(
     source: &str,
     wanted: Wanted,
-    at: &Field,
+    at: &FieldPath,
     expressions: &mut dyn Expressions,
     errors: &mut Errors,
 ) {
@@ -127,7 +127,7 @@ fn expression(
 }
 
 /// An expression that cannot be planned is not the policy's mistake, says the API.
-fn add_problem(problem: Option<ExpressionProblem>, source: &str, at: &Field, errors: &mut Errors) {
+fn add_problem(problem: Option<ExpressionProblem>, source: &str, at: &FieldPath, errors: &mut Errors) {
     match problem {
         Some(ExpressionProblem::Impossible(text)) => errors.internal(at, &text),
         Some(ExpressionProblem::Invalid(text)) => errors.invalid(at, &source.into(), &text),
@@ -136,7 +136,7 @@ fn add_problem(problem: Option<ExpressionProblem>, source: &str, at: &Field, err
 }
 
 /// Checks match conditions.
-pub fn conditions(items: &[Value], at: &Field, expressions: &mut dyn Expressions, errors: &mut Errors) {
+pub fn conditions(items: &[Value], at: &FieldPath, expressions: &mut dyn Expressions, errors: &mut Errors) {
     if items.len() > MAX_CONDITIONS {
         errors.too_many(at, items.len(), MAX_CONDITIONS);
     }
@@ -169,7 +169,7 @@ fn is_identifier(name: &str) -> bool {
     first && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !is_word_of_expressions(name)
 }
 
-fn variables(items: &[Value], at: &Field, expressions: &mut dyn Expressions, errors: &mut Errors) {
+fn variables(items: &[Value], at: &FieldPath, expressions: &mut dyn Expressions, errors: &mut Errors) {
     for (i, variable) in items.iter().enumerate() {
         let at = at.index(i);
         let name = text(variable, "name");
@@ -187,7 +187,7 @@ fn variables(items: &[Value], at: &Field, expressions: &mut dyn Expressions, err
     }
 }
 
-fn validation(v: &Value, at: &Field, expressions: &mut dyn Expressions, errors: &mut Errors) {
+fn validation(v: &Value, at: &FieldPath, expressions: &mut dyn Expressions, errors: &mut Errors) {
     let source = text(v, "expression");
     if source.trim().is_empty() {
         errors.required(&at.key("expression"), "expression is not specified");
@@ -220,7 +220,7 @@ fn validation(v: &Value, at: &Field, expressions: &mut dyn Expressions, errors: 
 fn audit_annotations(
     items: &[Value],
     policy: &str,
-    at: &Field,
+    at: &FieldPath,
     expressions: &mut dyn Expressions,
     errors: &mut Errors,
 ) {
@@ -260,7 +260,7 @@ fn audit_annotations(
     }
 }
 
-fn mutations(spec: &Value, at: &Field, expressions: &mut dyn Expressions, errors: &mut Errors) {
+fn mutations(spec: &Value, at: &FieldPath, expressions: &mut dyn Expressions, errors: &mut Errors) {
     let items = list(spec, "mutations");
     if items.is_empty() {
         errors.required(&at.key("mutations"), "mutations must contain at least one item");

@@ -1,7 +1,7 @@
 //! Webhook configurations of both kinds.
 
-use super::Expressions;
-use super::errors::{Errors, Field};
+use super::errors::{Errors, FieldPath};
+use super::expressions::Expressions;
 use super::matching::{label_selector, resource_rule};
 use super::policy::conditions;
 use super::read::{list, part, text, texts};
@@ -17,7 +17,7 @@ pub fn configuration(document: &Value, expressions: &mut dyn Expressions, errors
     let mutating = text(document, "kind") == "MutatingWebhookConfiguration";
     let mut names: Vec<&str> = Vec::new();
     for (i, v) in list(document, "webhooks").iter().enumerate() {
-        let at = Field::new("webhooks").index(i);
+        let at = FieldPath::new("webhooks").index(i);
         webhook(v, mutating, &at, expressions, errors);
         versions(v, &at.key("admissionReviewVersions"), errors);
         let name = text(v, "name");
@@ -30,7 +30,13 @@ pub fn configuration(document: &Value, expressions: &mut dyn Expressions, errors
     }
 }
 
-fn webhook(v: &Value, mutating: bool, at: &Field, expressions: &mut dyn Expressions, errors: &mut Errors) {
+fn webhook(
+    v: &Value,
+    mutating: bool,
+    at: &FieldPath,
+    expressions: &mut dyn Expressions,
+    errors: &mut Errors,
+) {
     qualified_name(text(v, "name"), &at.key("name"), errors);
     for (i, rule) in list(v, "rules").iter().enumerate() {
         resource_rule(rule, &at.key("rules").index(i), errors);
@@ -60,7 +66,7 @@ fn webhook(v: &Value, mutating: bool, at: &Field, expressions: &mut dyn Expressi
 }
 
 /// A word out of a list, if it is there.
-fn one_of(v: &Value, key: &str, all: &[&str], at: &Field, errors: &mut Errors) {
+fn one_of(v: &Value, key: &str, all: &[&str], at: &FieldPath, errors: &mut Errors) {
     if let Some(word) = part(v, key).and_then(Value::as_str)
         && !all.contains(&word)
     {
@@ -72,7 +78,7 @@ fn problems_of_subdomain(name: &str) -> Vec<String> {
     subdomain_problems(name).into_iter().map(|p| p.replace("253 bytes", "253 characters")).collect()
 }
 
-fn qualified_name(name: &str, at: &Field, errors: &mut Errors) {
+fn qualified_name(name: &str, at: &FieldPath, errors: &mut Errors) {
     if name.is_empty() {
         return errors.required(at, "");
     }
@@ -85,7 +91,7 @@ fn qualified_name(name: &str, at: &Field, errors: &mut Errors) {
     }
 }
 
-fn client(v: &Value, at: &Field, errors: &mut Errors) {
+fn client(v: &Value, at: &FieldPath, errors: &mut Errors) {
     match (part(v, "url").and_then(Value::as_str), part(v, "service")) {
         (Some(address), None) => address_problems(address, &at.key("url"), errors),
         (None, Some(service)) => service_problems(service, &at.key("service"), errors),
@@ -93,7 +99,7 @@ fn client(v: &Value, at: &Field, errors: &mut Errors) {
     }
 }
 
-fn address_problems(address: &str, at: &Field, errors: &mut Errors) {
+fn address_problems(address: &str, at: &FieldPath, errors: &mut Errors) {
     let parts = match url::split(address) {
         Ok(parts) => parts,
         Err(why) => {
@@ -119,7 +125,7 @@ fn address_problems(address: &str, at: &Field, errors: &mut Errors) {
     }
 }
 
-fn service_problems(service: &Value, at: &Field, errors: &mut Errors) {
+fn service_problems(service: &Value, at: &FieldPath, errors: &mut Errors) {
     // What is missing is reported at the other field (kube-apiserver 1.36.3's behaviour).
     for (missing, reported) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, missing).is_empty() {
@@ -138,7 +144,7 @@ fn service_problems(service: &Value, at: &Field, errors: &mut Errors) {
     }
 }
 
-fn path_problems(path: &str, at: &Field, errors: &mut Errors) {
+fn path_problems(path: &str, at: &FieldPath, errors: &mut Errors) {
     if path == "//" {
         return errors.invalid(at, &path.into(), "segment[0] may not be empty");
     }
@@ -161,7 +167,7 @@ fn path_problems(path: &str, at: &Field, errors: &mut Errors) {
 }
 
 /// The versions of reviews that a webhook takes.
-fn versions(v: &Value, at: &Field, errors: &mut Errors) {
+fn versions(v: &Value, at: &FieldPath, errors: &mut Errors) {
     let all: Vec<&str> = texts(v, "admissionReviewVersions").collect();
     if all.is_empty() {
         return errors.required(at, "must specify one of v1, v1beta1");

@@ -4,19 +4,19 @@
 //! rules.
 
 use super::generate::is_loop;
-use super::{Finding, Outcome, Rule};
+use super::subject::{ComputedRule, Finding, Outcome};
 use crate::read::{Body, entries, is_unwritten, listed, member};
 use ephor_value::place::{self, Path, PathPart};
 use ephor_value::{Value, wildcard};
 
 /// Where below the body something is wrong in the words of messages, what, and the place.
-type Problem = (String, String, Path);
+type BodyProblem = (String, String, Path);
 
 const CEL_ONLY: &str = "celPrecondition can only be used with validate.cel";
 
 /// Checks the body of a computed rule.
-pub fn check(rule: &Rule<'_>) -> Outcome {
-    let refuse = |body: &str, (below, detail, place): Problem| {
+pub fn check(rule: &ComputedRule<'_>) -> Outcome {
+    let refuse = |body: &str, (below, detail, place): BodyProblem| {
         let mut finding = Finding::path(&format!("{}.{body}.{below}.", rule.place()), detail);
         finding.path = place::parse(&format!("spec.rules[{}].{body}", rule.written));
         finding.path.extend(place);
@@ -44,21 +44,21 @@ pub fn check(rule: &Rule<'_>) -> Outcome {
     Ok(())
 }
 
-fn problem<T>(below: impl Into<String>, detail: impl Into<String>) -> Result<T, Problem> {
+fn problem<T>(below: impl Into<String>, detail: impl Into<String>) -> Result<T, BodyProblem> {
     let below = below.into();
     let place = place::parse(&below);
     Err((below, detail.into(), place))
 }
 
 /// A problem with an anchor, `part` above it.
-fn below(part: String) -> impl FnOnce(Problem) -> Problem {
+fn below(part: String) -> impl FnOnce(BodyProblem) -> BodyProblem {
     move |(path, detail, mut place)| {
         place.splice(0..0, place::parse(&part));
         (format!("{part}.{path}"), detail, place)
     }
 }
 
-fn mutate(rule: &Value, body: &Value) -> Result<(), Problem> {
+fn mutate(rule: &Value, body: &Value) -> Result<(), BodyProblem> {
     let has = |value: &Value, name: &str| member(value, name).is_some_and(|v| v.as_str() != Some(""));
     let (overlay, json) = ("patchStrategicMerge", "patchesJson6902");
     let loops = listed(body, "foreach");
@@ -78,7 +78,7 @@ fn mutate(rule: &Value, body: &Value) -> Result<(), Problem> {
     Ok(())
 }
 
-fn mutate_loops(loops: &[Value], above: &str) -> Result<(), Problem> {
+fn mutate_loops(loops: &[Value], above: &str) -> Result<(), BodyProblem> {
     let has = |value: &Value, name: &str| member(value, name).is_some_and(|v| v.as_str() != Some(""));
     // The places of the entries before stay in front; the reference does the same.
     let mut place = above.to_owned();
@@ -103,7 +103,7 @@ fn mutate_loops(loops: &[Value], above: &str) -> Result<(), Problem> {
 /// What a validate body may consist of; one of them.
 const ELEMENTS: [&str; 6] = ["pattern", "anyPattern", "deny", "foreach", "podSecurity", "cel"];
 
-fn validate(rule: &Value, body: &Value) -> Result<(), Problem> {
+fn validate(rule: &Value, body: &Value) -> Result<(), BodyProblem> {
     let elements = ELEMENTS.iter().filter(|name| member(body, name).is_some()).count();
     let attested = body.get("manifests").is_some_and(|manifests| !listed(manifests, "attestors").is_empty());
     match elements + usize::from(attested) {
@@ -139,7 +139,7 @@ fn validate(rule: &Value, body: &Value) -> Result<(), Problem> {
     member(body, "cel").map_or(Ok(()), cel)
 }
 
-fn validate_loop(entry: &Value) -> Result<(), Problem> {
+fn validate_loop(entry: &Value) -> Result<(), BodyProblem> {
     if entry.text_at(&["list"]).is_empty() {
         return problem("", "foreach.list is required");
     }
@@ -151,7 +151,7 @@ fn validate_loop(entry: &Value) -> Result<(), Problem> {
     }
 }
 
-fn cel(cel: &Value) -> Result<(), Problem> {
+fn cel(cel: &Value) -> Result<(), BodyProblem> {
     let required = |value: &Value, name: &str, of: &str| match value.text_at(&[name]) {
         "" => problem("", format!("cel.{of}.{name} is required")),
         _ => Ok(()),
@@ -183,7 +183,7 @@ fn cel(cel: &Value) -> Result<(), Problem> {
     Ok(())
 }
 
-fn generate(body: &Value) -> Result<(), Problem> {
+fn generate(body: &Value) -> Result<(), BodyProblem> {
     let selector = body.at(&["cloneList", "selector"]).filter(|selector| !is_unwritten(selector));
     let is_wild = |text: &str| wildcard::has_wildcard(text);
     let wild = selector.is_some_and(|selector| {
@@ -206,7 +206,7 @@ fn anchors(
     path: &str,
     at: &mut Path,
     judge: fn(&str, &Value) -> Option<String>,
-) -> Result<(), Problem> {
+) -> Result<(), BodyProblem> {
     match pattern {
         Value::Map(fields) => {
             for (key, value) in fields.sorted() {

@@ -1,21 +1,22 @@
 //! Checks of a CleanupPolicy or ClusterCleanupPolicy as a user writes it. Semantics: section 10 of
 //! the policy object specification; what depends on the permissions of accounts is left out.
 
-use super::structure::{Fields, match_block, no_users};
-use super::{Finding, Findings};
+use super::fields::Fields;
+use super::structure::{match_block, no_users};
+use super::subject::{Finding, Findings};
 use crate::read::{items, listed};
 use crate::schema;
 use ephor_value::cron::Cron;
 use ephor_value::{Value, print};
 
 /// The longest name in bytes.
-const LONGEST_NAME: usize = 63;
+const MAX_NAME: usize = 63;
 
 /// Checks a policy that fits its schema.
 pub fn lint(policy: &Value) -> Findings {
     let mut fields = Fields::default();
-    if policy.text_at(&["metadata", "name"]).len() > LONGEST_NAME {
-        fields.too_long("metadata.name", LONGEST_NAME);
+    if policy.text_at(&["metadata", "name"]).len() > MAX_NAME {
+        fields.too_long("metadata.name", MAX_NAME);
     }
     for (i, entry) in items(policy.at(&["spec", "context"])).iter().enumerate() {
         for (key, what) in [("imageRegistry", "ImageRegistry"), ("configMap", "ConfigMap")] {

@@ -3,7 +3,7 @@
 //! Semantics: section 5.7, step 4 of the policy object specification; 2.4 of the specification of
 //! conditions and variables.
 
-use super::{Finding, Outcome, Rule};
+use super::subject::{ComputedRule, Finding, Outcome};
 use crate::read::{listed, member};
 use ephor_value::Value;
 
@@ -32,7 +32,7 @@ pub const OPERATORS: [&str; 18] = [
 const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
 
 /// Checks the conditions of a rule, wherever it has them.
-pub fn check(rule: &Rule<'_>) -> Outcome {
+pub fn check(rule: &ComputedRule<'_>) -> Outcome {
     check_all(rule).map_err(|(place, detail)| {
         let place = format!("{}.{place}", rule.place());
         Finding::path(&place, detail).in_written(rule)
@@ -40,9 +40,9 @@ pub fn check(rule: &Rule<'_>) -> Outcome {
 }
 
 /// A place below the rule, and what is wrong there.
-type Problem = (String, String);
+type ConditionProblem = (String, String);
 
-fn check_all(rule: &Rule<'_>) -> Result<(), Problem> {
+fn check_all(rule: &ComputedRule<'_>) -> Result<(), ConditionProblem> {
     let rule = rule.value;
     full(rule.get("preconditions"), "validate.preconditions")?;
     full(rule.at(&["validate", "deny", "conditions"]), "validate.deny.conditions")?;
@@ -80,7 +80,7 @@ fn numbered<'v>(conditions: Option<&'v Value>, place: &str) -> Vec<(String, &'v 
     }
 }
 
-fn full(conditions: Option<&Value>, place: &str) -> Result<(), Problem> {
+fn full(conditions: Option<&Value>, place: &str) -> Result<(), ConditionProblem> {
     for (place, condition) in numbered(conditions, place) {
         let is_complete = member(condition, "key").is_some()
             && member(condition, "value").is_some()
@@ -99,7 +99,7 @@ fn full(conditions: Option<&Value>, place: &str) -> Result<(), Problem> {
     operators(conditions, place)
 }
 
-fn operators(conditions: Option<&Value>, place: &str) -> Result<(), Problem> {
+fn operators(conditions: Option<&Value>, place: &str) -> Result<(), ConditionProblem> {
     for (place, condition) in numbered(conditions, place) {
         if !OPERATORS.contains(&condition.text_at(&["operator"])) {
             let names: Vec<String> = OPERATORS.iter().map(|name| format!("\"{name}\"")).collect();
@@ -112,7 +112,7 @@ fn operators(conditions: Option<&Value>, place: &str) -> Result<(), Problem> {
 }
 
 /// Checks what `request.operation` is compared with.
-fn operations(value: &Value) -> Result<(), Problem> {
+fn operations(value: &Value) -> Result<(), ConditionProblem> {
     let unknown = |text: &str, place: String| {
         let detail = format!(
             "unknown value '{text}' found under the 'value' field. Only the following values are allowed: [CREATE, \
@@ -167,7 +167,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// Warnings about operators that are going away; rule preconditions are not looked at.
-pub fn warnings(rule: &Rule<'_>, warnings: &mut Vec<Finding>) {
+pub fn warnings(rule: &ComputedRule<'_>, warnings: &mut Vec<Finding>) {
     let value = rule.value;
     let loops = |body| value.get(body).map(|body| listed(body, "foreach")).unwrap_or(&[]);
     let mut blocks: Vec<Option<&Value>> = vec![value.at(&["validate", "deny", "conditions"])];

@@ -1,7 +1,7 @@
 //! Context entries of a rule. Semantics: 5.9 of the specification of conditions and variables. Only
 //! the context of the rule itself is checked, not those of loops.
 
-use super::{Cause, Finding, Outcome, Rule, Subject};
+use super::subject::{Cause, ComputedRule, Finding, Outcome, Subject};
 use crate::read::{listed, member};
 use ephor_value::Value;
 use ephor_value::variables::is_variable;
@@ -50,7 +50,7 @@ enum EntryProblem {
 }
 
 /// Checks the context of a rule.
-pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
+pub fn check(subject: &Subject<'_>, rule: &ComputedRule<'_>) -> Outcome {
     let refuse = |index: Option<usize>, detail: EntryProblem| {
         let mut finding = Finding::path(&rule.place(), detail.to_string()).in_written(rule);
         if let Some(index) = index {

@@ -1,12 +1,12 @@
 //! The loop variables `element` and `elementIndex` have a meaning only inside a foreach.
 
+use super::subject::{ComputedRule, Finding, Outcome};
 use super::substitute::{each_text, slashed};
-use super::{Finding, Outcome, Rule};
 use ephor_value::place;
 use ephor_value::variables::{expression, find_all_variables};
 
 /// Checks that a rule uses loop variables only below a `foreach`.
-pub fn check(rule: &Rule<'_>) -> Outcome {
+pub fn check(rule: &ComputedRule<'_>) -> Outcome {
     each_text(rule.value, &mut |text, below| {
         if !text.contains("{{") {
             return Ok(());

@@ -1,8 +1,9 @@
 //! Checks of a PolicyException as a user writes it. Semantics: section 9.5 of the policy object
 //! specification; what depends on the configuration of a cluster is left out.
 
-use super::structure::{Fields, match_block, no_users, pod_security};
-use super::{Finding, Findings};
+use super::fields::Fields;
+use super::structure::{match_block, no_users, pod_security};
+use super::subject::{Finding, Findings};
 use crate::read::items;
 use crate::schema;
 use ephor_value::Value;

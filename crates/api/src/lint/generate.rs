@@ -3,8 +3,8 @@
 //! Semantics: section 5.5 of the policy object specification. For commands every kind counts as
 //! namespaced. The places are those of Kyverno 1.19.1, below the rule and not below its `generate`.
 
-use super::structure::Fields;
-use super::{Finding, Scope, Subject};
+use super::fields::Fields;
+use super::subject::{Finding, Scope, Subject};
 use crate::read::{Body, has_body, is_unwritten, listed, member};
 use ephor_value::variables;
 use ephor_value::{Value, print};

@@ -1,7 +1,7 @@
 //! Image verification entries. Semantics: section 5.7, step 10 of the policy object specification.
 
-use super::structure::Fields;
-use super::{Outcome, Rule, Subject};
+use super::fields::Fields;
+use super::subject::{ComputedRule, Outcome, Subject};
 use crate::read::{listed, member};
 use crate::schema::common::ATTESTORS;
 use crate::schema::print::typed_json;
@@ -9,7 +9,7 @@ use crate::schema::shape::Kind;
 use ephor_value::{Value, print};
 
 /// Checks the entries of a computed rule.
-pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
+pub fn check(subject: &Subject<'_>, rule: &ComputedRule<'_>) -> Outcome {
     let mut fields = Fields::default();
     let spec_action = subject.spec("validationFailureAction").and_then(Value::as_str).unwrap_or("");
     let mut is_audit = !spec_action.eq_ignore_ascii_case("enforce");

@@ -4,7 +4,7 @@
 //! counts.
 
 use super::patches::patch_operations;
-use super::{Finding, Outcome, Rule, Subject};
+use super::subject::{ComputedRule, Finding, Outcome, Subject};
 use crate::read::{Body, entries, filters, kinds_of, listed, member};
 use ephor_value::{Value, print};
 
@@ -30,7 +30,7 @@ pub fn check(subject: &Subject<'_>) -> Outcome {
     Ok(())
 }
 
-fn problem(subject: &Subject<'_>, rule: &Rule<'_>, kinds: usize) -> Option<&'static str> {
+fn problem(subject: &Subject<'_>, rule: &ComputedRule<'_>, kinds: usize) -> Option<&'static str> {
     if subject.background {
         return Some(
             "wildcard policy not allowed in background mode. Set spec.background=false to disable background mode \

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Outcome, Subject};
+use super::subject::{Finding, Outcome, Subject};
 use crate::read::{listed, texts};
 use ephor_value::{Value, wildcard};
 

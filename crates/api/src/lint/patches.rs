@@ -2,7 +2,7 @@
 //!
 //! Semantics: section 5.7, step 1 of the policy object specification; RFC 6902.
 
-use super::{Finding, Outcome, Rule, Subject};
+use super::subject::{ComputedRule, Finding, Outcome, Subject};
 use ephor_patch::operation;
 use ephor_value::Value;
 use ephor_value::variables::find_all_variables;
@@ -17,7 +17,7 @@ pub fn patch_operations(subject: &Subject<'_>, patches: &str) -> Option<Vec<Valu
 }
 
 /// Checks the rule's own patch.
-pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
+pub fn check(subject: &Subject<'_>, rule: &ComputedRule<'_>) -> Outcome {
     let patches = rule.value.text_at(&["mutate", "patchesJson6902"]);
     if patches.is_empty() {
         return Ok(());
@@ -30,11 +30,11 @@ pub fn check(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
 }
 
 /// What class of problem, and its text.
-type Problem = (&'static str, String);
+type PatchProblem = (&'static str, String);
 
 const SLASH: &str = "path must begin with a forward slash";
 
-fn problem(subject: &Subject<'_>, patches: &str) -> Option<Problem> {
+fn problem(subject: &Subject<'_>, patches: &str) -> Option<PatchProblem> {
     let refuse = |found: &Value, wanted: &str| {
         let found = found.json_type();
         Some((SLASH, format!("json: cannot unmarshal {found} into Go value of type jsonpatch.{wanted}")))
@@ -60,7 +60,7 @@ fn with_placeholders(text: &str) -> String {
 }
 
 /// What keeps an operation from being decoded, or a path without a slash.
-fn decoding_problem(item: &Value) -> Option<Problem> {
+fn decoding_problem(item: &Value) -> Option<PatchProblem> {
     match operation::operation(item) {
         Err(cause) => Some((SLASH, cause.to_string())),
         Ok(o) => (!o.path.starts_with('/')).then(|| (SLASH, o.path.to_string())),
@@ -68,7 +68,7 @@ fn decoding_problem(item: &Value) -> Option<Problem> {
 }
 
 /// What is missing in an operation that decodes.
-fn operation_problem(operation: &Value) -> Option<Problem> {
+fn operation_problem(operation: &Value) -> Option<PatchProblem> {
     let is_test = operation.text_at(&["op"]) == "test";
     (is_test && operation.get("value").is_none())
         .then(|| ("invalid value", "operation, missing value field: missing value".to_owned()))

@@ -2,7 +2,7 @@
 //! specification.
 
 use super::kinds::{METADATA_ONLY, has_resources, lacks_kinds, touches_more_than_metadata};
-use super::{Finding, Outcome, Rule, Subject};
+use super::subject::{ComputedRule, Finding, Outcome, Subject};
 use super::{body, conditions, context, elements, images, patches, targets_metadata, variables};
 use crate::autogen::ANNOTATION;
 use crate::read::{filters, kinds_of, listed, member};
@@ -14,7 +14,11 @@ pub fn check(subject: &Subject<'_>, warnings: &mut Vec<Finding>) -> Outcome {
 }
 
 /// What each step finds in a computed rule.
-pub fn check_one(subject: &Subject<'_>, rule: &Rule<'_>, warnings: &mut Vec<Finding>) -> Vec<Outcome> {
+pub fn check_one(
+    subject: &Subject<'_>,
+    rule: &ComputedRule<'_>,
+    warnings: &mut Vec<Finding>,
+) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     let _ = steps(subject, rule, warnings, &mut |outcome| {
         outcomes.push(outcome);
@@ -26,7 +30,7 @@ pub fn check_one(subject: &Subject<'_>, rule: &Rule<'_>, warnings: &mut Vec<Find
 /// The checks of a rule in their order; `after` says whether the next one runs.
 fn steps(
     subject: &Subject<'_>,
-    rule: &Rule<'_>,
+    rule: &ComputedRule<'_>,
     warnings: &mut Vec<Finding>,
     after: &mut dyn FnMut(Outcome) -> Outcome,
 ) -> Outcome {
@@ -51,11 +55,11 @@ fn steps(
     Ok(())
 }
 
-fn warn(warnings: &mut Vec<Finding>, rule: &Rule<'_>, text: impl Into<String>) {
+fn warn(warnings: &mut Vec<Finding>, rule: &ComputedRule<'_>, text: impl Into<String>) {
     warnings.push(Finding::at(&format!("spec.rules[{}]", rule.written), text));
 }
 
-fn warn_of_pod_patches(rule: &Rule<'_>, warnings: &mut Vec<Finding>) {
+fn warn_of_pod_patches(rule: &ComputedRule<'_>, warnings: &mut Vec<Finding>) {
     let is_patch = !rule.value.text_at(&["mutate", "patchesJson6902"]).is_empty();
     let legacy = rule.value.get("match");
     if is_patch && legacy.is_some_and(|block| kinds_of(block).eq(["Pod"])) {
@@ -69,7 +73,7 @@ fn warn_of_pod_patches(rule: &Rule<'_>, warnings: &mut Vec<Finding>) {
 }
 
 /// How `any`, `all` and the legacy form go together.
-fn blocks(rule: &Rule<'_>) -> Outcome {
+fn blocks(rule: &ComputedRule<'_>) -> Outcome {
     let refuse = |below: &str, detail: &str| {
         Err(Finding::path(&format!("{}.{below}", rule.place()), detail).in_written(rule))
     };
@@ -97,7 +101,7 @@ fn blocks(rule: &Rule<'_>) -> Outcome {
     Ok(())
 }
 
-fn extractors(rule: &Rule<'_>) -> Outcome {
+fn extractors(rule: &ComputedRule<'_>) -> Outcome {
     let queries = rule.value.get("imageExtractors").and_then(Value::as_map).is_some_and(|kinds| {
         kinds.values().any(|list| {
             list.as_list().unwrap_or(&[]).iter().any(|entry| !entry.text_at(&["jmesPath"]).is_empty())
@@ -112,7 +116,7 @@ fn extractors(rule: &Rule<'_>) -> Outcome {
     Ok(())
 }
 
-fn kinds(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
+fn kinds(subject: &Subject<'_>, rule: &ComputedRule<'_>) -> Outcome {
     if !lacks_kinds(rule.value) {
         return Ok(());
     }
@@ -125,7 +129,7 @@ fn kinds(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
     Err(Finding::at(&format!("spec.rules[{}].match", rule.written), text))
 }
 
-fn warn_of_partial_autogen(subject: &Subject<'_>, rule: &Rule<'_>, warnings: &mut Vec<Finding>) {
+fn warn_of_partial_autogen(subject: &Subject<'_>, rule: &ComputedRule<'_>, warnings: &mut Vec<Finding>) {
     let annotation = subject.policy.at(&["metadata", "annotations", ANNOTATION]).and_then(Value::as_str);
     let Some(annotation) = annotation.filter(|text| !matches!(*text, "" | "none")) else { return };
     let mut selected = filters(rule.value.get("match")).into_iter().flat_map(|(_, f)| kinds_of(f)).peekable();
@@ -147,7 +151,7 @@ fn warn_of_partial_autogen(subject: &Subject<'_>, rule: &Rule<'_>, warnings: &mu
 
 /// Scale and status are subresources: a rule about them that does not select them sees less than
 /// its author thinks. Deny conditions are left out of the search.
-fn warn_of_subresources(rule: &Rule<'_>, warnings: &mut Vec<Finding>) {
+fn warn_of_subresources(rule: &ComputedRule<'_>, warnings: &mut Vec<Finding>) {
     let is_telling = |text: &str| text.contains("replicas") || text.contains("status");
     if !rule.value.any_text(&is_telling) {
         return;
@@ -174,7 +178,7 @@ fn warn_of_subresources(rule: &Rule<'_>, warnings: &mut Vec<Finding>) {
     }
 }
 
-fn warn_of_predicate_types(rule: &Rule<'_>, warnings: &mut Vec<Finding>) {
+fn warn_of_predicate_types(rule: &ComputedRule<'_>, warnings: &mut Vec<Finding>) {
     for attestation in listed(rule.value, "verifyImages").iter().flat_map(|e| listed(e, "attestations")) {
         let kind = attestation.text_at(&["predicateType"]);
         if !kind.is_empty() {

@@ -2,62 +2,15 @@
 //!
 //! Semantics: section 5.2 of the policy object specification.
 
-use super::{Finding, Outcome, Subject, empty_set, generate, selector};
+use super::fields::Fields;
+use super::subject::{Finding, Outcome, Subject};
+use super::{empty_set, generate, selector};
 use crate::autogen::ANNOTATION;
 use crate::read::{Body, filters, has_body, listed, member, texts};
 use crate::schema::common::{FILTER, MATCH, SELECTOR};
 use crate::schema::policy::RULE;
 use crate::schema::print::typed_json;
 use ephor_value::{Value, print};
-
-/// Collects findings of single fields.
-#[derive(Default)]
-pub struct Fields {
-    found: Vec<Finding>,
-}
-
-impl Fields {
-    fn add(&mut self, place: &str, text: String) {
-        let finding = Finding::at(place, text);
-        if !self.found.iter().any(|other| other.text == finding.text) {
-            self.found.push(finding);
-        }
-    }
-
-    /// A value that is not allowed; `value` is its JSON.
-    pub fn invalid(&mut self, place: &str, value: &str, detail: &str) {
-        self.add(place, format!("{place}: Invalid value: {value}: {detail}"));
-    }
-
-    /// A field that may not be there.
-    pub fn forbidden(&mut self, place: &str, detail: &str) {
-        self.add(place, format!("{place}: Forbidden: {detail}"));
-    }
-
-    /// A field that must be there.
-    pub fn required(&mut self, place: &str, detail: &str) {
-        let separator = if detail.is_empty() { "" } else { ": " };
-        self.add(place, format!("{place}: Required value{separator}{detail}"));
-    }
-
-    /// A text that is too long.
-    pub fn too_long(&mut self, place: &str, max: usize) {
-        self.add(place, format!("{place}: Too long: may not be more than {max} bytes"));
-    }
-
-    /// One finding bare, several in brackets.
-    pub fn outcome(mut self) -> Outcome {
-        match self.found.len() {
-            0 => Ok(()),
-            1 => Err(self.found.remove(0)),
-            _ => {
-                let text =
-                    self.found.iter().map(|finding| finding.text.as_str()).collect::<Vec<_>>().join(", ");
-                Err(Finding { text: format!("[{text}]"), path: self.found.remove(0).path })
-            }
-        }
-    }
-}
 
 /// Users in the filters of a block that is evaluated without a request.
 pub fn no_users(block: Option<&Value>, place: &str, fields: &mut Fields) {

@@ -8,7 +8,7 @@ use ephor_value::place::{Path, PathPart};
 use ephor_value::variables::{expression, find_references, find_variables};
 use ephor_value::{Value, wildcard};
 
-use super::Cause;
+use super::subject::Cause;
 
 /// What a document may use.
 pub struct Allowed<'a> {

@@ -1,13 +1,13 @@
 //! Labels and annotations in patterns and patches are texts. Semantics: section 5.7, step 12 of the
 //! policy object specification.
 
-use super::{Finding, Outcome, Rule};
+use super::subject::{ComputedRule, Finding, Outcome};
 use crate::read::{listed, member};
 use ephor_value::Value;
 
 /// Refuses values of labels and annotations that are no texts. Of a list of loops only the first
 /// pattern or patch is looked at.
-pub fn check(rule: &Rule<'_>) -> Outcome {
+pub fn check(rule: &ComputedRule<'_>) -> Outcome {
     let mut parts: Vec<&Value> = Vec::new();
     for (body, name) in [("validate", "pattern"), ("mutate", "patchStrategicMerge")] {
         let Some(body) = member(rule.value, body) else { continue };

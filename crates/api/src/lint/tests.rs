@@ -1,7 +1,9 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
+use crate::autogen::{Selection, computed_rules};
 use crate::{corpus, schema};
+use ephor_value::place;
 
 /// Knows the mistakes that occur in the recordings.
 fn parse_jmespath(text: &str) -> Result<(), Cause> {

@@ -3,8 +3,8 @@
 //! Semantics: section 5.3 of the policy object specification; all on the computed rules.
 
 use super::patches::patch_operations;
+use super::subject::{ComputedRule, Finding, Outcome, Subject};
 use super::substitute::{Allowed, Unresolvable, resolve};
-use super::{Finding, Outcome, Rule, Subject};
 use crate::read::{filters, listed, member};
 use crate::schema::policy::SPEC;
 use crate::schema::print::typed_json;
@@ -31,13 +31,13 @@ pub fn check_users(subject: &Subject<'_>) -> Outcome {
 }
 
 /// Checks the variables of a computed rule.
-pub fn check_one(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
+pub fn check_one(subject: &Subject<'_>, rule: &ComputedRule<'_>) -> Outcome {
     check_rule(subject, rule, subject.background)
         .map_err(|failed| failure(rule, "policy contains invalid variables: ", failed))
 }
 
 /// The checks of a rule that changes existing objects when its policy changes.
-pub fn check_on_update(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
+pub fn check_on_update(subject: &Subject<'_>, rule: &ComputedRule<'_>) -> Outcome {
     if !is_variable(&print::json(rule.value)) {
         return Ok(());
     }
@@ -57,7 +57,7 @@ pub fn check_on_update(subject: &Subject<'_>, rule: &Rule<'_>) -> Outcome {
 /// Why the variables of a rule are refused, and the place in the rule.
 type Failed = (RuleProblem, place::Path);
 
-fn failure(rule: &Rule<'_>, prefix: &str, (problem, below): Failed) -> Finding {
+fn failure(rule: &ComputedRule<'_>, prefix: &str, (problem, below): Failed) -> Finding {
     let mut path = place::parse(&format!("spec.rules[{}]", rule.written));
     path.extend(below);
     Finding { text: format!("{prefix}{problem}"), path }
@@ -160,7 +160,7 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-fn check_rule(subject: &Subject<'_>, rule: &Rule<'_>, background: bool) -> Result<(), Failed> {
+fn check_rule(subject: &Subject<'_>, rule: &ComputedRule<'_>, background: bool) -> Result<(), Failed> {
     forbidden_places(subject, rule)?;
     let patterns = context_patterns(rule.value);
     let allowed = |words, patterns| Allowed { words, patterns, parse: subject.checks.parse_jmespath };
@@ -214,7 +214,7 @@ const WORDS_TARGETS: [&str; 10] = [
 const WORDS_TARGETS_BACKGROUND: [&str; 8] =
     ["request.", "element", "elementIndex", "@", "images", "images.", "image.", "target."];
 
-fn forbidden_places(subject: &Subject<'_>, rule: &Rule<'_>) -> Result<(), Failed> {
+fn forbidden_places(subject: &Subject<'_>, rule: &ComputedRule<'_>) -> Result<(), Failed> {
     let opens = |text: &str| text.contains("{{");
     let holds =
         |value: Option<&Value>| value.is_some_and(|v| v.any_text(&opens) && is_variable(&print::json(v)));

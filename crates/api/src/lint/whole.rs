@@ -1,6 +1,6 @@
 //! Checks of the policy as a whole: its namespace, spellings of actions, where it is processed.
 
-use super::{Finding, Outcome, Subject};
+use super::subject::{Finding, Outcome, Subject};
 use crate::read::{Body, has_body, listed};
 use ephor_value::Value;
 

@@ -4,9 +4,9 @@
 //! are lists of loop objects. This decoding takes field names in any case and ignores unknown ones.
 //! Semantics: section 2.9 of the policy object specification.
 
-use super::check::{Walk, type_name};
 use super::policy::{MUTATE_FOREACH, VALIDATE_FOREACH};
 use super::shape::{Kind, Object, Rule};
+use super::walk::{Walk, type_name};
 use ephor_value::{Map, Str, Value};
 
 /// Decodes conditions; names are given their proper case.

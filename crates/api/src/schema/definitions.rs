@@ -9,7 +9,7 @@ use super::records;
 use super::reports;
 use super::shape::Object;
 use super::{deprecation, openapi};
-use ephor_kubernetes::groups::Names;
+use ephor_kubernetes::groups::PolicyNames;
 use ephor_value::{Map, Value};
 
 /// A kind of objects in a cluster.
@@ -23,7 +23,7 @@ struct Definition {
     /// Fields by which objects are selected.
     selectable: &'static [&'static str],
     status: Status,
-    versions: &'static [Version],
+    versions: &'static [DefinedVersion],
 }
 
 /// Whether `status` is written separately.
@@ -35,7 +35,7 @@ enum Status {
 
 /// A version of a kind.
 #[derive(Clone, Copy)]
-struct Version {
+struct DefinedVersion {
     name: &'static str,
     is_served: bool,
     is_stored: bool,
@@ -99,36 +99,36 @@ const REPORT_COLUMNS: Columns = &[
 ];
 
 /// A version whose table is that of the kind in files.
-const fn version(name: &'static str) -> Version {
-    Version { name, is_served: true, is_stored: false, table: None, deprecated: None }
+const fn version(name: &'static str) -> DefinedVersion {
+    DefinedVersion { name, is_served: true, is_stored: false, table: None, deprecated: None }
 }
 
 /// A version with a table of its own.
-const fn recorded(name: &'static str, table: &'static Object) -> Version {
-    Version { table: Some(table), ..version(name) }
+const fn recorded(name: &'static str, table: &'static Object) -> DefinedVersion {
+    DefinedVersion { table: Some(table), ..version(name) }
 }
 
-impl Version {
-    const fn stored(self) -> Version {
-        Version { is_stored: true, ..self }
+impl DefinedVersion {
+    const fn stored(self) -> DefinedVersion {
+        DefinedVersion { is_stored: true, ..self }
     }
 
-    const fn deprecated(self, notice: &'static str) -> Version {
-        Version { deprecated: Some(notice), ..self }
+    const fn deprecated(self, notice: &'static str) -> DefinedVersion {
+        DefinedVersion { deprecated: Some(notice), ..self }
     }
 
-    const fn not_served(self) -> Version {
-        Version { is_served: false, ..self }
+    const fn not_served(self) -> DefinedVersion {
+        DefinedVersion { is_served: false, ..self }
     }
 }
 
-const POLICY_VERSIONS: &[Version] =
+const POLICY_VERSIONS: &[DefinedVersion] =
     &[version("v1").stored().deprecated(""), version("v2beta1").deprecated("")];
-const LATER_VERSIONS: &[Version] =
+const LATER_VERSIONS: &[DefinedVersion] =
     &[version("v2").stored().deprecated(""), version("v2beta1").deprecated("")];
-const REVIEW_VERSIONS: &[Version] =
+const REVIEW_VERSIONS: &[DefinedVersion] =
     &[version("v1"), version("v1alpha1").deprecated(""), version("v1beta1").stored()];
-const NAMESPACED_VERSIONS: &[Version] = &[version("v1"), version("v1beta1").stored()];
+const NAMESPACED_VERSIONS: &[DefinedVersion] = &[version("v1"), version("v1beta1").stored()];
 
 const MODE: &[&str] = &[".spec.evaluation.mode"];
 
@@ -179,8 +179,8 @@ const fn report(
     }
 }
 
-const POLICY_REPORTS: &[Version] = &[recorded("v1alpha2", &reports::POLICY_REPORT).stored()];
-const OPEN_REPORTS: &[Version] = &[recorded("v1alpha1", &reports::OPEN_REPORT).stored()];
+const POLICY_REPORTS: &[DefinedVersion] = &[recorded("v1alpha2", &reports::POLICY_REPORT).stored()];
+const OPEN_REPORTS: &[DefinedVersion] = &[recorded("v1alpha1", &reports::OPEN_REPORT).stored()];
 
 static DEFINITIONS: [Definition; 22] = [
     legacy("ClusterPolicy", "clusterpolicies", &["cpol"], false),
@@ -275,7 +275,7 @@ pub fn definitions() -> Vec<Value> {
 /// The definitions of our own groups: the same kinds and schemas. Short names begin with `e`, since
 /// those of Kyverno may be in the cluster too, and nothing is deprecated.
 pub fn own_definitions() -> Vec<Value> {
-    let own = DEFINITIONS.iter().filter_map(|d| Some((d, Names::Own.of_group(d.group)?)));
+    let own = DEFINITIONS.iter().filter_map(|d| Some((d, PolicyNames::Own.of_group(d.group)?)));
     own.map(|(definition, group)| {
         let of = object(definition);
         let texts_at = |path: &[&str]| of.at(path).and_then(Value::as_list).unwrap_or_default().to_vec();
@@ -332,7 +332,7 @@ fn object(definition: &Definition) -> Value {
     ])
 }
 
-fn version_of(definition: &Definition, version: &Version) -> Option<Value> {
+fn version_of(definition: &Definition, version: &DefinedVersion) -> Option<Value> {
     let table = version.table.or_else(|| read(definition, version.name))?;
     let mut out = Value::map([
         ("name", version.name.into()),

@@ -3,10 +3,10 @@
 //! Unlike the rest of a document it is decoded into a typed object before the schema is checked, so
 //! a wrong type here is a parse failure, with the texts of that decoder.
 
-use super::Problem;
-use super::check::Walk;
+use super::problem::Problem;
 use super::shape::Kind::{self, *};
 use super::shape::{Object, field, object, text, texts};
+use super::walk::Walk;
 use crate::labels;
 use ephor_value::time::Time;
 use ephor_value::{Map, Value, print, quote};
@@ -167,8 +167,8 @@ pub fn check(walk: &mut Walk, document: &Map) {
             report(walk, "annotations", key, labels::key_problems(&key.to_lowercase()));
         }
         let size = |(key, value): (&str, &Value)| key.len() + value.as_str().unwrap_or("").len();
-        if members(&meta, "annotations").map(size).sum::<usize>() > MOST_ANNOTATIONS {
-            let text = format!("Too long: may not be more than {MOST_ANNOTATIONS} bytes");
+        if members(&meta, "annotations").map(size).sum::<usize>() > MAX_ANNOTATIONS {
+            let text = format!("Too long: may not be more than {MAX_ANNOTATIONS} bytes");
             walk.in_key("annotations", |walk| walk.refuse(text));
         }
         walk.in_key("ownerReferences", |walk| owners(walk, items(&meta, "ownerReferences")));
@@ -182,7 +182,7 @@ pub fn check(walk: &mut Walk, document: &Map) {
 }
 
 /// How many bytes all annotations may have.
-const MOST_ANNOTATIONS: usize = 256 * 1024;
+const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 fn items<'v>(meta: &'v Value, name: &str) -> &'v [Value] {
     meta.get(name).and_then(Value::as_list).unwrap_or_default()
@@ -258,9 +258,9 @@ fn finalizers(walk: &mut Walk, meta: &Value) {
 }
 
 /// The longest name of a field manager.
-const LONGEST_MANAGER: usize = 128;
+const MAX_MANAGER: usize = 128;
 /// The longest name of a subresource.
-const LONGEST_SUBRESOURCE: usize = 256;
+const MAX_SUBRESOURCE: usize = 256;
 
 fn managed(walk: &mut Walk, entry: &Value) {
     let written = |name: &str| entry.text_at(&[name]);
@@ -275,8 +275,8 @@ fn managed(walk: &mut Walk, entry: &Value) {
         walk.in_key("fieldsType", |walk| walk.refuse(text));
     }
     let manager = written("manager");
-    if manager.len() > LONGEST_MANAGER {
-        let text = format!("Too long: may not be more than {LONGEST_MANAGER} bytes");
+    if manager.len() > MAX_MANAGER {
+        let text = format!("Too long: may not be more than {MAX_MANAGER} bytes");
         walk.in_key("manager", |walk| walk.refuse(text));
     }
     if let Some((at, c)) = manager.char_indices().find(|(_, c)| c.is_control()) {
@@ -285,8 +285,8 @@ fn managed(walk: &mut Walk, entry: &Value) {
             format!("Invalid value: {manager}: invalid character U+{:04X} (at position {at})", u32::from(c));
         walk.in_key("manager", |walk| walk.refuse(text));
     }
-    if written("subresource").len() > LONGEST_SUBRESOURCE {
-        let text = format!("Too long: may not be more than {LONGEST_SUBRESOURCE} bytes");
+    if written("subresource").len() > MAX_SUBRESOURCE {
+        let text = format!("Too long: may not be more than {MAX_SUBRESOURCE} bytes");
         walk.in_key("subresource", |walk| walk.refuse(text));
     }
     let fields = entry.get("fieldsV1").filter(|fields| !fields.is_null());

@@ -22,29 +22,22 @@ mod openapi;
 pub mod others;
 pub mod policy;
 pub mod print;
+mod problem;
 mod records;
 mod reports;
 pub mod reviews;
 pub mod shape;
+mod walk;
 
 use std::fmt;
 
 use super::MAX_DEPTH;
-use check::Walk;
-use ephor_value::place::{Path, PathPart};
+use ephor_value::place::PathPart;
 use ephor_value::{Map, Value};
 use others::SERVED;
+use walk::Walk;
 
-/// One thing that is wrong with a document, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The place.
-    pub path: Path,
-    /// The text, which names the place where the reference's does.
-    pub text: String,
-    /// Whether the value is of another type than it must.
-    pub is_type: bool,
-}
+pub use problem::Problem;
 
 /// Why a document is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]

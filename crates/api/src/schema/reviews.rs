@@ -6,7 +6,7 @@ use super::shape::Kind::{self, *};
 use super::shape::{Field, Literal, Object, Rule, atomic, atomic_texts, field, object, ruled, text, texts};
 
 /// A version of a kind and its table.
-type Version = (&'static str, &'static Object);
+type ReviewVersion = (&'static str, &'static Object);
 
 static RESOURCE_RULE: Object = atomic(&[
     atomic_texts("apiGroups"),
@@ -326,10 +326,10 @@ macro_rules! kind {
         static $object: Object =
             object(&[field("spec", Object($spec)).required(), field("status", Object($status))]);
         /// The versions of the cluster-wide kind.
-        pub static $versions: [Version; 3] =
+        pub static $versions: [ReviewVersion; 3] =
             [("v1alpha1", &$object), ("v1beta1", &$object), ("v1", &$object)];
         /// The versions of the namespaced kind.
-        pub static $namespaced: [Version; 2] = [("v1beta1", &$object), ("v1", &$object)];
+        pub static $namespaced: [ReviewVersion; 2] = [("v1beta1", &$object), ("v1", &$object)];
     };
 }
 
@@ -348,5 +348,5 @@ kind!(
 static EXCEPTION_OBJECT: Object = object(&[field("spec", Object(&EXCEPTION)).required()]);
 
 /// The versions of exceptions.
-pub static EXCEPTION_VERSIONS: [Version; 3] =
+pub static EXCEPTION_VERSIONS: [ReviewVersion; 3] =
     [("v1alpha1", &EXCEPTION_OBJECT), ("v1beta1", &EXCEPTION_OBJECT), ("v1", &EXCEPTION_OBJECT)];

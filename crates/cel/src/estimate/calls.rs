@@ -1,7 +1,7 @@
 //! What calls may cost, and how large their results can be.
 
 use super::size::times;
-use super::{Estimator, Part, Range, Typed, TypedKind, below};
+use super::{EstimatedPart, Estimator, Range, Typed, TypedKind, below};
 use crate::env::Overload;
 use crate::types::Type;
 use ephor_value::{Str, Value};
@@ -30,15 +30,21 @@ impl Charge {
 }
 
 impl Estimator<'_> {
-    pub(super) fn call(&mut self, function: &Str, args: &[Typed], member: bool, overloads: &[usize]) -> Part {
-        let parts: Vec<Part> = args.iter().map(|a| self.node(a)).collect();
+    pub(super) fn call(
+        &mut self,
+        function: &Str,
+        args: &[Typed],
+        member: bool,
+        overloads: &[usize],
+    ) -> EstimatedPart {
+        let parts: Vec<EstimatedPart> = args.iter().map(|a| self.node(a)).collect();
         let sum = parts.iter().fold(Range::fixed(0), |sum, p| sum.plus(p.cost));
         let at = |i: usize| parts.get(i).cloned().unwrap_or_default();
         match &**function {
             "dyn" if !member => {
                 let inner = at(0);
                 let size = self.size(&inner);
-                return Part {
+                return EstimatedPart {
                     cost: ONE.plus(inner.cost),
                     path: Vec::new(),
                     size,
@@ -48,21 +54,21 @@ impl Estimator<'_> {
             }
             "_&&_" | "_||_" => {
                 let (left, right) = (at(0).cost, at(1).cost);
-                return Part::costing(Range { min: left.min, max: left.plus(right).max });
+                return EstimatedPart::costing(Range { min: left.min, max: left.plus(right).max });
             }
             "_?:_" | "_?_:_" => {
                 let cost = at(0).cost.plus(at(1).cost.union(at(2).cost));
                 let size = self.size_or_unknown(&at(1)).union(self.size_or_unknown(&at(2)));
                 let entries = at(1).entries.zip(at(2).entries).map(|(a, b)| a.union(b));
-                return Part { cost, path: Vec::new(), size: Some(size), entries, ty: None };
+                return EstimatedPart { cost, path: Vec::new(), size: Some(size), entries, ty: None };
             }
-            "_?._" => return Part::costing(sum.plus(ONE)),
+            "_?._" => return EstimatedPart::costing(sum.plus(ONE)),
             _ => {}
         }
         let forms = self.env.functions.get(&**function).map(Vec::as_slice).unwrap_or_default();
         let forms: Vec<&Overload> = overloads.iter().filter_map(|i| forms.get(*i)).collect();
         if forms.is_empty() {
-            return Part::default();
+            return EstimatedPart::default();
         }
         let mut cost = Range::NOTHING;
         let mut size: Option<Range> = None;
@@ -83,7 +89,7 @@ impl Estimator<'_> {
                 _ => {}
             }
         }
-        Part { cost: cost.plus(sum), path, size, entries, ty: None }
+        EstimatedPart { cost: cost.plus(sum), path, size, entries, ty: None }
     }
 
     fn charge(
@@ -91,7 +97,7 @@ impl Estimator<'_> {
         function: &str,
         form: &Overload,
         member: bool,
-        parts: &[Part],
+        parts: &[EstimatedPart],
         args: &[Typed],
     ) -> Charge {
         let size = |i: usize| parts.get(i).map_or(Range::UNKNOWN, |p| self.size_or_unknown(p));
@@ -243,7 +249,7 @@ impl Estimator<'_> {
     }
 
     /// The type and the size of a list's items.
-    fn item(&self, list: &Part) -> Option<(Type, Range)> {
+    fn item(&self, list: &EstimatedPart) -> Option<(Type, Range)> {
         let ty = list.ty().parameters().first().map(|t| (*t).clone())?;
         let known = match list.path.is_empty() {
             true => None,

@@ -3,10 +3,10 @@
 //! In: a declared type and data. Out: a value of that type; what does not fit is a value that fails
 //! when it is read. Objects have the declared names of their fields.
 
-use super::{Declared, Kind, ListKind, Scalar};
+use super::{Declared, ListKind, Scalar, TypeKind};
 use ephor_functions::cel::native_type;
 use ephor_value::bytes::decode_base64;
-use ephor_value::list::{Order, Reader};
+use ephor_value::list::{ItemReader, Order};
 use ephor_value::time::Time;
 use ephor_value::{List, Map, Object, Str, Value, duration};
 
@@ -15,10 +15,10 @@ pub fn typed(declared: &Declared, data: &Value) -> Value {
     match (&declared.kind, data) {
         (_, Value::Null) if declared.nullable => Value::Null,
         (_, Value::Null) => invalid("invalid data, got null for schema with nullable=false"),
-        (Kind::Scalar(scalar), data) => {
+        (TypeKind::Scalar(scalar), data) => {
             scalar_of(*scalar, data).unwrap_or_else(|error| invalid(&error.to_string()))
         }
-        (Kind::List(item, kind), Value::List(items)) => {
+        (TypeKind::List(item, kind), Value::List(items)) => {
             let items: Vec<Value> = items.iter().map(|v| typed(item, v)).collect();
             let order = match kind {
                 ListKind::Plain => Order::Positions,
@@ -27,11 +27,11 @@ pub fn typed(declared: &Declared, data: &Value) -> Value {
             };
             Value::List(List::declared(items, order, item.clone()))
         }
-        (Kind::List(..), _) => invalid(NO_LIST),
-        (Kind::Map(value), Value::Map(m)) => {
+        (TypeKind::List(..), _) => invalid(NO_LIST),
+        (TypeKind::Map(value), Value::Map(m)) => {
             Value::Map(m.iter().map(|(k, v)| (k.clone(), typed(value, v))).collect())
         }
-        (Kind::Object(fields), Value::Map(m)) => {
+        (TypeKind::Object(fields), Value::Map(m)) => {
             let mut out = Map::new();
             for (property, v) in m.iter() {
                 let field = fields.iter().find(|f| f.property == *property);
@@ -48,24 +48,24 @@ pub fn typed(declared: &Declared, data: &Value) -> Value {
             }
             Value::Map(out)
         }
-        (Kind::Map(_) | Kind::Object(_), _) => invalid(NO_MAP),
+        (TypeKind::Map(_) | TypeKind::Object(_), _) => invalid(NO_MAP),
     }
 }
 
 const NO_LIST: &str = "invalid data, expected an array for the provided schema with type=array";
 const NO_MAP: &str = "invalid data, expected a map for the provided schema with type=object";
 
-impl Reader for Declared {
+impl ItemReader for Declared {
     /// The reference reads what is added to a list as if it were data. Lists that an expression
     /// makes are none, nor are moments and spans, although the same would be in the list already.
     fn read(&self, item: &Value) -> Value {
         match (&self.kind, item) {
             (_, Value::Object(o)) if matches!(**o, Object::Invalid(_)) => item.clone(),
-            (Kind::List(..), Value::List(l)) if l.is_declared() => item.clone(),
-            (Kind::List(..), _) => invalid(NO_LIST),
-            (Kind::Map(_) | Kind::Object(_), Value::Map(_)) => item.clone(),
-            (Kind::Map(_) | Kind::Object(_), _) => invalid(NO_MAP),
-            (Kind::Scalar(scalar), item) => {
+            (TypeKind::List(..), Value::List(l)) if l.is_declared() => item.clone(),
+            (TypeKind::List(..), _) => invalid(NO_LIST),
+            (TypeKind::Map(_) | TypeKind::Object(_), Value::Map(_)) => item.clone(),
+            (TypeKind::Map(_) | TypeKind::Object(_), _) => invalid(NO_MAP),
+            (TypeKind::Scalar(scalar), item) => {
                 scalar_of(*scalar, item).unwrap_or_else(|error| invalid(&error.to_string()))
             }
         }

@@ -10,10 +10,12 @@ use super::builder::Builder;
 
 type Expanded = Result<Node, Issue>;
 
-/// Nodes that a macro copies at most; Kyverno and the API server have no bound.
-const MOST_COPIED: usize = 2048;
+/// Nodes that a macro copies at most; Kyverno and the API server have no bound. A policy with more
+/// does not compile.
+const MAX_COPIED: usize = 2048;
 
-/// The forms of macros, and what each of them stands for; `docs/cel-functions.md` lists them.
+/// The forms of macros, and what each of them stands for; `docs/expressions/cel-functions.md` lists
+/// them.
 pub const MACROS: &[(&str, &str)] = &[
     ("has(object.field)", "whether a field is there"),
     ("list.all(x, CONDITION)", "whether the condition holds for all items, or keys of a map"),
@@ -425,7 +427,7 @@ fn optional(at: Place, target: Node, mut args: Args, macro_name: &str, wrap: boo
         return Err(Issue::new(var.at, format!("{macro_name}() variable name must be a simple identifier")));
     };
     // It is copied: a chain of such calls doubles it with each.
-    if target.is_larger_than(MOST_COPIED) {
+    if target.is_larger_than(MAX_COPIED) {
         return Err(Issue::new(at, format!("{macro_name}() is called on an expression that is too large")));
     }
     let value = Node::method(at, "value", target.clone(), Vec::new());

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use ephor_compare::{
-    Answer, Certificate, Certified, Collector, Comparison, DifferenceKind, MOST_WITH_MESSAGES, Observer,
-    Options, RemarkKind, Said, compare, compare_observed, equivalent, implies, is_equivalent, messages,
+    Answer, Certificate, Certified, Collector, Comparison, DifferenceKind, MAX_WITH_MESSAGES, MessagePair,
+    Observer, Options, RemarkKind, compare, compare_observed, equivalent, implies, is_equivalent, messages,
     messages_after, remarks, traces,
 };
 use ephor_value::place::dotted;
@@ -228,7 +228,8 @@ fn other_messages_are_shown_and_change_no_answer() {
     let said = |old: &str, new: &str| {
         assert_eq!(compared(old, new).answer, Answer::Proved);
         let all = messages(&side(old), &side(new), Options::default());
-        let text = |said: &[Said]| said.iter().map(|s| s.message.clone()).collect::<Vec<_>>().join("; ");
+        let text =
+            |said: &[MessagePair]| said.iter().map(|s| s.message.clone()).collect::<Vec<_>>().join("; ");
         all.iter().map(|one| format!("{} -> {}", text(&one.old), text(&one.new))).collect::<Vec<_>>()
     };
     let old = policy("needs x", "x");
@@ -283,7 +284,7 @@ fn messages_are_compared_on_the_objects_of_the_comparison_and_on_those_of_rules_
         (policy(&[rule("r", "a", "needs x")]), policy(&[rule("r", "b", "no")]), false),
     ] {
         let (old, new) = (side(&old), side(&new));
-        let seen = Collector::new(MOST_WITH_MESSAGES);
+        let seen = Collector::new(MAX_WITH_MESSAGES);
         compare_observed(&old, &new, Options::default(), Some(&seen));
         assert_eq!(seen.is_partial(), is_partial);
         let after = messages_after(&old, &new, Options::default(), seen);

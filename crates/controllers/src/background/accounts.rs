@@ -2,7 +2,7 @@
 //!
 //! In: a policy that is applied. Out: warnings of kinds that scans may not read, so that no report
 //! is about their objects; why a cleanup policy is refused whose objects may not be deleted. The
-//! words are Kyverno 1.19.1's. Semantics: `docs/cluster.md`, "Admission of policies".
+//! words are Kyverno 1.19.1's. Semantics: `docs/reference/cluster.md`, "Admission of policies".
 
 use ephor_api::read::{filters, items, texts};
 use ephor_cluster::access::Right;

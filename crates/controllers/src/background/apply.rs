@@ -2,14 +2,14 @@
 //!
 //! In: what a rule wants to exist. Out: it exists: created where it is missing, brought in step
 //! where it is synchronised, left alone where it is not. Nothing is written that is as it should
-//! be, so what was done twice is done once. Semantics: `docs/cluster.md`, "Background work";
-//! `docs/generate.md`.
+//! be, so what was done twice is done once. Semantics: `docs/reference/cluster.md`, "Background
+//! work"; `docs/semantics/generate.md`.
 
 use crate::background_facts::{Class, RuleFacts, Trigger};
 use crate::field_manager::{GENERATE_MANAGER, MUTATE_MANAGER};
 use crate::native::holds;
 use ephor_cluster::{Cluster, Failure};
-use ephor_engine::generate::{Key, Present, Wanted};
+use ephor_engine::generate::{Key, Present, WantedObject};
 use ephor_external::LookupError;
 use ephor_kubernetes::Resource;
 use ephor_value::{Map, Value};
@@ -82,7 +82,7 @@ impl Done {
 ///
 /// # Errors
 /// The cluster refuses.
-pub fn apply(cluster: &Cluster, wanted: &Wanted, by_server: bool) -> Result<Done, Failure> {
+pub fn apply(cluster: &Cluster, wanted: &WantedObject, by_server: bool) -> Result<Done, Failure> {
     if let Some(source) = &wanted.source {
         label_source(cluster, source);
     }

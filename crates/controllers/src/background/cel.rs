@@ -3,15 +3,15 @@
 //! In: a policy and a trigger. Out: the objects that its expressions hand over, with the labels by
 //! which they are found again; what the trigger generated before and does not any more is deleted.
 //! Which kinds a policy generates only its expressions say, so they are written down before the
-//! first object of a kind. Semantics: `docs/cluster.md`, "Background work"; `docs/cel-policies.md`,
-//! "Generation".
+//! first object of a kind. Semantics: `docs/reference/cluster.md`, "Background work";
+//! `docs/semantics/cel-policies.md`, "Generation".
 
 use std::sync::PoisonError;
 
 use crate::admit::Incoming;
 use crate::background_facts::{RuleFacts, Trigger, WorkKind};
 use ephor_cluster::Failure;
-use ephor_engine::generate::{Key, Wanted};
+use ephor_engine::generate::{Key, WantedObject};
 use ephor_engine::{Effect, RuleOutcome, Status};
 use ephor_value::{Map, Str, Value};
 
@@ -94,7 +94,7 @@ impl Reconciler {
     /// Makes an object exist; `None` = another one is in its place, which no one may replace.
     fn apply(
         &self,
-        wanted: &Wanted,
+        wanted: &WantedObject,
         trigger: &Trigger,
         facts: &RuleFacts,
     ) -> Result<Option<apply::Done>, Failure> {
@@ -112,7 +112,12 @@ impl Reconciler {
     }
 
     /// An object that a policy has handed over, as it is written.
-    fn labelled(&self, case: &Case<'_>, object: &Value, trigger: &Trigger) -> Result<Wanted, WorkError> {
+    fn labelled(
+        &self,
+        case: &Case<'_>,
+        object: &Value,
+        trigger: &Trigger,
+    ) -> Result<WantedObject, WorkError> {
         let key = Key::of(object);
         let (group, version) = key.api_version.split_once('/').unwrap_or(("", key.api_version));
         let kinds = self.setup.cluster.kinds()?;
@@ -157,7 +162,7 @@ impl Reconciler {
         // Its source is found by the label, and needs none itself: kinds that are generated are
         // watched. What a policy has generated for a trigger it brings in step with every request
         // about the trigger.
-        Ok(Wanted { object, source: None, synchronize: true })
+        Ok(WantedObject { object, source: None, synchronize: true })
     }
 
     /// The kinds of objects that a policy has generated.

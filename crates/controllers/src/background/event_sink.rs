@@ -2,7 +2,7 @@
 //!
 //! In: what a rule has generated for a trigger or changed, or why not. Out: a result in the report
 //! of the object, and events. What cannot be written is logged, and the work counts as done all the
-//! same. Semantics: `docs/cluster.md`, "Reports and events".
+//! same. Semantics: `docs/reference/cluster.md`, "Reports and events".
 
 use std::sync::Arc;
 use std::time::SystemTime;

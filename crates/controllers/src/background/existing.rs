@@ -2,8 +2,8 @@
 //!
 //! In: rules as they were last acted on, and as they are now. Out: requests for triggers and
 //! generated objects that exist; what rules that are gone have generated is deleted, or left to
-//! itself. A rule counts as acted on when all of that is written. Semantics: `docs/cluster.md`,
-//! "Background work".
+//! itself. A rule counts as acted on when all of that is written. Semantics:
+//! `docs/reference/cluster.md`, "Background work".
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};

@@ -2,7 +2,8 @@
 //!
 //! In: a request that policies allow. Out: an UpdateRequest for each policy with work for it, so
 //! that a server which ends right after its answer loses nothing. Where that cannot be written, the
-//! failure policy decides about the request. Semantics: `docs/cluster.md`, "Background work".
+//! failure policy decides about the request. Semantics: `docs/reference/cluster.md`, "Background
+//! work".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

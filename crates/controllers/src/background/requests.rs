@@ -2,7 +2,7 @@
 //!
 //! In: [`Work`] and the request that caused it. Out: an UpdateRequest of `kyverno.io/v2`, and back.
 //! The object of the request is not in it, where it can be read from the cluster: Secrets stay
-//! where they are. Semantics: `docs/cluster.md`, "Background work".
+//! where they are. Semantics: `docs/reference/cluster.md`, "Background work".
 
 use crate::admit::Incoming;
 use crate::background_facts::{RuleWork, Trigger, Work, WorkKind};

@@ -3,7 +3,7 @@
 //! In: a policy that is applied. Out: why it is refused: a rule would fail with every trigger,
 //! because the account has no right to do its work, or because its objects are not where their kind
 //! can be. A kind that a variable gives, and one that the cluster does not serve yet, is not looked
-//! at. Semantics: `docs/cluster.md`, "Background work".
+//! at. Semantics: `docs/reference/cluster.md`, "Background work".
 
 use crate::background_facts::{RuleFacts, WorkKind, facts};
 use ephor_api::read::{items, texts};

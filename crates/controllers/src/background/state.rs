@@ -2,7 +2,7 @@
 //!
 //! In: the rules of policies. Out: a ConfigMap that holds a line for each rule, so that a rule that
 //! went while no controller ran is noticed: what it generated is found by it. Semantics:
-//! `docs/cluster.md`, "Background work".
+//! `docs/reference/cluster.md`, "Background work".
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;

@@ -3,7 +3,7 @@
 //! In: changes of the kinds that synchronised policies generate. Out: the work of the policy for
 //! the trigger again: what it generated is restored, copies follow their source. Nothing of this is
 //! written down: when a replica begins to lead, all generated objects come as changes. Semantics:
-//! `docs/cluster.md`, "Background work".
+//! `docs/reference/cluster.md`, "Background work".
 
 use std::collections::HashSet;
 use std::sync::PoisonError;

@@ -3,7 +3,7 @@
 //! In: a policy, and the request that triggers it or none. Out: the objects that it selects or that
 //! its expression returns, changed and written where that changes something. Each is evaluated as
 //! it is now; a write that meets a newer version is tried again with the whole work. Semantics:
-//! `docs/cluster.md`, "Background work"; `docs/cel-policies.md`, "Changes".
+//! `docs/reference/cluster.md`, "Background work"; `docs/semantics/cel-policies.md`, "Changes".
 
 use crate::admit::Incoming;
 use crate::cleanup::{self, SweptPlace};

@@ -2,7 +2,7 @@
 //!
 //! In: an UpdateRequest and the trigger of one of its rules. Out: the trigger as it is now, or that
 //! it is too early: a request is written before the API server stores what it admits. Semantics:
-//! `docs/cluster.md`, "Background work".
+//! `docs/reference/cluster.md`, "Background work".
 
 use crate::admit::Incoming;
 use crate::background_facts::Trigger;

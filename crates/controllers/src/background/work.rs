@@ -2,8 +2,8 @@
 //!
 //! In: a request, the policies as they are now. Out: objects as the rules want them, or why not.
 //! What is done depends on what is there now, not on what was there at the time of the request: a
-//! trigger that matches again keeps what it generated. Semantics: `docs/cluster.md`, "Background
-//! work".
+//! trigger that matches again keeps what it generated. Semantics: `docs/reference/cluster.md`,
+//! "Background work".
 
 use crate::admit::{Gate, Incoming};
 use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, WorkKind};

@@ -2,7 +2,7 @@
 //!
 //! In: the policies, an object as it is stored. Out: what each policy says, as if the object were
 //! created now, by no user. Policies that change objects say whether they would change this one.
-//! Semantics: `docs/cluster.md`, "Background scans".
+//! Semantics: `docs/reference/cluster.md`, "Background scans".
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! In: the policies in use, and those of Kubernetes with the label for reports. Out: engines that
 //! evaluate them on stored objects, and which results scans answer for. Left out are policies
 //! without `background`, those that are evaluated by the API server in their place, and rules that
-//! change or generate objects. Semantics: `docs/cluster.md`, "Background scans".
+//! change or generate objects. Semantics: `docs/reference/cluster.md`, "Background scans".
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use api::Api;
 use ephor_admission::admit::Gate;
-use ephor_admission::registration::{Address, Names, Options};
+use ephor_admission::registration::{Address, Options, WebhookNames};
 use ephor_admission::settings::Settings;
 use ephor_controllers::background::event_sink::EventSink;
 use ephor_controllers::in_use::{InUse, Source, StoredPolicy};
@@ -74,7 +74,7 @@ fn usable(document: &Value) -> StoredPolicy {
 
 fn plan(take_over: bool) -> WebhookPlan {
     let address = Address::Service { namespace: "kyverno".into(), name: "svc".into(), port: 443 };
-    let options = Options { names: Names::Kyverno, ..Options::of(address) };
+    let options = Options { names: WebhookNames::Kyverno, ..Options::of(address) };
     WebhookPlan { options, authority: None, secret: None, take_over, is_served: Arc::new(|_, _| true) }
 }
 

@@ -13,13 +13,13 @@ pub struct SyntaxError {
     /// The line that the decoder names; `None` where it names none.
     pub line: Option<NonZeroU32>,
     /// What is wrong there.
-    pub problem: Problem,
+    pub problem: SyntaxProblem,
 }
 
 /// What is wrong with the syntax of YAML text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum SyntaxProblem {
     /// A quoted text is not closed.
     #[error("found unexpected end of stream")]
     UnexpectedEnd,
@@ -144,7 +144,7 @@ pub enum Problem {
 
 impl SyntaxError {
     /// An error of the scanner. Its line count has not passed the line yet, the parser's has.
-    pub(super) fn of_scanner(context: Mark, problem: Problem, at: Mark) -> SyntaxError {
+    pub(super) fn of_scanner(context: Mark, problem: SyntaxProblem, at: Mark) -> SyntaxError {
         let line = match at.line {
             0 => context.line,
             n => n + 1,
@@ -153,13 +153,13 @@ impl SyntaxError {
     }
 
     /// An error of the parser.
-    pub(super) fn of_parser(context: Mark, problem: Problem, at: Mark) -> SyntaxError {
+    pub(super) fn of_parser(context: Mark, problem: SyntaxProblem, at: Mark) -> SyntaxError {
         let line = if at.line == 0 { context.line } else { at.line };
         SyntaxError { line: NonZeroU32::new(line), problem }
     }
 
     /// An error without a place.
-    pub(super) fn anywhere(problem: Problem) -> SyntaxError {
+    pub(super) fn anywhere(problem: SyntaxProblem) -> SyntaxError {
         SyntaxError { line: None, problem }
     }
 }

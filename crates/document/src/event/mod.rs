@@ -20,7 +20,7 @@ mod text;
 
 use std::borrow::Cow;
 
-pub use error::{Problem, SyntaxError};
+pub use error::{SyntaxError, SyntaxProblem};
 pub(super) use parser::Parser;
 pub(super) use scanner::Scanner;
 
@@ -83,7 +83,7 @@ pub(super) fn check_characters(text: &str) -> Result<(), SyntaxError> {
                 _ => true,
             };
             if forbidden {
-                return Err(SyntaxError::anywhere(Problem::ControlCharacter));
+                return Err(SyntaxError::anywhere(SyntaxProblem::ControlCharacter));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::scanner::{Scanner, Token, TokenData};
-use super::{Event, EventData, Mark, Problem, SyntaxError, check_characters};
+use super::{Event, EventData, Mark, SyntaxError, SyntaxProblem, check_characters};
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
     }
 
     /// An error at the next token, in the innermost open collection.
-    fn fault_inside(&mut self, problem: Problem) -> Step<'a> {
+    fn fault_inside(&mut self, problem: SyntaxProblem) -> Step<'a> {
         let at = self.peek()?.start;
         Err(SyntaxError::of_parser(self.marks.pop().unwrap_or_default(), problem, at))
     }
@@ -166,7 +166,7 @@ impl<'a> Parser<'a> {
         let token = self.peek()?;
         let end = token.end;
         if !matches!(token.data, TokenData::DocumentStart) {
-            return Err(SyntaxError::of_parser(Mark::default(), Problem::NoDocumentStart, token.start));
+            return Err(SyntaxError::of_parser(Mark::default(), SyntaxProblem::NoDocumentStart, token.start));
         }
         self.states.push(State::DocumentEnd);
         self.state = State::DocumentContent;
@@ -179,21 +179,21 @@ impl<'a> Parser<'a> {
         loop {
             let token = self.peek()?;
             let at = token.start;
-            let refuse = |problem: Problem| Err(SyntaxError::of_parser(Mark::default(), problem, at));
+            let refuse = |problem: SyntaxProblem| Err(SyntaxError::of_parser(Mark::default(), problem, at));
             match &mut token.data {
                 TokenData::Version(major, minor) => {
                     if version_seen {
-                        return refuse(Problem::SecondVersion);
+                        return refuse(SyntaxProblem::SecondVersion);
                     }
                     if (*major, *minor) != (1, 1) {
-                        return refuse(Problem::OtherVersion);
+                        return refuse(SyntaxProblem::OtherVersion);
                     }
                     version_seen = true;
                 }
                 TokenData::TagDirective(directive) => {
                     let (handle, prefix) = std::mem::take(&mut **directive);
                     if self.tag_directives.iter().any(|(h, _)| *h == handle) {
-                        return refuse(Problem::SecondTag);
+                        return refuse(SyntaxProblem::SecondTag);
                     }
                     self.tag_directives.push((handle, prefix));
                 }
@@ -286,7 +286,7 @@ impl<'a> Parser<'a> {
                 let value = Cow::Borrowed("");
                 return Ok(event(EventData::Scalar { anchor, tag, value, plain }, start, end));
             }
-            _ => return Err(SyntaxError::of_parser(start, Problem::NoNode, at)),
+            _ => return Err(SyntaxError::of_parser(start, SyntaxProblem::NoNode, at)),
         };
         self.state = next;
         Ok(event(data, start, end))
@@ -309,7 +309,7 @@ impl<'a> Parser<'a> {
         });
         match prefix {
             Some(prefix) => Ok(format!("{prefix}{suffix}").into()),
-            None => Err(SyntaxError::of_parser(start, Problem::TagHandle, at)),
+            None => Err(SyntaxError::of_parser(start, SyntaxProblem::TagHandle, at)),
         }
     }
 
@@ -328,7 +328,7 @@ impl<'a> Parser<'a> {
                 }
             }
             TokenData::BlockEnd => self.close(EventData::SeqEnd),
-            _ => self.fault_inside(Problem::NoDash),
+            _ => self.fault_inside(SyntaxProblem::NoDash),
         }
     }
 
@@ -366,7 +366,7 @@ impl<'a> Parser<'a> {
                 }
             }
             TokenData::BlockEnd => self.close(EventData::MapEnd),
-            _ => self.fault_inside(Problem::NoKey),
+            _ => self.fault_inside(SyntaxProblem::NoKey),
         }
     }
 
@@ -389,7 +389,7 @@ impl<'a> Parser<'a> {
         }
         if !first && !matches!(self.peek()?.data, TokenData::FlowSeqEnd) {
             if !matches!(self.peek()?.data, TokenData::FlowEntry) {
-                return self.fault_inside(Problem::NoCommaInSequence);
+                return self.fault_inside(SyntaxProblem::NoCommaInSequence);
             }
             self.skip();
         }
@@ -436,7 +436,7 @@ impl<'a> Parser<'a> {
         }
         if !first && !matches!(self.peek()?.data, TokenData::FlowMapEnd) {
             if !matches!(self.peek()?.data, TokenData::FlowEntry) {
-                return self.fault_inside(Problem::NoCommaInMapping);
+                return self.fault_inside(SyntaxProblem::NoCommaInMapping);
             }
             self.skip();
         }

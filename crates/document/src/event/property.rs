@@ -1,7 +1,7 @@
 //! Directives, anchors, aliases and tags.
 
 use super::scanner::{Scanner, Token, TokenData};
-use super::{Mark, Problem, SyntaxError};
+use super::{Mark, SyntaxError, SyntaxProblem};
 
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')
@@ -31,17 +31,17 @@ impl<'a> Scanner<'a> {
         self.advance(1);
         let name = self.word();
         if name.is_empty() {
-            return self.fault(start, Problem::NoDirectiveName);
+            return self.fault(start, SyntaxProblem::NoDirectiveName);
         }
         if !self.is_blankz(0) {
-            return self.fault(start, Problem::DirectiveName);
+            return self.fault(start, SyntaxProblem::DirectiveName);
         }
         let data = match name {
             "YAML" => {
                 self.blanks();
                 let major = self.version_number(start)?;
                 if self.byte(0) != b'.' {
-                    return self.fault(start, Problem::VersionPoint);
+                    return self.fault(start, SyntaxProblem::VersionPoint);
                 }
                 self.advance(1);
                 TokenData::Version(major, self.version_number(start)?)
@@ -50,21 +50,21 @@ impl<'a> Scanner<'a> {
                 self.blanks();
                 let handle = self.tag_handle(true, start)?;
                 if !self.is_blank(0) {
-                    return self.fault(start, Problem::NoWhitespace);
+                    return self.fault(start, SyntaxProblem::NoWhitespace);
                 }
                 self.blanks();
                 let prefix = self.tag_uri("", start)?;
                 if !self.is_blankz(0) {
-                    return self.fault(start, Problem::NoBreak);
+                    return self.fault(start, SyntaxProblem::NoBreak);
                 }
                 TokenData::TagDirective(Box::new((handle, prefix)))
             }
-            _ => return self.fault(start, Problem::UnknownDirective),
+            _ => return self.fault(start, SyntaxProblem::UnknownDirective),
         };
         let token = self.token(data, start);
         self.skip_blanks_and_comment();
         if !self.is_breakz(0) {
-            return self.fault(start, Problem::NoCommentOrBreak);
+            return self.fault(start, SyntaxProblem::NoCommentOrBreak);
         }
         self.skip_break();
         Ok(token)
@@ -75,12 +75,12 @@ impl<'a> Scanner<'a> {
         while self.byte(0).is_ascii_digit() {
             digits += 1;
             if digits > 2 {
-                return self.fault(start, Problem::LongVersion);
+                return self.fault(start, SyntaxProblem::LongVersion);
             }
             value = value * 10 + u32::from(self.byte(0) - b'0');
             self.advance(1);
         }
-        if digits == 0 { self.fault(start, Problem::NoVersion) } else { Ok(value) }
+        if digits == 0 { self.fault(start, SyntaxProblem::NoVersion) } else { Ok(value) }
     }
 
     pub(super) fn scan_anchor(&mut self, alias: bool) -> Result<Token<'a>, SyntaxError> {
@@ -90,7 +90,7 @@ impl<'a> Scanner<'a> {
         let ends = self.is_blankz(0)
             || matches!(self.byte(0), b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`');
         if name.is_empty() || !ends {
-            return self.fault(start, Problem::AnchorName);
+            return self.fault(start, SyntaxProblem::AnchorName);
         }
         Ok(self.token(if alias { TokenData::Alias(name) } else { TokenData::Anchor(name) }, start))
     }
@@ -102,7 +102,7 @@ impl<'a> Scanner<'a> {
             self.advance(2);
             (handle, suffix) = (String::new(), self.tag_uri("", start)?);
             if self.byte(0) != b'>' {
-                return self.fault(start, Problem::NoTagEnd);
+                return self.fault(start, SyntaxProblem::NoTagEnd);
             }
             self.advance(1);
         } else {
@@ -117,14 +117,14 @@ impl<'a> Scanner<'a> {
             }
         }
         if !self.is_blankz(0) {
-            return self.fault(start, Problem::NoBreak);
+            return self.fault(start, SyntaxProblem::NoBreak);
         }
         Ok(self.token(TokenData::Tag(Box::new((handle, suffix))), start))
     }
 
     fn tag_handle(&mut self, directive: bool, start: Mark) -> Result<String, SyntaxError> {
         if self.byte(0) != b'!' {
-            return self.fault(start, Problem::NoTagMark);
+            return self.fault(start, SyntaxProblem::NoTagMark);
         }
         let from = self.mark.pos;
         self.advance(1);
@@ -132,7 +132,7 @@ impl<'a> Scanner<'a> {
         if self.byte(0) == b'!' {
             self.advance(1);
         } else if directive && self.slice(from) != "!" {
-            return self.fault(start, Problem::NoTagMark);
+            return self.fault(start, SyntaxProblem::NoTagMark);
         }
         Ok(self.slice(from).to_string())
     }
@@ -152,7 +152,7 @@ impl<'a> Scanner<'a> {
             empty = false;
         }
         if empty {
-            return self.fault(start, Problem::NoTagUri);
+            return self.fault(start, SyntaxProblem::NoTagUri);
         }
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
@@ -164,7 +164,7 @@ impl<'a> Scanner<'a> {
             let digit = |b: u8| char::from(b).to_digit(16);
             let octet = match (self.byte(0), digit(self.byte(1)), digit(self.byte(2))) {
                 (b'%', Some(high), Some(low)) => (high << 4 | low) as u8,
-                _ => return self.fault(start, Problem::UriEscape),
+                _ => return self.fault(start, SyntaxProblem::UriEscape),
             };
             if width == 0 {
                 width = match octet {
@@ -172,10 +172,10 @@ impl<'a> Scanner<'a> {
                     0xc0..=0xdf => 2,
                     0xe0..=0xef => 3,
                     0xf0..=0xf7 => 4,
-                    _ => return self.fault(start, Problem::LeadingOctet),
+                    _ => return self.fault(start, SyntaxProblem::LeadingOctet),
                 };
             } else if octet & 0xc0 != 0x80 {
-                return self.fault(start, Problem::TrailingOctet);
+                return self.fault(start, SyntaxProblem::TrailingOctet);
             }
             out.push(octet);
             self.advance(3);

@@ -9,10 +9,10 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::{Mark, Problem, SyntaxError};
+use super::{Mark, SyntaxError, SyntaxProblem};
 
 /// A key further away than this from its `:` is none.
-const LONGEST_KEY: usize = 1024;
+const MAX_KEY: usize = 1024;
 
 #[derive(Debug)]
 pub struct Token<'a> {
@@ -104,7 +104,7 @@ impl<'a> Scanner<'a> {
         }
         // The queue holds a token: every fetch adds one, and after the stream's end nothing is
         // taken.
-        self.tokens.front_mut().ok_or(SyntaxError::anywhere(Problem::UnexpectedEnd))
+        self.tokens.front_mut().ok_or(SyntaxError::anywhere(SyntaxProblem::UnexpectedEnd))
     }
 
     /// Drops the token that `peek` showed.
@@ -202,7 +202,7 @@ impl<'a> Scanner<'a> {
             && self.is_blankz(3)
     }
 
-    pub fn fault<T>(&self, context: Mark, problem: Problem) -> Result<T, SyntaxError> {
+    pub fn fault<T>(&self, context: Mark, problem: SyntaxProblem) -> Result<T, SyntaxError> {
         Err(SyntaxError::of_scanner(context, problem, self.mark))
     }
 
@@ -293,7 +293,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn no_token(&self) -> Result<(), SyntaxError> {
-        self.fault(self.mark, Problem::NoToken)
+        self.fault(self.mark, SyntaxProblem::NoToken)
     }
 
     /// Moves over blanks, comments and line breaks. Tabs separate tokens, but do not indent.
@@ -366,7 +366,7 @@ impl<'a> Scanner<'a> {
     fn fetch_block_entry(&mut self) -> Result<(), SyntaxError> {
         if self.flow_level == 0 {
             if !self.simple_key_allowed {
-                return self.fault(self.mark, Problem::SequenceEntry);
+                return self.fault(self.mark, SyntaxProblem::SequenceEntry);
             }
             self.roll_indent(self.mark, None, TokenData::BlockSeqStart);
         }
@@ -379,7 +379,7 @@ impl<'a> Scanner<'a> {
     fn fetch_key(&mut self) -> Result<(), SyntaxError> {
         if self.flow_level == 0 {
             if !self.simple_key_allowed {
-                return self.fault(self.mark, Problem::MappingKey);
+                return self.fault(self.mark, SyntaxProblem::MappingKey);
             }
             self.roll_indent(self.mark, None, TokenData::BlockMapStart);
         }
@@ -403,7 +403,7 @@ impl<'a> Scanner<'a> {
         } else {
             if self.flow_level == 0 {
                 if !self.simple_key_allowed {
-                    return self.fault(self.mark, Problem::MappingValue);
+                    return self.fault(self.mark, SyntaxProblem::MappingValue);
                 }
                 self.roll_indent(self.mark, None, TokenData::BlockMapStart);
             }
@@ -469,14 +469,14 @@ impl<'a> Scanner<'a> {
         let (text, here) = (self.text, self.mark);
         let Some(key) = self.simple_keys.get_mut(index).filter(|k| k.possible) else { return Ok(false) };
         // Bytes are an upper bound of characters.
-        let far = here.pos - key.mark.pos > LONGEST_KEY
-            && text.get(key.mark.pos..here.pos).map_or(0, |s| s.chars().count()) > LONGEST_KEY;
+        let far = here.pos - key.mark.pos > MAX_KEY
+            && text.get(key.mark.pos..here.pos).map_or(0, |s| s.chars().count()) > MAX_KEY;
         if key.mark.line == here.line && !far {
             return Ok(true);
         }
         let context = key.mark;
         if key.required {
-            return self.fault(context, Problem::NoColon);
+            return self.fault(context, SyntaxProblem::NoColon);
         }
         key.possible = false;
         Ok(false)
@@ -500,7 +500,7 @@ impl<'a> Scanner<'a> {
         match self.simple_keys.last_mut() {
             Some(key) if key.possible && key.required => {
                 let context = key.mark;
-                self.fault(context, Problem::NoColon)
+                self.fault(context, SyntaxProblem::NoColon)
             }
             Some(key) => {
                 key.possible = false;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::scanner::{Scanner, Token, TokenData};
-use super::{Mark, Problem, SyntaxError};
+use super::{Mark, SyntaxError, SyntaxProblem};
 
 /// White space that was read between two words of a scalar and is not yet part of it.
 #[derive(Default)]
@@ -91,7 +91,7 @@ impl<'a> Scanner<'a> {
             while self.is_blank(0) || self.break_len(0) > 0 {
                 if self.is_blank(0) {
                     if broken && i64::from(self.mark.col) < indent && self.byte(0) == b'\t' {
-                        return self.fault(start, Problem::TabIndents);
+                        return self.fault(start, SyntaxProblem::TabIndents);
                     }
                     self.advance(1);
                 } else if broken {
@@ -143,10 +143,10 @@ impl<'a> Scanner<'a> {
         let mut gap = Gap::default();
         loop {
             if self.at_document_indicator() {
-                return self.fault(start, Problem::DocumentIndicator);
+                return self.fault(start, SyntaxProblem::DocumentIndicator);
             }
             if self.at_end() {
-                return self.fault(start, Problem::UnexpectedEnd);
+                return self.fault(start, SyntaxProblem::UnexpectedEnd);
             }
             let mut broken = false;
             while !self.is_blankz(0) {
@@ -227,7 +227,7 @@ impl<'a> Scanner<'a> {
                     b'_' => '\u{a0}',
                     b'L' => '\u{2028}',
                     b'P' => '\u{2029}',
-                    _ => return self.fault(start, Problem::Escape),
+                    _ => return self.fault(start, SyntaxProblem::Escape),
                 });
                 self.advance(2);
                 return Ok(());
@@ -238,12 +238,12 @@ impl<'a> Scanner<'a> {
         for k in 0..digits {
             match char::from(self.byte(k)).to_digit(16) {
                 Some(d) => code = code.wrapping_shl(4) | d,
-                None => return self.fault(start, Problem::NoHexNumber),
+                None => return self.fault(start, SyntaxProblem::NoHexNumber),
             }
         }
         match char::from_u32(code) {
             Some(c) => out.push(c),
-            None => return self.fault(start, Problem::EscapeCode),
+            None => return self.fault(start, SyntaxProblem::EscapeCode),
         }
         self.advance(digits);
         Ok(())
@@ -258,7 +258,7 @@ impl<'a> Scanner<'a> {
             match self.byte(0) {
                 b @ (b'+' | b'-') if keep.is_none() => keep = Some(b == b'+'),
                 b'0' if increment == 0 => {
-                    return self.fault(start, Problem::ZeroIndentation);
+                    return self.fault(start, SyntaxProblem::ZeroIndentation);
                 }
                 b @ b'1'..=b'9' if increment == 0 => increment = i64::from(b - b'0'),
                 _ => break,
@@ -267,7 +267,7 @@ impl<'a> Scanner<'a> {
         }
         self.skip_blanks_and_comment();
         if !self.is_breakz(0) {
-            return self.fault(start, Problem::NoCommentOrBreak);
+            return self.fault(start, SyntaxProblem::NoCommentOrBreak);
         }
         self.skip_break();
         let mut indent = if increment > 0 { self.indent.max(0) + increment } else { 0 };
@@ -327,7 +327,7 @@ impl<'a> Scanner<'a> {
             }
             deepest = deepest.max(i64::from(self.mark.col));
             if inside(self, *indent) && self.byte(0) == b'\t' {
-                return self.fault(start, Problem::TabInBlock);
+                return self.fault(start, SyntaxProblem::TabInBlock);
             }
             if self.break_len(0) == 0 {
                 break;

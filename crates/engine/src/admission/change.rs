@@ -11,7 +11,7 @@ use ephor_patch::structured::{self, Atomic};
 use ephor_value::{Object, Str, Value};
 
 use super::LiteralError;
-use super::literal::{Data, check_names, json, part};
+use super::literal::{LiteralData, check_names, json, part};
 
 /// Merges an `Object` literal, which may have parts of `data`, into an object by the schema of its
 /// kind.
@@ -21,7 +21,7 @@ use super::literal::{Data, check_names, json, part};
 pub fn merge_literal(
     object: &Value,
     value: &Value,
-    data: &Data,
+    data: &LiteralData,
     def: &TypeDef,
     types: &Types,
     atomics: Atomic,

@@ -1,6 +1,7 @@
 //! Why native policies cannot be evaluated, and why message literals change nothing.
 //!
-//! Out: errors whose texts are those of kube-apiserver 1.36.3. Semantics: `docs/admission.md`.
+//! Out: errors whose texts are those of kube-apiserver 1.36.3. Semantics:
+//! `docs/semantics/admission.md`.
 
 use thiserror::Error;
 

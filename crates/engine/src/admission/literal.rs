@@ -53,11 +53,11 @@ fn names(v: &Value, path: &str, wrong: &mut Vec<WrongName>) {
 /// Maps and lists that are data: they are converted with all that is in them, other than those that
 /// expressions write.
 #[derive(Debug, Default)]
-pub struct Data(HashSet<usize>);
+pub struct LiteralData(HashSet<usize>);
 
-impl Data {
+impl LiteralData {
     /// All that is in the objects that expressions see.
-    pub fn of(root: &Value) -> Data {
+    pub fn of(root: &Value) -> LiteralData {
         let mut found = HashSet::new();
         let names = ["object", "oldObject", "params", "namespaceObject"];
         let mut open: Vec<&Value> = names.iter().filter_map(|name| root.get(name)).collect();
@@ -68,7 +68,7 @@ impl Data {
                 _ => {}
             }
         }
-        Data(found)
+        LiteralData(found)
     }
 
     fn has(&self, value: &Value) -> bool {
@@ -81,7 +81,7 @@ impl Data {
 }
 
 /// An `Object` literal as a change.
-pub fn part(v: &Value, data: &Data) -> Part {
+pub fn part(v: &Value, data: &LiteralData) -> Part {
     if let Some((_, fields)) = literal(v) {
         return Part::Fields(fields.iter().map(|(k, v)| (k.clone(), part(v, data))).collect());
     }
@@ -94,12 +94,12 @@ pub fn part(v: &Value, data: &Data) -> Part {
 }
 
 /// An item of a list: a literal, data or a value without parts.
-fn item(v: &Value, data: &Data) -> Part {
+fn item(v: &Value, data: &LiteralData) -> Part {
     if literal(v).is_some() { part(v, data) } else { plain(v, data) }
 }
 
 /// A value below a plain map: only data and those without parts are converted.
-fn plain(v: &Value, data: &Data) -> Part {
+fn plain(v: &Value, data: &LiteralData) -> Part {
     match v {
         _ if data.has(v) => Part::whole(v),
         Value::Null => Part::Opaque("NULL_VALUE".into()),
@@ -239,7 +239,7 @@ mod tests {
     fn below_a_plain_map_only_scalars_are_converted() {
         let map = |v: Value| Value::Map([(Str::from("a"), v)].into_iter().collect());
         let nested = literal_of("Object", &[("labels", map(map("b".into())))]);
-        let Part::Fields(fields) = part(&nested, &Data::default()) else { panic!("no fields") };
+        let Part::Fields(fields) = part(&nested, &LiteralData::default()) else { panic!("no fields") };
         let Part::Fields(labels) = &fields[0].1 else { panic!("no labels") };
         assert!(matches!(&labels[0].1, Part::Opaque(text) if text == "map[a:b]"));
     }
@@ -249,15 +249,15 @@ mod tests {
             Value::map([("name", "v".into()), ("emptyDir", Value::map([("medium", "Memory".into())]))]);
         let root = Value::map([("object", Value::map([("volumes", Value::list(vec![volume.clone()]))]))]);
         let change = literal_of("Object", &[("volumes", Value::list(vec![volume]))]);
-        let of = |data: &Data| match part(&change, data) {
+        let of = |data: &LiteralData| match part(&change, data) {
             Part::Fields(fields) => match &fields[0].1 {
                 Part::Items(items) => items[0].clone(),
                 other => panic!("{other:?}"),
             },
             other => panic!("{other:?}"),
         };
-        assert!(matches!(of(&Data::default()), Part::Opaque(_)));
-        let Part::Fields(fields) = of(&Data::of(&root)) else { panic!("not converted") };
+        assert!(matches!(of(&LiteralData::default()), Part::Opaque(_)));
+        let Part::Fields(fields) = of(&LiteralData::of(&root)) else { panic!("not converted") };
         assert!(matches!(&fields[1].1, Part::Fields(inner) if inner.len() == 1));
     }
 }

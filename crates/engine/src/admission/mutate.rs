@@ -14,15 +14,17 @@ use ephor_value::{Str, Value, budget};
 
 use ephor_patch::structured::Atomic;
 
-use super::bound::{BoundPolicy, Run, Step, steps};
+use super::Review;
+use super::answer::Denial;
+use super::bound::BoundPolicy;
 use super::change::{apply_literals, merge_literal};
-use super::converted;
-use super::literal::{Data, check_names};
+use super::cluster_view::{ClusterView, converted};
+use super::literal::{LiteralData, check_names};
+use super::steps::{BoundStep, Run, steps};
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
-use super::{ClusterView, Denial, Review};
 use crate::expressions::Scope;
 use crate::expressions::{Failure, OUT_OF_BUDGET};
-use crate::view::admission::{self, Variables};
+use crate::view::admission::{self, AdmissionVariables};
 
 /// What a change may cost.
 const BUDGET: u64 = 10_000_000;
@@ -115,7 +117,7 @@ impl<'w> Passes<'w> {
         }
         let review = review.with_object(self.object.clone());
         let mutating = policies.iter().filter(|policy| policy.mutates());
-        let all: Vec<(BoundPolicy<'_>, Vec<Step>)> =
+        let all: Vec<(BoundPolicy<'_>, Vec<BoundStep>)> =
             mutating.map(|policy| (*policy, steps(*policy, &review, self.cluster))).collect();
         let namespace = match all.iter().any(|(_, steps)| !steps.is_empty()) {
             true => seen_namespace(&review, self.cluster).map_err(Box::new)?,
@@ -128,12 +130,12 @@ impl<'w> Passes<'w> {
             let policy = *policy;
             for step in steps {
                 let run = match step {
-                    Step::Broken { binding, text } => {
+                    BoundStep::Broken { binding, text } => {
                         let text = message(policy, *binding, text);
                         note(&mut failed, text, "Forbidden");
                         continue;
                     }
-                    Step::Run(run) => run,
+                    BoundStep::Run(run) => run,
                 };
                 let key = run_key(policy, run);
                 if again && !marked.contains(&key) {
@@ -204,7 +206,7 @@ impl<'w> Passes<'w> {
         review: &Review,
         namespace: &Value,
     ) -> (bool, Vec<MutationError>) {
-        let seen = |object: &Value, namespace: Value| Variables {
+        let seen = |object: &Value, namespace: Value| AdmissionVariables {
             object: converted(object, &run.accepted.kind),
             old_object: converted(&review.part("oldObject"), &run.accepted.kind),
             params: run.param.clone(),
@@ -295,7 +297,7 @@ impl<'w> Passes<'w> {
                  for {api_version}, Kind={name}"
             )));
         };
-        let merged = merge_literal(object, value, &Data::of(root), def, types, Atomic::Refused)
+        let merged = merge_literal(object, value, &LiteralData::of(root), def, types, Atomic::Refused)
             .map_err(|error| MutationError::Policy(error.to_string()))?;
         Ok(with_kind(&completed(&merged, def, types), kind))
     }

@@ -1,8 +1,8 @@
 //! Admission policies outside of a cluster, as Kyverno runs them.
 //!
 //! The request always creates the object, which has no schema: lists are replaced, numbers are
-//! doubles. Parameters are selected by name or labels alone. Semantics: `docs/admission.md`,
-//! "Outside of a cluster".
+//! doubles. Parameters are selected by name or labels alone. Semantics:
+//! `docs/semantics/admission.md`, "Outside of a cluster".
 
 use crate::expressions::Scope;
 use crate::view::offline::root;
@@ -17,10 +17,11 @@ use ephor_matching::filter::selects;
 use ephor_patch::structured::merge_freely;
 use ephor_value::{Map, Value};
 
+use super::binding_result::Decision;
 use super::bound::{patches, validations};
 use super::change::apply_literals;
-use super::literal::{Data, check_names, part};
-use super::validate::{BUDGET, CONDITIONS, Decision, decided};
+use super::literal::{LiteralData, check_names, part};
+use super::validate::{BUDGET, CONDITIONS, decided};
 use crate::expressions::{ConditionsError, OUT_OF_BUDGET};
 
 /// The bindings that accept a request; one `None` for a policy without bindings.
@@ -160,7 +161,7 @@ fn changed(
         let new = match patch.patch_type {
             PatchType::ApplyConfiguration => {
                 check_names(&value).map_err(|_| MutationFailure::Change)?;
-                merge_freely(&object, &part(&value, &Data::of(&root)))
+                merge_freely(&object, &part(&value, &LiteralData::of(&root)))
                     .map(Some)
                     .map_err(|_| MutationFailure::Change)
             }

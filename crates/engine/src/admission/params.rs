@@ -4,8 +4,10 @@ use ephor_ir::admission::{ParamRef, PolicyBinding};
 use ephor_matching::filter::selects;
 use ephor_value::{Map, Value};
 
-use super::convert::with_kind;
-use super::{BindingError, BoundPolicy, ClusterView, Review};
+use super::bound::BoundPolicy;
+use super::cluster_view::ClusterView;
+use super::{BindingError, Review};
+use ephor_kubernetes::convert::with_kind;
 
 /// The parameters of an evaluation each; none at all means none takes place.
 ///

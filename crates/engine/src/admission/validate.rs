@@ -3,7 +3,7 @@
 //! In: a policy with its bindings and a request. Out: a result that says what came of each binding
 //! ([`verdict`]), and what follows from the results of all policies ([`answer`]). Results hold
 //! nothing of the request but the values of expressions, so that they may be stored in the result
-//! cache. Semantics: `docs/admission.md`.
+//! cache. Semantics: `docs/semantics/admission.md`.
 
 use ephor_functions::Context;
 use ephor_ir::admission::PolicyBinding;
@@ -13,16 +13,20 @@ use ephor_ir::facts::FailurePolicy;
 use ephor_kubernetes::{kind_object, resource_object};
 use ephor_matching::constraints::Accepted;
 use ephor_value::print::write_json_string;
-use ephor_value::{Map, Str, Value, budget, footprint};
+use ephor_value::{Map, Str, Value, budget};
 
-use super::bound::{BoundPolicy, Run, Step, steps};
-use super::{Answer, Cause, ClusterView, Denial, Review, converted};
+use super::Review;
+use super::answer::{AdmissionOutcome, Denial};
+use super::binding_result::{BindingEvaluation, BindingResult, Decision};
+use super::bound::BoundPolicy;
+use super::cluster_view::{ClusterView, converted};
+use super::steps::{BoundStep, Run, steps};
 use crate::expressions::Scope;
 use crate::expressions::scope::fallen_back;
 use crate::expressions::{ConditionsError, Failure, OUT_OF_BUDGET};
 use crate::outcome::{Effect, RuleOutcome, Status};
 use crate::trace;
-use crate::view::admission::{self, Variables};
+use crate::view::admission::{self, AdmissionVariables};
 use ephor_ir::Policy;
 use ephor_ir::rule::RuleKind;
 
@@ -35,84 +39,6 @@ const MAX_ANNOTATION: usize = 10 << 10;
 /// The key under which the audit log gets failures.
 const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure";
 
-/// What a policy says about a request for one of its bindings.
-#[derive(Clone, Debug)]
-pub enum BindingResult {
-    /// The policy or binding, by its position, is misconfigured.
-    Misconfigured(Option<usize>, String),
-    /// The binding, by its position, was evaluated.
-    Evaluated(usize, Evaluated),
-    /// The request is denied, whatever the policy says.
-    Denied(Box<Denial>),
-}
-
-/// What came of an evaluation.
-#[derive(Clone, Debug, Default)]
-pub struct Evaluated {
-    /// The validations that do not admit the request, by position.
-    decisions: Vec<(usize, Decision)>,
-    annotations: Vec<(Str, String)>,
-    /// Annotations that failed, and count.
-    broken_annotations: Vec<String>,
-}
-
-impl BindingResult {
-    /// Copies what the result shares with the request, and takes spare room from its lists and
-    /// texts.
-    pub fn detach(&mut self) {
-        match self {
-            BindingResult::Misconfigured(_, text) => footprint::fit_text(text),
-            BindingResult::Denied(denial) => {
-                footprint::fit_text(&mut denial.message);
-                denial.details = denial.details.detached();
-                denial.causes.iter_mut().for_each(Cause::detach);
-                footprint::fit(&mut denial.causes);
-            }
-            BindingResult::Evaluated(_, of) => {
-                of.annotations.iter_mut().for_each(|(_, text)| footprint::fit_text(text));
-                of.broken_annotations.iter_mut().for_each(footprint::fit_text);
-                of.decisions.iter_mut().for_each(|(_, decision)| match decision {
-                    Decision::Fail(text) | Decision::Deny(text, _) => footprint::fit_text(text),
-                });
-                footprint::fit(&mut of.annotations);
-                footprint::fit(&mut of.broken_annotations);
-                footprint::fit(&mut of.decisions);
-            }
-        }
-    }
-
-    /// How many bytes it keeps alive on the heap, once it is detached.
-    pub fn footprint(&self) -> usize {
-        match self {
-            BindingResult::Misconfigured(_, text) => text.capacity(),
-            BindingResult::Denied(denial) => {
-                let Denial { reason, message, details, causes, .. } = &**denial;
-                let texts = causes.iter().map(Cause::footprint).sum::<usize>();
-                size_of::<Denial>()
-                    + footprint::of_own(reason)
-                    + message.capacity()
-                    + details.footprint()
-                    + footprint::of_vec(causes)
-                    + texts
-            }
-            BindingResult::Evaluated(_, of) => {
-                let texts = of.annotations.iter().map(|(_, text)| text).chain(&of.broken_annotations);
-                let decisions = of.decisions.iter().map(|(_, decision)| match decision {
-                    Decision::Fail(text) => text.capacity(),
-                    Decision::Deny(text, reason) => text.capacity() + footprint::of_own(reason),
-                });
-                let keys = of.annotations.iter().map(|(key, _)| footprint::of_own(key)).sum::<usize>();
-                footprint::of_vec(&of.annotations)
-                    + footprint::of_vec(&of.broken_annotations)
-                    + footprint::of_vec(&of.decisions)
-                    + keys
-                    + texts.map(String::capacity).sum::<usize>()
-                    + decisions.sum::<usize>()
-            }
-        }
-    }
-}
-
 /// The result of a policy that validates; `None` when it has nothing to say.
 pub fn verdict(
     policy: &Policy,
@@ -124,11 +50,11 @@ pub fn verdict(
     let mut results = Vec::new();
     let mut status = Status::Pass;
     // Of a binding expressions see its parameter only: without one all give the same.
-    let mut without_parameter: Option<Result<Evaluated, Denial>> = None;
+    let mut without_parameter: Option<Result<BindingEvaluation, Denial>> = None;
     for step in steps(bound, review, cluster) {
         let result = match step {
-            Step::Broken { binding, text } => BindingResult::Misconfigured(binding, text),
-            Step::Run(run) => {
+            BoundStep::Broken { binding, text } => BindingResult::Misconfigured(binding, text),
+            BoundStep::Run(run) => {
                 let evaluate = || bounded(bound, &run, review, cluster, cx);
                 let evaluated = match &run.param {
                     None => without_parameter.get_or_insert_with(evaluate).clone(),
@@ -162,9 +88,9 @@ pub fn validate<'p>(
     policies: impl Iterator<Item = &'p Policy>,
     review: &Review,
     cluster: &ClusterView<'_>,
-) -> Answer {
+) -> AdmissionOutcome {
     if review.is_exempt() {
-        return Answer::default();
+        return AdmissionOutcome::default();
     }
     let cx = cluster.functions(review);
     let results: Vec<(&Policy, RuleOutcome)> =
@@ -173,8 +99,11 @@ pub fn validate<'p>(
 }
 
 /// What follows for a request from the results of policies in their order.
-pub fn answer<'r>(review: &Review, results: impl Iterator<Item = (&'r Policy, &'r RuleOutcome)>) -> Answer {
-    let mut state = State { review, first: None, warnings: Vec::new(), annotations: Map::new() };
+pub fn answer<'r>(
+    review: &Review,
+    results: impl Iterator<Item = (&'r Policy, &'r RuleOutcome)>,
+) -> AdmissionOutcome {
+    let mut state = AnswerFold { review, first: None, warnings: Vec::new(), annotations: Map::new() };
     for (policy, outcome) in results {
         let (Some(policy), Some(Effect::Bindings(results))) =
             (BoundPolicy::of(policy), outcome.effect.as_deref())
@@ -188,7 +117,7 @@ pub fn answer<'r>(review: &Review, results: impl Iterator<Item = (&'r Policy, &'
                     state.deny(policy, at.and_then(|at| policy.bindings().get(at)), text, "");
                 }
                 BindingResult::Denied(denial) => {
-                    return Answer { denial: Some((**denial).clone()), ..state.answer() };
+                    return AdmissionOutcome { denial: Some((**denial).clone()), ..state.answer() };
                 }
                 BindingResult::Evaluated(at, evaluated) => {
                     let Some(binding) = policy.bindings().get(*at) else { continue };
@@ -218,38 +147,14 @@ fn note<'r>(values: &mut Vec<(&'r Str, Vec<&'r String>)>, key: &'r Str, value: &
     }
 }
 
-/// What a validation that does not admit the request came to.
-#[derive(Clone, Debug)]
-pub(super) enum Decision {
-    /// It failed, which the policy may ignore.
-    Fail(String),
-    /// It is not met: message and reason.
-    Deny(String, Str),
-}
-
-impl Evaluated {
-    /// A failure that belongs to no validation.
-    fn failed(text: impl Into<String>) -> Evaluated {
-        Evaluated { decisions: vec![(0, Decision::Fail(text.into()))], ..Evaluated::default() }
-    }
-
-    fn is_silent(&self) -> bool {
-        self.decisions.is_empty() && self.annotations.is_empty() && self.broken_annotations.is_empty()
-    }
-
-    fn denies(&self) -> bool {
-        self.decisions.iter().any(|(_, d)| matches!(d, Decision::Deny(..)))
-    }
-}
-
-struct State<'r> {
+struct AnswerFold<'r> {
     review: &'r Review,
     first: Option<Denial>,
     warnings: Vec<String>,
     annotations: Map,
 }
 
-impl State<'_> {
+impl AnswerFold<'_> {
     fn deny(&mut self, policy: BoundPolicy<'_>, binding: Option<&PolicyBinding>, text: &str, reason: &str) {
         if self.first.is_some() {
             return;
@@ -303,8 +208,8 @@ impl State<'_> {
         }
     }
 
-    fn answer(self) -> Answer {
-        Answer { denial: self.first, warnings: self.warnings, annotations: self.annotations }
+    fn answer(self) -> AdmissionOutcome {
+        AdmissionOutcome { denial: self.first, warnings: self.warnings, annotations: self.annotations }
     }
 }
 
@@ -362,7 +267,7 @@ pub fn conditions(
     if all.is_empty() {
         return Ok(true);
     }
-    let seen = Variables {
+    let seen = AdmissionVariables {
         object: converted(review.object(), &accepted.kind),
         old_object: converted(&review.part("oldObject"), &accepted.kind),
         params: None,
@@ -391,7 +296,7 @@ fn bounded(
     review: &Review,
     cluster: &ClusterView<'_>,
     cx: &Context,
-) -> Result<Evaluated, Denial> {
+) -> Result<BindingEvaluation, Denial> {
     let (outcome, excess) = budget::spend(|| evaluate(policy, run, review, cluster, cx));
     let text = match excess {
         None => return outcome,
@@ -402,7 +307,7 @@ fn bounded(
     // Validations are counted without those that the bound has cut off.
     let mut decisions: Vec<_> = decisions.into_iter().enumerate().map(|(i, (_, d))| (i, d)).collect();
     decisions.push((decisions.len(), Decision::Fail(text)));
-    Ok(Evaluated { decisions, ..Evaluated::default() })
+    Ok(BindingEvaluation { decisions, ..BindingEvaluation::default() })
 }
 
 fn evaluate(
@@ -411,9 +316,9 @@ fn evaluate(
     review: &Review,
     cluster: &ClusterView<'_>,
     cx: &Context,
-) -> Result<Evaluated, Denial> {
+) -> Result<BindingEvaluation, Denial> {
     let namespace = seen_namespace(review, cluster)?;
-    let seen = Variables {
+    let seen = AdmissionVariables {
         object: converted(review.object(), &run.accepted.kind),
         old_object: converted(&review.part("oldObject"), &run.accepted.kind),
         params: run.param.clone(),
@@ -426,17 +331,17 @@ fn evaluate(
         let scope = Scope::of_rule(&root, policy.expressions, cx).with_budget(CONDITIONS);
         match scope.admits(&policy.expressions.conditions) {
             Ok(true) => {}
-            Ok(false) => return Ok(Evaluated::default()),
-            Err(error) => return Ok(Evaluated::failed(error.to_string())),
+            Ok(false) => return Ok(BindingEvaluation::default()),
+            Err(error) => return Ok(BindingEvaluation::failed(error.to_string())),
         }
     }
     let request = admission::request(&seen_request(&run.accepted, review));
-    let seen = Variables { namespace, ..seen };
+    let seen = AdmissionVariables { namespace, ..seen };
     let root = admission::root(&request, seen.clone(), &review.request);
-    let silent = admission::root(&request, Variables { authorizer: false, ..seen }, &review.request);
+    let silent = admission::root(&request, AdmissionVariables { authorizer: false, ..seen }, &review.request);
     let evaluated = match decided(policy.expressions, policy.validations(), &root, &silent, cx) {
-        Some(decisions) => Evaluated { decisions, ..Evaluated::default() },
-        None => Evaluated::failed(OUT_OF_BUDGET),
+        Some(decisions) => BindingEvaluation { decisions, ..BindingEvaluation::default() },
+        None => BindingEvaluation::failed(OUT_OF_BUDGET),
     };
     Ok(annotated(policy, &silent, cx, evaluated))
 }
@@ -493,11 +398,16 @@ pub(super) fn decided(
     Some(all.filter_map(|(i, decision)| Some((i, decision?))).collect())
 }
 
-fn annotated(policy: BoundPolicy<'_>, root: &Value, cx: &Context, mut evaluated: Evaluated) -> Evaluated {
+fn annotated(
+    policy: BoundPolicy<'_>,
+    root: &Value,
+    cx: &Context,
+    mut evaluated: BindingEvaluation,
+) -> BindingEvaluation {
     let scope = Scope::of_rule(root, policy.expressions, cx).with_budget(BUDGET);
     for annotation in &policy.expressions.annotations {
         match scope.value(&annotation.value.program) {
-            Err(Failure::OutOfBudget) => return Evaluated::failed(OUT_OF_BUDGET),
+            Err(Failure::OutOfBudget) => return BindingEvaluation::failed(OUT_OF_BUDGET),
             Ok(Value::Str(text)) => {
                 let text = text.trim();
                 if !text.is_empty() {

@@ -1,7 +1,7 @@
 //! Policies on check requests of proxies: whether a request may pass.
 //!
 //! In: a policy and a check request. Out: the first answer that an expression gives, as a result.
-//! Semantics: `docs/cel-policies.md`, "Check requests".
+//! Semantics: `docs/semantics/cel-policies.md`, "Check requests".
 
 use crate::outcome::{RuleOutcome, Status};
 use ephor_functions::Context;
@@ -12,7 +12,7 @@ use ephor_ir::rule::Body;
 use ephor_value::Value;
 
 use super::Scope;
-use crate::view::request::{Part, rooted};
+use crate::view::request::{RequestPart, rooted};
 
 /// See the module page; none where the policy is about other requests.
 pub fn run(policy: &Policy, request: &Value, proxy: Proxy, functions: &Context) -> Option<RuleOutcome> {
@@ -22,7 +22,7 @@ pub fn run(policy: &Policy, request: &Value, proxy: Proxy, functions: &Context) 
     if of != proxy {
         return None;
     }
-    let root = rooted([(Part::Object, request.clone())]);
+    let root = rooted([(RequestPart::Object, request.clone())]);
     let scope = Scope::of_rule(&root, expressions, functions);
     let result =
         |status, text: &str| Some(RuleOutcome::new(&policy.name, rule.kind, status, text.to_owned()));

@@ -1,7 +1,8 @@
 //! How PolicyExceptions of `policies.kyverno.io` apply to policies.
 //!
 //! In: the exceptions of a set, a policy, and what expressions see. Out: those that apply, and the
-//! result of a rule that is exempt as a whole. Semantics: `docs/cel-policies.md`, "Exceptions".
+//! result of a rule that is exempt as a whole. Semantics: `docs/semantics/cel-policies.md`,
+//! "Exceptions".
 
 use crate::outcome::{RuleOutcome, Status};
 use ephor_functions::{Context, now};

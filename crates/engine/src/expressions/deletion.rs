@@ -2,20 +2,21 @@
 //!
 //! In: a policy and an object, or data of any form. Out: pass = it would be deleted; none where the
 //! policy does not select it. Expressions see neither a request nor a former object. Semantics:
-//! `docs/cel-policies.md`, "Deletion".
+//! `docs/semantics/cel-policies.md`, "Deletion".
 
 use crate::Request;
+use crate::matched::applies;
 use crate::outcome::{RuleOutcome, Status};
-use crate::run::applies;
 use ephor_ir::Policy;
 use ephor_ir::rule::Body;
 
-use super::{CelExceptions, Scope, excepted};
-use crate::view::request::{Part, limited_to, namespace, rooted};
+use super::Scope;
+use super::cel_exceptions::{CelExceptions, excepted};
+use crate::view::request::{RequestPart, limited_to, namespace, rooted};
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum DeletionSubject {
     /// An object of a cluster.
     Object,
     /// Data of any form; without a kind it is selected by every policy.
@@ -27,7 +28,7 @@ pub fn run(
     policy: &Policy,
     request: &Request,
     cel_exceptions: CelExceptions<'_>,
-    subject: Subject,
+    subject: DeletionSubject,
 ) -> Option<RuleOutcome> {
     let rule = policy.rules.first()?;
     let expressions = rule.expressions.as_ref()?;
@@ -36,15 +37,15 @@ pub fn run(
     }
     let object = &request.object;
     let has_kind = !object.text_at(&["apiVersion"]).is_empty() && !object.text_at(&["kind"]).is_empty();
-    if (subject == Subject::Object || has_kind) && !applies(rule, request) {
+    if (subject == DeletionSubject::Object || has_kind) && !applies(rule, request) {
         return None;
     }
-    let root = rooted([(Part::Object, object.clone()), (Part::Namespace, namespace(request))]);
+    let root = rooted([(RequestPart::Object, object.clone()), (RequestPart::Namespace, namespace(request))]);
     let root = match &policy.namespace {
         Some(own) => limited_to(&root, own),
         None => root,
     };
-    let what = if subject == Subject::Payload { "json" } else { "resource" };
+    let what = if subject == DeletionSubject::Payload { "json" } else { "resource" };
     let result = |status, text: String| Some(RuleOutcome::new(&policy.name, rule.kind, status, text));
     let spared = || result(Status::Fail, format!("{what} {}", expressions.wording.unmet));
     match excepted(policy, &root, &request.functions, cel_exceptions) {

@@ -2,7 +2,7 @@
 //!
 //! Out: errors whose texts are Kyverno's or the API server's. An expression has no [`Failure`] of
 //! its own words: the list that it belongs to decides whether the expression is named. Semantics:
-//! `docs/ir.md`, "Expressions of a rule".
+//! `docs/internals/ir.md`, "Expressions of a rule".
 
 use thiserror::Error;
 
@@ -105,7 +105,7 @@ pub enum AnnotationError {
 
 /// Why a patch that an expression gives does not change an object.
 #[derive(Debug, Error)]
-pub enum PatchError {
+pub enum ExpressionPatchError {
     /// Its literals cannot be applied.
     #[error(transparent)]
     Literal(LiteralError),
@@ -170,7 +170,7 @@ pub enum AttestorFieldError {
 
 /// Why a rule with expressions generates nothing.
 #[derive(Debug, Error)]
-pub enum GenerationError {
+pub enum ExpressionGenerationError {
     /// An expression has no value.
     #[error(transparent)]
     Expression(Failure),

@@ -1,19 +1,19 @@
 //! Objects that exist already and that a policy changes because of a request.
 //!
 //! In: a rule that matches a request. Out: whether its conditions hold, and the objects that an
-//! expression of the policy returns. Semantics: `docs/cel-policies.md`, "Changes";
-//! `docs/cluster.md`, "Background work".
+//! expression of the policy returns. Semantics: `docs/semantics/cel-policies.md`, "Changes";
+//! `docs/reference/cluster.md`, "Background work".
 
 use std::fmt::Display;
 
+use crate::matched::MatchedRule;
 use crate::outcome::{RuleOutcome, Status};
-use crate::run::MatchedRule;
 use crate::view::request::{Absent, root};
 use ephor_ir::expressions::Source;
 use ephor_ir::rule::Body;
 use ephor_value::Value;
 
-use super::{broken, enter};
+use super::entered::{broken, enter};
 
 /// The objects that a policy changes because of a request.
 #[derive(Debug)]

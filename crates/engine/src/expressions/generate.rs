@@ -3,7 +3,7 @@
 //! In: a rule and a request. Out: a result with the objects that expressions handed over and
 //! templates gave, or none where the policy does not apply. Nothing is created here: objects get
 //! the namespace that they were handed over for, and that is all. Semantics:
-//! `docs/cel-policies.md`, "Generation".
+//! `docs/semantics/cel-policies.md`, "Generation".
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex};
@@ -15,9 +15,10 @@ use ephor_ir::generate::{Draft, Generator, Place, TextPart};
 use ephor_value::print::display;
 use ephor_value::{Map, Value};
 
-use super::{DraftError, GenerationError, Scope, annotations, broken, enter};
+use super::entered::{annotations, broken, enter};
+use super::{DraftError, ExpressionGenerationError, Scope};
+use crate::matched::MatchedRule;
 use crate::outcome::{Effect, RuleOutcome, Status};
-use crate::run::MatchedRule;
 use crate::view::{self, request::Absent};
 
 /// Runs the expressions and templates that generate objects.
@@ -47,7 +48,7 @@ pub(crate) fn run(
     for generator in generators {
         let done = match generator {
             Generator::Expression(program) => {
-                scope.is_true(program).map(|_| ()).map_err(GenerationError::Expression)
+                scope.is_true(program).map(|_| ()).map_err(ExpressionGenerationError::Expression)
             }
             Generator::Documents(documents) => filled(documents, &scope, own, &*collector),
         };
@@ -113,15 +114,16 @@ fn filled(
     scope: &Scope<'_>,
     own: Option<&str>,
     external: &dyn ExternalData,
-) -> Result<(), GenerationError> {
+) -> Result<(), ExpressionGenerationError> {
     for (i, draft) in documents.iter().enumerate() {
         let document = i + 1;
-        let value = value(draft, scope).map_err(|cause| GenerationError::Document { document, cause })?;
+        let value =
+            value(draft, scope).map_err(|cause| ExpressionGenerationError::Document { document, cause })?;
         if value.is_null() {
             continue;
         }
         if value.as_map().is_none() {
-            return Err(GenerationError::NoObject { document, found: value.cel_type().into() });
+            return Err(ExpressionGenerationError::NoObject { document, found: value.cel_type().into() });
         }
         let namespace = value.text_at(&["metadata", "namespace"]).to_string();
         let namespace = match own {
@@ -129,11 +131,11 @@ fn filled(
             Some(own) if namespace.is_empty() || namespace == own => own.to_string(),
             Some(own) => {
                 let (own, namespace) = (own.into(), namespace.into());
-                return Err(GenerationError::ForeignNamespace { own, namespace });
+                return Err(ExpressionGenerationError::ForeignNamespace { own, namespace });
             }
         };
         let taken = external.generate(&namespace, vec![value]);
-        taken.map_err(|e| GenerationError::Refused(e.to_string().into()))?;
+        taken.map_err(|e| ExpressionGenerationError::Refused(e.to_string().into()))?;
     }
     Ok(())
 }

@@ -3,14 +3,14 @@
 //! In: a policy and a request. Out: a result with the images that it verified, from which
 //! [`settle`] finds out whether every image that must be verified was: by this policy or by another
 //! one. Order: conditions, exceptions, the images, their digests, what registries know of them,
-//! verdicts, texts for reports. Semantics: `docs/cel-policies.md`, "Images".
+//! verdicts, texts for reports. Semantics: `docs/semantics/cel-policies.md`, "Images".
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
+use crate::matched::MatchedRule;
 use crate::outcome::{Effect, RuleOutcome, Status};
-use crate::run::MatchedRule;
 use crate::trace;
 use ephor_external::reference;
 use ephor_external::registry::for_policy;
@@ -20,34 +20,17 @@ use ephor_ir::Rule;
 use ephor_ir::expressions::Expressions;
 use ephor_ir::image_validation::ImageValidation;
 use ephor_ir::pod_security::pod_spec_path;
-use ephor_value::{Str, Value, footprint, stack};
+use ephor_value::{Str, Value, stack};
 
+use super::cel_exceptions::{excepted, exempt};
+use super::entered::{annotations, broken};
 use super::inquiry::{AttestorValue, Inquiry, matches};
-use super::{
-    AttestorError, AttestorFieldError, ExtractionError, Scope, annotations, broken, excepted, exempt,
-};
+use super::verified_images::VerifiedImages;
+use super::{AttestorError, AttestorFieldError, ExtractionError, Scope};
 use crate::view::request::limited_to;
 
-/// The images that a policy requires and checked.
-#[derive(Clone, Debug, Default)]
-pub struct VerifiedImages {
-    /// Images that some policy must verify.
-    pub required: Vec<String>,
-    /// Images that it checked, and whether an attestor verified them.
-    pub images: BTreeMap<String, bool>,
-}
-
-impl VerifiedImages {
-    /// How many bytes it keeps alive on the heap; nodes of its map are estimated.
-    pub fn footprint(&self) -> usize {
-        let names = self.required.iter().map(String::capacity).sum::<usize>();
-        let images = self.images.keys().map(|image| image.capacity() + 2 * size_of::<(String, bool)>());
-        footprint::of_vec(&self.required) + names + images.sum::<usize>()
-    }
-}
-
 /// What is evaluated.
-pub struct Subject<'a> {
+pub struct ImageSubject<'a> {
     /// What expressions see.
     pub root: &'a Value,
     /// The kind of the object, which decides where its images are; empty = it has none of its own.
@@ -61,7 +44,7 @@ pub(super) fn run(
     met: MatchedRule<'_, '_>,
     expressions: &Expressions,
     checks: &Arc<Result<ImageValidation, Str>>,
-    subject: &Subject<'_>,
+    subject: &ImageSubject<'_>,
 ) -> Option<RuleOutcome> {
     let MatchedRule { policy, rule, request, around, .. } = met;
     let result = |status, text: Str| RuleOutcome::new(&policy.name, rule.kind, status, text);
@@ -172,7 +155,7 @@ pub(super) fn run(
 }
 
 /// Emits a trace event: an image is the reason of a refusal.
-fn emit(rule: &Rule, subject: &Subject<'_>, text: &str, image: &str) {
+fn emit(rule: &Rule, subject: &ImageSubject<'_>, text: &str, image: &str) {
     if trace::is_on() {
         let object = ["object", "oldObject"].into_iter().filter_map(|key| subject.root.get(key));
         let part = object.filter(|object| !object.is_null()).find_map(|object| part_with_text(object, image));
@@ -195,7 +178,7 @@ fn part_with_text<'v>(value: &'v Value, text: &str) -> Option<&'v Value> {
 fn extracted(
     parts: &ImageValidation,
     checks: &Result<ImageValidation, Str>,
-    subject: &Subject<'_>,
+    subject: &ImageSubject<'_>,
     scope: &Scope<'_>,
 ) -> Result<BTreeMap<String, Vec<String>>, ExtractionError> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();

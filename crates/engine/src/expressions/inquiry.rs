@@ -3,7 +3,7 @@
 //!
 //! In: the names of images and attestors. Out: counts and data, and a record of which images were
 //! checked. An attestor that does not verify an image, for whatever reason, is not counted; a
-//! registry that does not answer is a fault. Semantics: `docs/cel-policies.md`, "Images".
+//! registry that does not answer is a fault. Semantics: `docs/semantics/cel-policies.md`, "Images".
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -28,10 +28,11 @@ use ephor_value::{Map, Str, Value};
 
 use super::{AttestorError, Failure, Scope};
 
-/// The largest artifact that states something.
-const LARGEST_ARTIFACT: u64 = 10 * 1024 * 1024;
-/// How many artifacts may refer to an image.
-const MOST_REFERRERS: usize = 50;
+/// The largest artifact that states something. A larger one is an error of the rule.
+const MAX_ARTIFACT: u64 = 10 * 1024 * 1024;
+/// How many artifacts may refer to an image. Each is a request to the registry; an image with more
+/// is an error of the rule.
+const MAX_REFERRERS: usize = 50;
 
 /// Why a question about an image has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -71,7 +72,7 @@ pub enum InquiryError {
     )]
     NotVerified,
     /// So many artifacts refer to the image.
-    #[error("too many referrers: {0}, at most {MOST_REFERRERS} are read")]
+    #[error("too many referrers: {0}, at most {MAX_REFERRERS} are read")]
     TooManyReferrers(usize),
     /// No artifact of this type refers to the image.
     #[error("artifact of type {0} not found")]
@@ -222,7 +223,7 @@ impl Inquiry {
         let (at, digest) = self.subject(image)?;
         let registry = self.registry()?;
         let referrers = registry.referrers(&at, &digest).map_err(InquiryError::words)?;
-        if referrers.len() > MOST_REFERRERS {
+        if referrers.len() > MAX_REFERRERS {
             return Err(InquiryError::TooManyReferrers(referrers.len()));
         }
         let kind = &*attestation.kind;
@@ -234,7 +235,7 @@ impl Inquiry {
             return Err(InquiryError::Layers);
         };
         let bytes =
-            registry.blob(&at, layer.text_at(&["digest"]), LARGEST_ARTIFACT).map_err(InquiryError::words)?;
+            registry.blob(&at, layer.text_at(&["digest"]), MAX_ARTIFACT).map_err(InquiryError::words)?;
         let decoded = decode_json(&String::from_utf8_lossy(&bytes));
         decoded.map_err(|_| InquiryError::NoJson(attestation.name.clone()))
     }

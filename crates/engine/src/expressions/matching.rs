@@ -1,6 +1,7 @@
 //! `matchConditions` of webhooks: whether a policy is evaluated for a request at all.
 //!
-//! In: conditions and a request. Out: whether all are true. Semantics: `docs/serve.md`, "Answers".
+//! In: conditions and a request. Out: whether all are true. Semantics: `docs/reference/serve.md`,
+//! "Answers".
 
 use crate::{Request, view};
 use ephor_ir::expressions::{RULES, Source};

@@ -2,21 +2,22 @@
 //!
 //! In: a rule and a request. Out: a result and, when all mutations succeed, the mutated object.
 //! Each mutation sees what the former one left; variables keep their first value. Semantics:
-//! `docs/cel-policies.md`, "Changes".
+//! `docs/semantics/cel-policies.md`, "Changes".
 
 use std::fmt::Display;
 
 use crate::admission::change::{apply_literals, merge_literal};
-use crate::admission::literal::{Data, check_names};
+use crate::admission::literal::{LiteralData, check_names};
 use ephor_ir::expressions::{Expressions, PatchType};
 use ephor_ir::mutate::{Change, Mutation};
 use ephor_kubernetes::Types;
 use ephor_patch::structured::Atomic;
 use ephor_value::{Str, Value};
 
-use super::{PatchError, annotations, broken, enter};
+use super::ExpressionPatchError;
+use super::entered::{annotations, broken, enter};
+use crate::matched::MatchedRule;
 use crate::outcome::{Effect, RuleOutcome, Status};
-use crate::run::MatchedRule;
 use crate::view::{
     self,
     request::{Absent, with},
@@ -72,16 +73,16 @@ fn changed(
     (value, root): (&Value, &Value),
     kind: &[Str; 3],
     (types, atomics): (&Types, Atomic),
-) -> Result<Option<Value>, PatchError> {
+) -> Result<Option<Value>, ExpressionPatchError> {
     match patch_type {
-        PatchType::JsonPatch => apply_literals(object, value).map_err(PatchError::Literal),
+        PatchType::JsonPatch => apply_literals(object, value).map_err(ExpressionPatchError::Literal),
         PatchType::ApplyConfiguration | PatchType::Unknown => {
-            check_names(value).map_err(PatchError::Literal)?;
+            check_names(value).map_err(ExpressionPatchError::Literal)?;
             let Some(def) = types.of_kind(kind) else {
-                return Err(PatchError::NoType);
+                return Err(ExpressionPatchError::NoType);
             };
-            let merged = merge_literal(object, value, &Data::of(root), def, types, atomics);
-            merged.map(Some).map_err(PatchError::Literal)
+            let merged = merge_literal(object, value, &LiteralData::of(root), def, types, atomics);
+            merged.map(Some).map_err(ExpressionPatchError::Literal)
         }
     }
 }

@@ -1,15 +1,16 @@
 //! Rules with `validate.cel`: parameters and the namespace, then conditions and validations.
 //!
 //! In: a rule's expressions and a request. Out: a status and a message. The first validation that
-//! is false or fails decides. Semantics: `docs/validate.md`, "Bodies".
+//! is false or fails decides. Semantics: `docs/semantics/validate.md`, "Bodies".
 
+use crate::matched::EvalContext;
 use crate::outcome::{Status, stock};
-use crate::run::Surroundings;
 use crate::{Request, rule_params, view};
 use ephor_ir::expressions::{Expressions, Validation};
 use ephor_value::{Map, Str, Value};
 
-use super::{Scope, decide};
+use super::Scope;
+use super::entered::decide;
 
 /// Runs a rule's expressions; `passed` is the message where all are true.
 pub fn run(
@@ -17,7 +18,7 @@ pub fn run(
     validations: &[Validation],
     passed: &Str,
     request: &Request,
-    around: Surroundings<'_>,
+    around: EvalContext<'_>,
 ) -> (Status, Str) {
     let profile = around.profile;
     if !profile.offline_namespaces

@@ -3,14 +3,14 @@
 //! The only place that evaluates the expressions of a rule: conditions, validations, messages,
 //! audit annotations and patches of every API. Each expression has a limit of its own; what they
 //! cost together, with the variables that they are the first to read, is taken from the budget.
-//! Semantics: `docs/ir.md`, "Expressions of a rule".
+//! Semantics: `docs/internals/ir.md`, "Expressions of a rule".
 
 use std::borrow::Cow;
 use std::cell::Cell;
 
 use crate::Request;
 use crate::eval::{Env, value};
-use crate::meter::{Meter, Variables};
+use crate::meter::{ComposedVariables, Meter};
 use crate::shared::SharedResults;
 use crate::sorted::Sorted;
 use crate::strict::truth;
@@ -34,7 +34,7 @@ pub struct Scope<'s> {
     /// What the expressions see.
     pub root: Cow<'s, Value>,
     functions: &'s Context,
-    variables: Variables<'s>,
+    variables: ComposedVariables<'s>,
     wording: &'static Wording,
     /// What is left of the budget; `None` = there is none.
     left: Cell<Option<u64>>,
@@ -61,8 +61,8 @@ impl<'s> Scope<'s> {
         wording: &'static Wording,
     ) -> Scope<'s> {
         let variables = match wording.faults_name_variable {
-            true => Variables::new(variables),
-            false => Variables::bare(variables),
+            true => ComposedVariables::new(variables),
+            false => ComposedVariables::bare(variables),
         };
         Scope { root, functions, variables, wording, left: Cell::new(None), shared: None }
     }

@@ -1,6 +1,6 @@
 //! Why nothing is generated.
 //!
-//! Out: errors whose texts are Kyverno's. Semantics: `docs/generate.md`.
+//! Out: errors whose texts are Kyverno's. Semantics: `docs/semantics/generate.md`.
 
 use thiserror::Error;
 

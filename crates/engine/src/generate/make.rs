@@ -1,7 +1,7 @@
 //! Builds the objects that a generate rule describes.
 //!
 //! In: a description, the data of a rule, what exists. Out: the objects that were not there before,
-//! with the labels by which they are found again. Semantics: `docs/generate.md`.
+//! with the labels by which they are found again. Semantics: `docs/semantics/generate.md`.
 
 use crate::condition;
 use crate::data::Data;
@@ -22,7 +22,7 @@ const LABEL: &str = "generate.kyverno.io/";
 
 /// An object that a rule wants to exist.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct WantedObject {
     /// The object, with the labels by which it is found again.
     pub object: Value,
     /// The object that it is a copy of.
@@ -37,7 +37,7 @@ pub struct Store<'s> {
     trigger: &'s Value,
     present: &'s dyn Present,
     /// With the kind under which each is stored, which its content need not agree with.
-    made: Vec<(String, Wanted)>,
+    made: Vec<(String, WantedObject)>,
 }
 
 impl<'s> Store<'s> {
@@ -47,7 +47,7 @@ impl<'s> Store<'s> {
     }
 
     /// What the rules so far want.
-    pub fn into_wanted(self) -> Vec<Wanted> {
+    pub fn into_wanted(self) -> Vec<WantedObject> {
         self.made.into_iter().map(|(_, wanted)| wanted).collect()
     }
 
@@ -141,7 +141,7 @@ impl<'s> Store<'s> {
         }
         let data = filled.get("data").cloned().unwrap_or_default();
         let object = self.labelled(&data, &place, rule, None);
-        let wanted = Wanted { object, source: None, synchronize: d.synchronize };
+        let wanted = WantedObject { object, source: None, synchronize: d.synchronize };
         Ok(self.create(place.kind, wanted)?.into_iter().collect())
     }
 
@@ -172,7 +172,8 @@ impl<'s> Store<'s> {
                 name: from.name.into(),
             });
         };
-        let wanted = Wanted { object: self.copied(&source, place, rule), source: Some(source), synchronize };
+        let wanted =
+            WantedObject { object: self.copied(&source, place, rule), source: Some(source), synchronize };
         self.create(place.kind, wanted)
     }
 
@@ -209,7 +210,7 @@ impl<'s> Store<'s> {
                 let name = source.text_at(&["metadata", "name"]).to_string();
                 let place = Key { api_version, kind, namespace: into, name: &name };
                 let object = self.copied(&source, &place, rule);
-                made.extend(self.create(kind, Wanted { object, source: Some(source), synchronize })?);
+                made.extend(self.create(kind, WantedObject { object, source: Some(source), synchronize })?);
             }
         }
         Ok(made)
@@ -298,7 +299,7 @@ impl<'s> Store<'s> {
     }
 
     /// Adds an object, unless it exists and only new ones are wanted.
-    fn create(&mut self, kind: &str, wanted: Wanted) -> Result<Option<Value>, GenerationError> {
+    fn create(&mut self, kind: &str, wanted: WantedObject) -> Result<Option<Value>, GenerationError> {
         let at = Key { kind, ..Key::of(&wanted.object) };
         if self.present.only_new() && self.find(&at).map_err(GenerationError::Lookup)?.is_some() {
             return Ok(None);

@@ -3,7 +3,8 @@
 //! In: a rule and a request (`run`), then all rules that want to generate something, and the
 //! objects that can be copied (`finish`). Out: a result, with the objects that the rule generated.
 //! Nothing outlives the request: whether an object exists is looked up in the source of data, the
-//! request's object and what was generated before. Texts and order are those of `docs/generate.md`.
+//! request's object and what was generated before. Texts and order are those of
+//! `docs/semantics/generate.md`.
 
 mod error;
 mod make;
@@ -13,14 +14,15 @@ use ephor_ir::generate::Generation;
 use ephor_ir::rule::{Body, RuleKind};
 use ephor_value::{Value, budget};
 
+use super::matched::{MatchedRule, applies, excepted};
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::run::{MatchedRule, Results, RuleEffect, RuleRun, applies, excepted};
+use super::results::{Results, RuleEffect, RuleRun};
 use super::{condition, expressions};
 use make::Store;
-use present::Given;
+use present::PresentObjects;
 
 pub use error::{ElementError, GenerationError};
-pub use make::Wanted;
+pub use make::WantedObject;
 pub use present::{Key, Present};
 
 /// Whether a rule wants to generate something; one with expressions does at once.
@@ -99,7 +101,7 @@ pub(super) fn verdict(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
 fn make_all(described: &[(usize, MatchedRule<'_, '_>)]) -> Result<Vec<(usize, Vec<Value>)>, GenerationError> {
     let mut made = Vec::with_capacity(described.len());
     let Some((_, MatchedRule { policy, request, around, .. })) = described.first() else { return Ok(made) };
-    let given = Given { trigger: &request.object, sources: around.sources.clone_sources() };
+    let given = PresentObjects { trigger: &request.object, sources: around.sources.clone_sources() };
     let mut store = Store::new(policy, request, &given);
     for (at, met) in described {
         if let Some(objects) = make(*met, &mut store)? {
@@ -128,7 +130,7 @@ fn make(met: MatchedRule<'_, '_>, store: &mut Store<'_>) -> Result<Option<Vec<Va
 pub(super) fn wanted(
     met: MatchedRule<'_, '_>,
     present: &dyn Present,
-) -> (Vec<Wanted>, Option<GenerationError>) {
+) -> (Vec<WantedObject>, Option<GenerationError>) {
     let mut store = Store::new(met.policy, met.request, present);
     let (made, excess) = budget::spend(|| make(met, &mut store));
     let error = match excess {

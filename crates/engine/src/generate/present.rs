@@ -1,7 +1,7 @@
 //! What exists, as generate rules look it up.
 //!
 //! In: what identifies objects. Out: the objects. A run without a cluster knows the object of the
-//! request and those that it was given ([`Given`]); a controller looks in the cluster.
+//! request and those that it was given ([`PresentObjects`]); a controller looks in the cluster.
 
 use ephor_external::LookupError;
 use ephor_value::Value;
@@ -51,18 +51,18 @@ pub trait Present {
 }
 
 /// The object of the request and those that can be copied.
-pub(super) struct Given<'g> {
+pub(super) struct PresentObjects<'g> {
     pub trigger: &'g Value,
     pub sources: &'g [Value],
 }
 
-impl Given<'_> {
+impl PresentObjects<'_> {
     fn all(&self) -> impl Iterator<Item = &Value> {
         std::iter::once(self.trigger).chain(self.sources)
     }
 }
 
-impl Present for Given<'_> {
+impl Present for PresentObjects<'_> {
     fn only_new(&self) -> bool {
         true
     }

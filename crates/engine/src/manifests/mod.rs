@@ -3,8 +3,8 @@
 //! In: what a rule wants and a request. The object's annotations hold the manifest ([`message`])
 //! and signatures of it ([`super::public_key`]); the object may differ from the manifest only in
 //! some fields ([`difference`]). Out: a verdict with Kyverno's text. Nothing is fetched over the
-//! network: what needs one ends as Kyverno ends without. `docs/images.md` says which keys are
-//! accepted.
+//! network: what needs one ends as Kyverno ends without. `docs/semantics/images.md` says which keys
+//! are accepted.
 
 mod difference;
 

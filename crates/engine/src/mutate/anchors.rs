@@ -5,7 +5,7 @@
 //! the object has no such key. An item of a list with anchors is decided for each item of the
 //! object's list, and what comes out is added under that item's name. One copy serves for all of
 //! them, so what the first item decides counts for the others (Kyverno's behaviour). Semantics:
-//! `docs/mutate.md`, "Anchors".
+//! `docs/semantics/mutate.md`, "Anchors".
 
 use crate::shape::{self, Outcome};
 use ephor_ir::mutate::{Member, Node};

@@ -1,6 +1,6 @@
 //! Why an object cannot be mutated.
 //!
-//! Out: errors whose texts are Kyverno's. Semantics: `docs/mutate.md`.
+//! Out: errors whose texts are Kyverno's. Semantics: `docs/semantics/mutate.md`.
 
 use thiserror::Error;
 

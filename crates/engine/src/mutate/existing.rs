@@ -7,9 +7,9 @@
 use crate::condition;
 use crate::data::Data;
 use crate::error::FillError;
+use crate::matched::not_met;
 use crate::outcome::{Effect, RuleOutcome, Status};
 use crate::request::resource_name;
-use crate::run::not_met;
 use ephor_external::LookupError;
 use ephor_ir::Rule;
 use ephor_ir::matcher::Selector;
@@ -17,7 +17,7 @@ use ephor_ir::mutate::{Mutation, MutationTarget};
 use ephor_matching::filter::selects;
 use ephor_value::{Str, Value, wildcard};
 
-use super::{change, outcome};
+use super::change::{change, outcome};
 
 /// Why a target names no object.
 #[derive(Debug, thiserror::Error)]

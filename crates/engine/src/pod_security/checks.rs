@@ -1,17 +1,18 @@
 //! Runs the Pod Security controls: what a pod has that a control's row does not allow.
 //!
 //! In: a control in the form of a version (`ir::pod_security`), and a pod. Out: the finding, with
-//! its texts. Semantics: `docs/validate.md`, "Bodies". A pod that passes costs no allocation.
+//! its texts. Semantics: `docs/semantics/validate.md`, "Bodies". A pod that passes costs no
+//! allocation.
 
 use std::borrow::Cow;
 
 use ephor_ir::check::{FieldPart, PodSecurity, Whose};
-use ephor_ir::pod_security::{Annotations, Condition, Field, Found, Of, Placed, Requirement};
+use ephor_ir::pod_security::{Annotations, Field, FieldCondition, FieldRequirement, Found, Of, Placed};
 use ephor_ir::pod_security::{present, texts, whole};
 use ephor_value::Value;
 use ephor_value::quote::quote;
 
-use super::finding::{Bad, FieldError, Finding, plural, quoted, sorted};
+use super::finding::{BadValue, FieldError, Finding, plural, quoted, sorted};
 use super::pod::Pod;
 
 /// What a pod has that a control, or one field of it, does not allow.
@@ -55,7 +56,7 @@ pub fn of_control(name: &str, pod: &Pod<'_>, check: &PodSecurity) -> Vec<Finding
 
 /// What does not meet a requirement.
 struct Violation<'a> {
-    requirement: &'static Requirement,
+    requirement: &'static FieldRequirement,
     /// Whether fields of the pod itself do not.
     pod: bool,
     /// The containers, or the items of the pod's lists.
@@ -68,7 +69,7 @@ struct Violation<'a> {
 
 impl<'a> Violation<'a> {
     fn of(
-        requirement: &'static Requirement,
+        requirement: &'static FieldRequirement,
         pod: &Pod<'a>,
         only: Option<FieldPart>,
     ) -> Option<Violation<'a>> {
@@ -117,7 +118,7 @@ impl<'a> Violation<'a> {
             for (key, value) in &all.annotations {
                 all.values.push((usize::MAX, vec![format!("{key}={}", quote(value)).into()]));
                 let field = format!("metadata.annotations[{key}]");
-                all.errors.push(FieldError { field, container: None, bad: Bad::Text((*value).into()) });
+                all.errors.push(FieldError { field, container: None, bad: BadValue::Text((*value).into()) });
             }
         }
         (!all.values.is_empty()).then_some(all)
@@ -140,39 +141,39 @@ impl<'a> Violation<'a> {
         field: &Field,
         item: Option<(usize, &'a Value)>,
         found: Found<'a>,
-    ) -> Option<(Bad, String)> {
+    ) -> Option<(BadValue, String)> {
         if field.condition.admits(found) {
             return None;
         }
         let value = found.value();
         let text = value.and_then(Value::as_str).unwrap_or_default();
-        let (bad, values): (Bad, Vec<Cow<'a, str>>) = match field.condition {
-            Condition::Not(b) => (Bad::Flag(b), Vec::new()),
-            Condition::Is(wanted) => match found {
-                Found::NoParent => (Bad::Missing, Vec::new()),
-                Found::Missing => (Bad::Text("nil".into()), Vec::new()),
-                Found::Value(_) => (Bad::Flag(!wanted), Vec::new()),
+        let (bad, values): (BadValue, Vec<Cow<'a, str>>) = match field.condition {
+            FieldCondition::Not(b) => (BadValue::Flag(b), Vec::new()),
+            FieldCondition::Is(wanted) => match found {
+                Found::NoParent => (BadValue::Missing, Vec::new()),
+                Found::Missing => (BadValue::Text("nil".into()), Vec::new()),
+                Found::Value(_) => (BadValue::Flag(!wanted), Vec::new()),
             },
-            Condition::Present | Condition::Parent => (Bad::Missing, Vec::new()),
-            Condition::Unset => {
-                (Bad::Text(value.map(|v| v.text_at(&["path"])).unwrap_or_default().into()), Vec::new())
+            FieldCondition::Present | FieldCondition::Parent => (BadValue::Missing, Vec::new()),
+            FieldCondition::Unset => {
+                (BadValue::Text(value.map(|v| v.text_at(&["path"])).unwrap_or_default().into()), Vec::new())
             }
-            Condition::Number(_) | Condition::NotNumber(_) => {
+            FieldCondition::Number(_) | FieldCondition::NotNumber(_) => {
                 let number = value.and_then(whole).unwrap_or_default();
-                (Bad::Number(number), vec![number.to_string().into()])
+                (BadValue::Number(number), vec![number.to_string().into()])
             }
-            Condition::Texts(..) => (Bad::Text(text.into()), vec![text.into()]),
-            Condition::Items(allowed) => {
+            FieldCondition::Texts(..) => (BadValue::Text(text.into()), vec![text.into()]),
+            FieldCondition::Items(allowed) => {
                 let bad = sorted(texts(value).filter(|text| !allowed.contains(text)));
-                (Bad::Texts(bad.clone()), bad.into_iter().map(Cow::from).collect())
+                (BadValue::Texts(bad.clone()), bad.into_iter().map(Cow::from).collect())
             }
-            Condition::Holds(_) => {
+            FieldCondition::Holds(_) => {
                 let held = sorted(texts(value));
-                (if held.is_empty() { Bad::Missing } else { Bad::Texts(held) }, Vec::new())
+                (if held.is_empty() { BadValue::Missing } else { BadValue::Texts(held) }, Vec::new())
             }
-            Condition::FirstKey(_, others) => {
+            FieldCondition::FirstKey(_, others) => {
                 let has = |key: &&&str| value.is_some_and(|v| present(v, key).is_some());
-                (Bad::Present, vec![others.iter().find(has).copied().unwrap_or("unknown").into()])
+                (BadValue::Present, vec![others.iter().find(has).copied().unwrap_or("unknown").into()])
             }
         };
         let mut path = String::new();
@@ -183,7 +184,7 @@ impl<'a> Violation<'a> {
                 _ => path.extend([".", key]),
             }
         }
-        if let (Condition::FirstKey(..), [kind]) = (field.condition, &values[..]) {
+        if let (FieldCondition::FirstKey(..), [kind]) = (field.condition, &values[..]) {
             path.extend([".", kind]);
         }
         self.values.push((n, values));

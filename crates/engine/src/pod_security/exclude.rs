@@ -4,7 +4,7 @@
 //! Out: the findings that remain. Each entry runs the checks again on a part of the pod (the fields
 //! of the pod with one empty container, or only the containers whose image is named) and every
 //! error that comes out there and fits the entry takes away one error of the original findings. The
-//! semantics' source is `docs/validate.md`, "Bodies" (exclusions).
+//! semantics' source is `docs/semantics/validate.md`, "Bodies" (exclusions).
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ pub fn apply<'f>(
     let mut left: Vec<RemainingErrors<'_>> =
         findings.iter().map(|f| RemainingErrors { of: &f.finding, errors: None }).collect();
     for entry in entries {
-        let Entry { control, images, field, values } = Entry::new(entry);
+        let Exclusion { control, images, field, values } = Exclusion::new(entry);
         if left.iter().all(|l| l.is_gone() || l.of.control != control) {
             continue;
         }
@@ -91,17 +91,17 @@ impl RemainingErrors<'_> {
 }
 
 /// An entry, read.
-struct Entry<'a> {
+struct Exclusion<'a> {
     control: &'a str,
     images: &'a [Value],
     field: &'a str,
     values: &'a [Value],
 }
 
-impl<'a> Entry<'a> {
-    fn new(entry: &'a Value) -> Entry<'a> {
+impl<'a> Exclusion<'a> {
+    fn new(entry: &'a Value) -> Exclusion<'a> {
         let list = |key: &str| entry.get(key).and_then(Value::as_list).unwrap_or_default();
-        Entry {
+        Exclusion {
             control: entry.text_at(&["controlName"]),
             images: list("images"),
             field: entry.text_at(&["restrictedField"]),

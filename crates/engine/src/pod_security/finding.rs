@@ -1,7 +1,7 @@
 //! What a Pod Security check finds: a reason, a text for people, and the fields in violation.
 //!
 //! In: what the checks of [`super::checks`] saw. Out: the texts that messages and reports show. The
-//! semantics' source is `docs/validate.md`, "Bodies" (messages, field rewriting).
+//! semantics' source is `docs/semantics/validate.md`, "Bodies" (messages, field rewriting).
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -29,12 +29,12 @@ pub struct FieldError {
     /// Name of the container that the field is in.
     pub container: Option<String>,
     /// What is wrong with it.
-    pub bad: Bad,
+    pub bad: BadValue,
 }
 
 /// What is wrong with a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bad {
+pub enum BadValue {
     /// It must be set.
     Missing,
     /// It must not be there; the value does not matter.
@@ -49,15 +49,15 @@ pub enum Bad {
     Number(i64),
 }
 
-impl Bad {
+impl BadValue {
     /// Whether `accepts` holds for every forbidden value; true when there is none or it is empty.
     pub fn all(&self, accepts: impl Fn(&str) -> bool) -> bool {
         match self {
-            Bad::Missing | Bad::Present => true,
-            Bad::Text(t) => t.is_empty() || accepts(t),
-            Bad::Texts(all) => all.iter().all(|t| accepts(t)),
-            Bad::Flag(b) => accepts(if *b { "true" } else { "false" }),
-            Bad::Number(n) => accepts(&n.to_string()),
+            BadValue::Missing | BadValue::Present => true,
+            BadValue::Text(t) => t.is_empty() || accepts(t),
+            BadValue::Texts(all) => all.iter().all(|t| accepts(t)),
+            BadValue::Flag(b) => accepts(if *b { "true" } else { "false" }),
+            BadValue::Number(n) => accepts(&n.to_string()),
         }
     }
 }
@@ -109,13 +109,13 @@ pub fn write(out: &mut String, finding: &Finding, origin: Origin) {
         out.push_str(&origin.rewritten(&error.field));
         const FOUND: &str = " is forbidden, forbidden values found: ";
         let _ = match &error.bad {
-            Bad::Missing => write!(out, ": Required value"),
-            Bad::Present => write!(out, ": Forbidden"),
-            Bad::Text(t) if t.is_empty() => write!(out, ": Forbidden"),
-            Bad::Text(t) => write!(out, "{FOUND}{t}"),
-            Bad::Texts(all) => write!(out, "{FOUND}[{}]", all.join(" ")),
-            Bad::Flag(b) => write!(out, "{FOUND}{b}"),
-            Bad::Number(n) => write!(out, "{FOUND}{n}"),
+            BadValue::Missing => write!(out, ": Required value"),
+            BadValue::Present => write!(out, ": Forbidden"),
+            BadValue::Text(t) if t.is_empty() => write!(out, ": Forbidden"),
+            BadValue::Text(t) => write!(out, "{FOUND}{t}"),
+            BadValue::Texts(all) => write!(out, "{FOUND}[{}]", all.join(" ")),
+            BadValue::Flag(b) => write!(out, "{FOUND}{b}"),
+            BadValue::Number(n) => write!(out, "{FOUND}{n}"),
         };
     }
     out.push_str("])");

@@ -3,7 +3,7 @@
 //! In: level, version and exclusions of a rule, the object of a request, and the exceptions that
 //! apply. Out: pass, fail with the findings of the failing checks, skip by exceptions, error for an
 //! object that is no pod or does not decode; nothing for deletions. The semantics' source is
-//! `docs/validate.md`, "Bodies".
+//! `docs/semantics/validate.md`, "Bodies".
 //!
 //! The object is decoded as a typed Kubernetes object ([`ephor_kubernetes::decode`]), seen as a
 //! [`pod::Pod`], put to the controls of `ir::pod_security` ([`checks`]), once for all rules

@@ -7,7 +7,7 @@
 use ephor_ir::pod_security::LISTS;
 use ephor_value::{Map, Value};
 
-use super::finding::{Bad, FieldError};
+use super::finding::{BadValue, FieldError};
 
 /// A pod, or a part of one.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ impl<'a> Container<'a> {
     }
 
     /// An error of the field `tail` below the container.
-    pub fn error(&self, tail: &str, bad: Bad) -> FieldError {
+    pub fn error(&self, tail: &str, bad: BadValue) -> FieldError {
         let index = self.index.to_string();
         FieldError {
             field: ["spec.", self.list, "[", &index, "].", tail].concat(),

@@ -1,7 +1,7 @@
 //! What reports say about failing Pod Security checks.
 //!
 //! In: findings. Out: the value that a result carries, and the report properties built from it. The
-//! semantics' source is `docs/validate.md`, "Bodies" (report properties).
+//! semantics' source is `docs/semantics/validate.md`, "Bodies" (report properties).
 
 use std::borrow::Cow;
 

@@ -3,7 +3,7 @@
 use super::pod::Pod;
 use super::seen::type_of;
 use super::*;
-use ephor_ir::pod_security::{self, CONTROLS, Field, Of, Requirement};
+use ephor_ir::pod_security::{self, CONTROLS, Field, FieldRequirement, Of};
 use ephor_kubernetes::schema::{Type, TypeDef, Types, Whole};
 use ephor_samples::{Tape, value::value};
 use ephor_value::Value;
@@ -43,7 +43,7 @@ fn type_at(of: &TypeDef, path: &[&str]) -> Option<Type> {
 
 #[test]
 fn controls_are_about_fields_that_pods_have() {
-    let fields = |form: &'static pod_security::Form| {
+    let fields = |form: &'static pod_security::ControlVersion| {
         form.requirements.iter().flat_map(|r| r.fields.iter().map(move |f| (r.of, f.path)))
     };
     for (of, path) in CONTROLS.iter().flat_map(|c| c.forms).flat_map(fields) {
@@ -72,7 +72,7 @@ fn the_node_lists_the_fields_of_a_level_at_a_version() {
 }
 
 /// Whether a pod meets a requirement, as its row reads.
-fn meets(requirement: &Requirement, spec: &Value) -> bool {
+fn meets(requirement: &FieldRequirement, spec: &Value) -> bool {
     let admitted = |base: &Value, admits: &dyn Fn(&Field, pod_security::Found<'_>) -> bool| {
         let mut all = true;
         requirement.fields.iter().for_each(|f| f.each(base, &mut |_, found| all &= admits(f, found)));

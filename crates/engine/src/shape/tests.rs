@@ -1,4 +1,4 @@
-//! Which objects look like a pattern: `docs/patterns.md`, rule by rule.
+//! Which objects look like a pattern: `docs/semantics/patterns.md`, rule by rule.
 
 use super::*;
 use ephor_document::yaml_value;

@@ -7,8 +7,8 @@
 //! nothing for each node of an expression.
 
 mod steps;
+mod traced_value;
 
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,11 +20,14 @@ use ephor_value::{Fault, Str, Value};
 
 pub use steps::Step;
 pub(super) use steps::{node, nodes, reads_since, steps, steps_since};
+pub use traced_value::TracedValue;
+use traced_value::{address, storage};
 
 /// How many recordings are under way.
 static WATCHING: AtomicUsize = AtomicUsize::new(0);
 
-/// How many events of a run are stored; later ones are only counted.
+/// How many events of a run are stored; later ones are only counted. A number too small loses the
+/// end of a long trace, never a verdict.
 const MAX_EVENTS: usize = 10_000;
 
 thread_local! {
@@ -139,49 +142,6 @@ pub enum PatternVerdict {
     Mismatch,
     /// An anchor says that the pattern is not for it.
     NotApplicable,
-}
-
-/// A value, and its address in a document.
-#[derive(Clone, Debug)]
-pub struct TracedValue {
-    /// The value.
-    pub value: Value,
-    /// Its address, if it is a part of the request or the policy and not computed. Valid for
-    /// [`path_of`] as long as the request lives.
-    pub address: Option<usize>,
-}
-
-impl TracedValue {
-    /// A value in a document.
-    pub fn at(value: &Value) -> TracedValue {
-        TracedValue { value: value.clone(), address: Some(address(value)) }
-    }
-
-    /// A computed value.
-    pub fn computed(value: Value) -> TracedValue {
-        TracedValue { value, address: None }
-    }
-
-    /// A value that may be borrowed from a request.
-    pub fn of(value: Cow<'_, Value>) -> TracedValue {
-        match value {
-            Cow::Borrowed(v) => TracedValue::at(v),
-            Cow::Owned(v) => TracedValue::computed(v),
-        }
-    }
-}
-
-fn address<T>(piece: &T) -> usize {
-    std::ptr::from_ref(piece).addr()
-}
-
-/// Where the parts of a value are, which copies of it share.
-fn storage(value: &Value) -> Option<usize> {
-    match value {
-        Value::Map(fields) if !fields.is_empty() => Some(fields.address()),
-        Value::List(items) if !items.is_empty() => Some(items.address()),
-        _ => None,
-    }
 }
 
 /// Where a value stands in a document, or what it is a copy of.

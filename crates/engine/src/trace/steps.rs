@@ -14,18 +14,19 @@ use ephor_ir::template::{Query, Template};
 use ephor_ir::{Expr, walk};
 use ephor_value::{Fault, Value};
 
-use super::{TracedValue, address, storage};
+use super::traced_value::{TracedValue, address, storage};
 
-/// How many values of nodes are stored.
+/// How many values of nodes are stored. Nodes after it have no value in the explanation.
 const MAX_NODES: usize = 100_000;
 
-/// How many reads of a decision are stored.
+/// How many reads of a decision are stored. Later ones mark no place.
 const MAX_READS: usize = 1_000;
 
-/// How many steps are shown of an expression.
+/// How many steps are shown of an expression. More do not fit a screen.
 const MAX_STEPS: usize = 12;
 
-/// How many steps are stored of a condition, whose projections have one for each item.
+/// How many steps are stored of a condition, whose projections have one for each item. Items after
+/// it are not explained.
 const MAX_ROUNDS: usize = 1_000;
 
 thread_local! {
@@ -86,10 +87,10 @@ pub fn clear() {
 }
 
 /// A node that was evaluated, with what was evaluated for it.
-struct Evaluated<'e> {
+struct EvaluatedNode<'e> {
     expr: &'e Expr,
     value: Result<TracedValue, Fault>,
-    parts: Vec<Evaluated<'e>>,
+    parts: Vec<EvaluatedNode<'e>>,
 }
 
 /// The steps that decided an expression, of the values noted since the last call.
@@ -121,15 +122,15 @@ fn at_most(most: usize, expr: &Expr, nodes: usize) -> Vec<Step> {
     let noted = NODES.with_borrow(|noted| noted.get(nodes..).unwrap_or_default().to_vec());
     let mut places = HashMap::new();
     number(expr, &mut places);
-    let mut roots: Vec<Evaluated<'_>> = Vec::new();
+    let mut roots: Vec<EvaluatedNode<'_>> = Vec::new();
     for (at, value) in noted {
         let Some((first, last, expr)) = places.get(&at).copied() else { continue };
-        let within = |e: &Evaluated<'_>| {
+        let within = |e: &EvaluatedNode<'_>| {
             places.get(&address(e.expr)).is_some_and(|(at, ..)| (first + 1..=last).contains(at))
         };
         let from = roots.iter().rposition(|e| !within(e)).map_or(0, |at| at + 1);
         let parts = roots.split_off(from);
-        roots.push(Evaluated { expr, value, parts });
+        roots.push(EvaluatedNode { expr, value, parts });
     }
     let mut out = Vec::new();
     if let Some(whole) = roots.last() {
@@ -148,14 +149,14 @@ fn number<'e>(expr: &'e Expr, places: &mut HashMap<usize, (usize, usize, &'e Exp
     places.insert(address(expr), (at, last, expr));
 }
 
-fn boolean(e: &Evaluated<'_>) -> Option<bool> {
+fn boolean(e: &EvaluatedNode<'_>) -> Option<bool> {
     match e.value.as_ref().ok()?.value {
         Value::Bool(b) => Some(b),
         _ => None,
     }
 }
 
-fn decisive(e: &Evaluated<'_>, most: usize, out: &mut Vec<Step>) {
+fn decisive(e: &EvaluatedNode<'_>, most: usize, out: &mut Vec<Step>) {
     if out.len() >= most {
         return;
     }
@@ -164,9 +165,9 @@ fn decisive(e: &Evaluated<'_>, most: usize, out: &mut Vec<Step>) {
     {
         return decisive(failed, most, out);
     }
-    let deciding: Vec<&Evaluated<'_>> = match e.expr {
+    let deciding: Vec<&EvaluatedNode<'_>> = match e.expr {
         Expr::Decide { all, .. } => {
-            let decides = |p: &&Evaluated<'_>| boolean(p) == Some(!all);
+            let decides = |p: &&EvaluatedNode<'_>| boolean(p) == Some(!all);
             match e.parts.iter().find(decides) {
                 Some(side) => vec![side],
                 None => e.parts.iter().collect(),
@@ -182,7 +183,7 @@ fn decisive(e: &Evaluated<'_>, most: usize, out: &mut Vec<Step>) {
         }
         Expr::Invoke(call) if call.function.name == "!_" => e.parts.iter().collect(),
         Expr::Comprehension(l) if matches!(l.kind, ComprehensionKind::All | ComprehensionKind::Exists) => {
-            let of_body = |p: &&Evaluated<'_>| address(p.expr) == address(&l.body);
+            let of_body = |p: &&EvaluatedNode<'_>| address(p.expr) == address(&l.body);
             let mut rounds: Vec<_> = e.parts.iter().filter(of_body).collect();
             // One item decides, or all of them do.
             if boolean(e) == Some(l.kind == ComprehensionKind::Exists) {
@@ -198,7 +199,7 @@ fn decisive(e: &Evaluated<'_>, most: usize, out: &mut Vec<Step>) {
     deciding.into_iter().for_each(|part| decisive(part, most, out));
 }
 
-fn step(e: &Evaluated<'_>) -> Step {
+fn step(e: &EvaluatedNode<'_>) -> Step {
     let operands = e.parts.iter().map(|p| (p.expr.clone(), p.value.clone())).collect();
     let mut reads = Vec::new();
     read(e, &mut reads);
@@ -206,13 +207,13 @@ fn step(e: &Evaluated<'_>) -> Step {
 }
 
 /// The addresses of what a node and those below it read, in their order.
-fn read(e: &Evaluated<'_>, out: &mut Vec<usize>) {
+fn read(e: &EvaluatedNode<'_>, out: &mut Vec<usize>) {
     e.parts.iter().for_each(|part| read(part, out));
     out.extend(located(e).filter(|address| !out.contains(address)));
 }
 
 /// The address of the value of a node in a document; of a walk that of the last part that is there.
-fn located(e: &Evaluated<'_>) -> Option<usize> {
+fn located(e: &EvaluatedNode<'_>) -> Option<usize> {
     let own = || {
         let seen = e.value.as_ref().ok()?;
         storage(&seen.value).or(seen.address)
@@ -228,7 +229,7 @@ fn located(e: &Evaluated<'_>) -> Option<usize> {
     }
 }
 
-fn walked(walk: &Walk, key: Option<&str>, parts: &[Evaluated<'_>]) -> Option<usize> {
+fn walked(walk: &Walk, key: Option<&str>, parts: &[EvaluatedNode<'_>]) -> Option<usize> {
     let base = parts.iter().rfind(|part| address(part.expr) == address(&walk.base))?;
     let start = &base.value.as_ref().ok()?.value;
     let known = walk.steps.iter().map_while(|step| match step {

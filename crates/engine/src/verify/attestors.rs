@@ -14,12 +14,12 @@ use ephor_ir::images::{Claim, ImageCheck};
 use ephor_ir::manifests::public_keys;
 use ephor_value::{Map, Str, Value};
 
-use super::Answer;
+use super::verification::ImageVerification;
 use crate::outcome::Status;
 use ephor_external::registry::OFFLINE;
 use ephor_signatures::cosign::{self, SignedPayload, Subject, VerificationError};
 use ephor_signatures::options::{self, Refusal, Requirements};
-use error::{ClaimError, EntryError, IdentityError, StatementError, TooFewStatements};
+use error::{AttestorEntryError, ClaimError, IdentityError, StatementError, TooFewStatements};
 
 /// Verifies the signatures of an image.
 pub fn verify(
@@ -29,7 +29,7 @@ pub fn verify(
     registry: Option<&dyn Registry>,
     rule: &str,
     data: &mut Data<'_>,
-) -> Answer {
+) -> ImageVerification {
     let list = |key: &str| filled.get(key).and_then(Value::as_list).unwrap_or_default();
     let mut how = Verifier {
         kind: filled.text_at(&["type"]),
@@ -38,7 +38,8 @@ pub fn verify(
         image: image.to_owned(),
         registry,
     };
-    let answer_of = |status, text, digest: &Option<String>| Answer { status, text, digest: digest.clone() };
+    let answer_of =
+        |status, text, digest: &Option<String>| ImageVerification { status, text, digest: digest.clone() };
     let mut answer = answer_of(Status::Error, "invalid response: nil".into(), &None);
     for (i, set) in list("attestors").iter().enumerate() {
         match how.verify(set, &format!(".attestors[{i}]")) {
@@ -251,7 +252,7 @@ impl Verifier<'_> {
                 let (digest, all) = match self.statements(by, entry, kind) {
                     Ok(found) => found,
                     Err(refusal) => {
-                        errors.push(EntryError::Refused(refusal.text));
+                        errors.push(AttestorEntryError::Refused(refusal.text));
                         continue;
                     }
                 };
@@ -264,7 +265,7 @@ impl Verifier<'_> {
                         let by = by.filter(|_| self.kind != "Notary");
                         let by = by.map_or(String::new(), |k| format!(".{k}"));
                         let path = format!(".attestations[{at}].attestors[{j}].entries[{at}]{by}");
-                        errors.push(EntryError::Statement { path, cause });
+                        errors.push(AttestorEntryError::Statement { path, cause });
                     }
                 }
                 if count >= required {

@@ -3,11 +3,12 @@
 //! In: a rule and a request. First, when an object comes in, signatures are verified and
 //! what came out is written into annotations (`run`); then, with all other verdicts, the object
 //! is checked for digests and these annotations ([`check`]). Without a registry what needs one ends
-//! as Kyverno ends without network. Texts and order are those of `docs/images.md`.
+//! as Kyverno ends without network. Texts and order are those of `docs/semantics/images.md`.
 
 #[cfg(feature = "signatures")]
 mod attestors;
 mod records;
+mod verification;
 
 use std::collections::HashMap;
 
@@ -19,8 +20,9 @@ use ephor_value::image::ImageRef;
 
 use super::Request;
 use super::data::Data;
+use super::matched::{MatchedRule, reported};
 use super::outcome::Status;
-use super::run::{MatchedRule, RuleEffect, RuleRun, reported};
+use super::results::{RuleEffect, RuleRun};
 use super::trace;
 #[cfg(not(feature = "signatures"))]
 use super::unverified as attestors;
@@ -28,21 +30,11 @@ use ephor_external::facts;
 use ephor_external::registry::OFFLINE;
 use ephor_external::registry::{Registry, for_policy};
 pub(super) use records::Records;
+pub use verification::ImageVerification;
 
 /// How many results a rule may have: entries that name the same images report each of them as often
-/// as there are entries.
-const MOST_RESULTS: usize = 10_000;
-
-/// The result of verifying the signatures of an image.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// The status.
-    pub status: Status,
-    /// The message.
-    pub text: String,
-    /// The image's digest, when it was verified.
-    pub digest: Option<String>,
-}
+/// as there are entries. A rule with more is an error.
+const MAX_RESULTS: usize = 10_000;
 
 /// An image of the object.
 struct Image {
@@ -55,7 +47,7 @@ struct Image {
 
 /// What an image has come to be.
 #[derive(Default)]
-struct State {
+struct ImageState {
     /// Its reference with the digest that was found.
     digest: Option<String>,
 }
@@ -81,16 +73,16 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
     // An image comes as often as entries name it, and each time to all of them.
     let named = |e: &ImageCheck| images.iter().filter(|i| matches_any(&e.references, i)).collect();
     let matched: Vec<&Image> = checks.entries.iter().flat_map(|e| -> Vec<&Image> { named(e) }).collect();
-    if matched.len().saturating_mul(checks.entries.len()) > MOST_RESULTS {
+    if matched.len().saturating_mul(checks.entries.len()) > MAX_RESULTS {
         let text = format!(
-            "failed to verify images: {} images for {} entries are more than {MOST_RESULTS}",
+            "failed to verify images: {} images for {} entries are more than {MAX_RESULTS}",
             matched.len(),
             checks.entries.len()
         );
         return Some(result(Status::Error, text)).into();
     }
     let (mut results, mut records) = (Vec::new(), Records::default());
-    let mut states: HashMap<&str, State> = HashMap::new();
+    let mut states: HashMap<&str, ImageState> = HashMap::new();
     for (entry, filled) in checks.entries.iter().zip(filled) {
         let credentials = filled.get("credentials").unwrap_or(&Value::Null);
         let registry = around.sources.registry().map(|r| for_policy(r, credentials));
@@ -137,7 +129,7 @@ impl Verification<'_> {
     fn one(
         &self,
         image: &Image,
-        state: &mut State,
+        state: &mut ImageState,
         data: &mut Data<'_>,
         records: &mut Records,
     ) -> Vec<(Status, String)> {
@@ -153,7 +145,7 @@ impl Verification<'_> {
         if entry.attested {
             let skips = !matches_any(&entry.references, image) || matches_any(&entry.skipped, image);
             answer = Some(match skips {
-                true => Answer {
+                true => ImageVerification {
                     status: Status::Skip,
                     text: format!(
                         "skipping image reference image {reference}, policy {} ruleName {}",

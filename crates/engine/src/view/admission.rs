@@ -1,8 +1,8 @@
 //! What the expressions of admission policies see.
 //!
 //! In: the `request` of an AdmissionReview, objects, a namespace. Out: the values under their
-//! names. Empty members are left out, as the API does. Semantics: `docs/admission.md`, "What
-//! expressions see".
+//! names. Empty members are left out, as the API does. Semantics: `docs/semantics/admission.md`,
+//! "What expressions see".
 
 use ephor_kubernetes::{kind_object, resource_object};
 use ephor_value::object::{About, Check};
@@ -10,7 +10,7 @@ use ephor_value::{Map, Object, Str, Value};
 
 /// What expressions see in addition to the request.
 #[derive(Clone, Debug, Default)]
-pub struct Variables {
+pub struct AdmissionVariables {
     /// The new object.
     pub object: Value,
     /// The former object.
@@ -25,7 +25,7 @@ pub struct Variables {
 
 /// All variables. `request` is the value that [`request`] built, `review` the one that it was built
 /// from.
-pub fn root(request: &Value, seen: Variables, review: &Value) -> Value {
+pub fn root(request: &Value, seen: AdmissionVariables, review: &Value) -> Value {
     let mut m = Map::new();
     m.insert("object", seen.object);
     m.insert("oldObject", seen.old_object);

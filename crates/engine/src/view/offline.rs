@@ -1,8 +1,8 @@
 //! What the expressions of Kubernetes' own policies see outside of a cluster.
 //!
 //! In: a request and an object. Out: a root in which the request creates the object, or, where it
-//! is seen as an API server shows it, the request. Semantics: `docs/admission.md`, "Outside of a
-//! cluster".
+//! is seen as an API server shows it, the request. Semantics: `docs/semantics/admission.md`,
+//! "Outside of a cluster".
 
 use crate::Request;
 use ephor_value::{Map, Value};

@@ -2,7 +2,7 @@
 //! pod.
 //!
 //! In: a request. Out: a root for each template below `spec`, with the template's path. Semantics:
-//! `docs/cel-policies.md`, "Controllers of pods".
+//! `docs/semantics/cel-policies.md`, "Controllers of pods".
 
 use crate::Request;
 use ephor_kubernetes::{kind_object, resource_object};

@@ -2,10 +2,10 @@
 //! libraries.
 //!
 //! In: a request. Out: a root with `object`, `oldObject`, `request`, `namespaceObject` and the
-//! receivers of functions. Semantics: `docs/cel-policies.md`, "Evaluation".
+//! receivers of functions. Semantics: `docs/semantics/cel-policies.md`, "Evaluation".
 
 use crate::Request;
-use ephor_functions::cel::outside;
+use ephor_functions::cel::external_data;
 use ephor_ir::cel_exception::exceptions_value;
 use ephor_value::{Map, Str, Value};
 
@@ -22,16 +22,16 @@ pub fn with(root: &Value, key: &str, value: Value) -> Value {
 pub fn limited_to(root: &Value, namespace: &str) -> Value {
     let mut m = root.as_map().cloned().unwrap_or_default();
     for (name, type_name) in RECEIVERS {
-        m.insert(name, outside::receiver(type_name, Some(namespace)));
+        m.insert(name, external_data::receiver(type_name, Some(namespace)));
     }
     Value::Map(m)
 }
 
 /// The receivers of functions that look up external data.
 const RECEIVERS: [(&str, &str); 4] = [
-    ("resource", outside::RESOURCE),
-    ("http", outside::HTTP),
-    ("globalContext", outside::GLOBAL),
+    ("resource", external_data::RESOURCE),
+    ("http", external_data::HTTP),
+    ("globalContext", external_data::GLOBAL),
     ("generator", "generator.Context"),
 ];
 
@@ -51,10 +51,10 @@ thread_local! {
 impl Common {
     fn new() -> Common {
         let receiver =
-            |(name, type_name): (&str, &str)| (Str::from(name), outside::receiver(type_name, None));
+            |(name, type_name): (&str, &str)| (Str::from(name), external_data::receiver(type_name, None));
         let mut entries: Vec<(Str, Value)> = RECEIVERS.into_iter().map(receiver).collect();
         let others = [
-            ("image", outside::IMAGE_DATA),
+            ("image", external_data::IMAGE_DATA),
             ("json", "json.Json"),
             ("yaml", "yaml.Yaml"),
             ("mcp", "mcp.MCP"),
@@ -68,7 +68,7 @@ impl Common {
 
 /// What of a root depends on the request.
 #[derive(Clone, Copy)]
-pub enum Part {
+pub enum RequestPart {
     /// `object`
     Object,
     /// `oldObject`
@@ -80,14 +80,14 @@ pub enum Part {
 }
 
 /// A root with these parts, each given once.
-pub fn rooted<const N: usize>(parts: [(Part, Value); N]) -> Value {
+pub fn rooted<const N: usize>(parts: [(RequestPart, Value); N]) -> Value {
     COMMON.with(|common| {
         let [object, old, request, namespace] = &common.names;
         let name = |part| match part {
-            Part::Object => object,
-            Part::OldObject => old,
-            Part::Request => request,
-            Part::Namespace => namespace,
+            RequestPart::Object => object,
+            RequestPart::OldObject => old,
+            RequestPart::Request => request,
+            RequestPart::Namespace => namespace,
         };
         let mut entries = Vec::with_capacity(N + common.entries.len());
         entries.extend(parts.into_iter().map(|(part, value)| (name(part).clone(), value)));
@@ -125,10 +125,10 @@ pub fn root(request: &Request, absent: Absent) -> Value {
     let r = request.cause.clone().unwrap_or(Value::Map(r));
     let (object, old) = (or_empty(&request.object), or_empty(&request.old_object));
     rooted([
-        (Part::Object, object),
-        (Part::OldObject, old),
-        (Part::Request, r),
-        (Part::Namespace, namespace(request)),
+        (RequestPart::Object, object),
+        (RequestPart::OldObject, old),
+        (RequestPart::Request, r),
+        (RequestPart::Namespace, namespace(request)),
     ])
 }
 
@@ -136,10 +136,10 @@ pub fn root(request: &Request, absent: Absent) -> Value {
 pub fn payload(request: &Request) -> Value {
     let object = request.object_or_old();
     rooted([
-        (Part::Object, object.clone()),
-        (Part::OldObject, Value::Null),
-        (Part::Request, Value::Null),
-        (Part::Namespace, Value::Null),
+        (RequestPart::Object, object.clone()),
+        (RequestPart::OldObject, Value::Null),
+        (RequestPart::Request, Value::Null),
+        (RequestPart::Namespace, Value::Null),
     ])
 }
 

@@ -1,7 +1,7 @@
 //! What the expressions of rules with `validate.cel` and of `matchConditions` see.
 //!
 //! In: a request. Out: `object`, `oldObject`, `request`, `namespaceObject`, `params`, `authorizer`.
-//! Semantics: `docs/validate.md`, "Bodies".
+//! Semantics: `docs/semantics/validate.md`, "Bodies".
 
 use crate::{Profile, Request};
 use ephor_kubernetes::kinds::guessed_plural as plural;

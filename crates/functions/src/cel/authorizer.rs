@@ -1,6 +1,6 @@
 //! The authorizer: questions put together step by step, and answers.
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use ephor_value::object::{About, Check, Decision};
 use ephor_value::{Object, Str, Value};
 

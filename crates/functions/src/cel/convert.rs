@@ -1,6 +1,6 @@
 //! Conversions between kinds.
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use crate::CelLevel;
 use ephor_value::number::parse_float;
 use ephor_value::time::{Time, is_in_calendar};

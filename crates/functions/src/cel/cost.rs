@@ -1,9 +1,9 @@
-//! What calls cost. Semantics: `docs/cel.md`, "Cost".
+//! What calls cost. Semantics: `docs/expressions/cel.md`, "Cost".
 
 use std::net::IpAddr;
 
 use crate::CelLevel;
-use crate::registry::Known;
+use crate::row::Known;
 use ephor_value::{Fault, Object, Value};
 
 /// What a charge depends on.

@@ -1,17 +1,16 @@
 //! Kyverno's functions on data: JSON, YAML, compression, hashes, certificates, users, times,
 //! numbers.
 //!
-//! Where JMESPath has the same function, its body is used. Semantics: `docs/cel.md`, "What is
-//! supported".
+//! Where JMESPath has the same function, its body is used. Semantics: `docs/expressions/cel.md`,
+//! "What is supported".
 
 use std::borrow::Cow;
 
-use super::{Call, CallResult, fault, success};
-use crate::{Arg, Context, encode, json, limits, random, x509};
+use super::call::{Call, CallResult, fault, fields, success};
+use crate::args::Body;
+use crate::{Arg, encode, json, limits, random, x509};
 use ephor_value::time::Time;
-use ephor_value::{Fault, Map, Object, Str, Value, print, stack};
-
-type Body = fn(&Context, &[Arg<'_>]) -> Result<Value, Fault>;
+use ephor_value::{Map, Object, Str, Value, print, stack};
 
 /// Runs the body of a JMESPath function on the text at a position.
 fn shared(body: Body, call: &Call<'_>, at: usize) -> CallResult {
@@ -143,7 +142,7 @@ pub fn list_to_map(call: &Call<'_>) -> CallResult {
                 Value::Duration(_) => "time.Duration",
                 Value::Timestamp(_) => "time.Time",
                 Value::List(_) | Value::Map(_) | Value::Object(_) => return None,
-                scalar => super::native_type(scalar),
+                scalar => super::type_names::native_type(scalar),
             };
             return fault(format!(
                 "internal error: interface conversion: interface {{}} is {kind}, not map[interface {{}}]interface {{}}"
@@ -168,7 +167,7 @@ pub fn service_account(call: &Call<'_>) -> CallResult {
 }
 
 pub(crate) fn unmarshal(call: &Call<'_>) -> CallResult {
-    super::outside::fields(call.arg(0), "json.Json")?;
+    fields(call.arg(0), "json.Json")?;
     let Some(text) = call.text(1) else { return fault(no_text(call.arg(1))) };
     if let Err(fault) = limits::decoded(text) {
         return Some(Err(fault));
@@ -196,7 +195,7 @@ pub fn no_text(v: &Value) -> String {
 }
 
 pub(crate) fn marshal(call: &Call<'_>) -> CallResult {
-    super::outside::fields(call.arg(0), "json.Json")?;
+    fields(call.arg(0), "json.Json")?;
     if let Err(fault) = limits::printable(call.arg(1)) {
         return Some(Err(fault));
     }
@@ -219,7 +218,7 @@ pub(crate) fn marshal(call: &Call<'_>) -> CallResult {
 }
 
 pub(crate) fn parse_yaml(call: &Call<'_>) -> CallResult {
-    super::outside::fields(call.arg(0), "yaml.Yaml")?;
+    fields(call.arg(0), "yaml.Yaml")?;
     match shared(json::parse_yaml, call, 1)? {
         Ok(v) => success(v.with_float_numbers()),
         Err(e) => fault(format!("error converting YAML to JSON: {e}")),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use super::call::{Call, CallResult, fault, success};
 use super::convert::{double_text, duration_text, timestamp_text};
-use super::{Call, CallResult, fault, success};
 use crate::limits;
 use ephor_value::number::{float_plain, strconv};
 use ephor_value::quote::quote;
@@ -24,7 +24,7 @@ pub fn plain(v: &Value) -> String {
 
 /// Why a pattern and its arguments make no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum FormatError {
     /// The pattern ends behind a `%`.
     #[error("unexpected end of string")]
     End,
@@ -92,7 +92,11 @@ pub(crate) fn format(call: &Call<'_>) -> CallResult {
 }
 
 /// The text of a pattern and its arguments, which `write` writes.
-pub fn filled(pattern: &str, args: &[Value], write: fn(&Clause, &Value) -> Text) -> Result<String, Error> {
+pub fn filled(
+    pattern: &str,
+    args: &[Value],
+    write: fn(&Clause, &Value) -> Text,
+) -> Result<String, FormatError> {
     let mut out = String::new();
     let mut at = 0;
     let mut used = 0;
@@ -101,14 +105,14 @@ pub fn filled(pattern: &str, args: &[Value], write: fn(&Clause, &Value) -> Text)
         at += step + 1;
         let rest = pattern.get(at..).unwrap_or_default();
         if rest.is_empty() {
-            return Err(Error::End);
+            return Err(FormatError::End);
         }
         if rest.starts_with('%') {
             out.push('%');
             at += 1;
             continue;
         }
-        let Some(arg) = args.get(used) else { return Err(Error::Index(used)) };
+        let Some(arg) = args.get(used) else { return Err(FormatError::Index(used)) };
         used += 1;
         let (len, clause) = clause(rest)?;
         at += len;
@@ -341,14 +345,14 @@ fn special(f: f64) -> Option<&'static str> {
 
 /// The formatter reads no more digits once a number is larger than a million; what it then writes
 /// is its complaint.
-const MOST: usize = 10_000_009;
+const MAX_DIGITS: usize = 10_000_009;
 const TOO_LARGE: &str = "%!(NOVERB)";
 
 /// Fixed point with thousands parted. There are at least as many places as the last eight bits of
 /// the precision say, and at most as many as its last sixteen do; where these are negative, as many
 /// as distinguish the number from its neighbours.
 fn grouped(f: f64, precision: usize) -> String {
-    if precision > MOST {
+    if precision > MAX_DIGITS {
         return TOO_LARGE.into();
     }
     if let Some(text) = special(f) {
@@ -382,7 +386,7 @@ fn grouped(f: f64, precision: usize) -> String {
 /// Six digits and a power of ten. The precision is the least width, of which the last sixteen bits
 /// count (Kyverno 1.19.1's behaviour).
 fn scientific(f: f64, width: usize) -> String {
-    if width > MOST {
+    if width > MAX_DIGITS {
         return TOO_LARGE.into();
     }
     let width = width % 65_536;

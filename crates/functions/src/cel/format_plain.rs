@@ -1,9 +1,9 @@
 //! `format` of the strings extension from version 4 on: plain words for numbers, no quotes inside
 //! of lists.
 
+use super::call::{Call, CallResult, fault, success};
 use super::convert::{double_text, duration_text, timestamp_text};
 use super::format::{Clause, Text, filled, written};
-use super::{Call, CallResult, fault, success};
 use ephor_value::{Object, Value, stack};
 
 /// How many places numbers have unless the clause says.

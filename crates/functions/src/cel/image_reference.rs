@@ -3,10 +3,9 @@
 //! Unlike in rules ([`ephor_value::image`]) the default registry is the index of Docker, its single
 //! names get `library/`, and references are checked loosely. A reference is a message with its text
 //! in it, so references are equal only when they are written the same way. Semantics:
-//! `docs/cel.md`.
+//! `docs/expressions/cel.md`.
 
-use super::outside::fields;
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, fields, success};
 use ephor_external::reference::parse;
 use ephor_value::{Map, Object, Str, Value};
 

@@ -1,10 +1,10 @@
 //! Functions of policies about images: who signed them, what is stated about them.
 //!
 //! Attestors are messages that hold their name; the [`ImageVerifier`] resolves the name. Semantics:
-//! `docs/cel-policies.md`, "Images".
+//! `docs/semantics/cel-policies.md`, "Images".
 
-use super::outside::fields;
-use super::{Call, CallResult, fault, native_type, success};
+use super::call::{Call, CallResult, fault, fields, success};
+use super::type_names::native_type;
 use ephor_external::ImageVerifier;
 use ephor_value::{Map, Object, Str, Value};
 

@@ -18,7 +18,7 @@ use ring::signature::{
 };
 use sha2::{Sha256, Sha384, Sha512};
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use ephor_document::decode_first_json;
 use ephor_external::{Answer, ServiceCall};
 use ephor_value::{Map, Object, Str, Value};
@@ -29,8 +29,7 @@ pub use error::{
 
 /// The name of the type.
 pub const KEY_SET: &str = "jwk.Set";
-/// What the reference reads first, as it prints it.
-const PROBED: &str = r#"struct { Kty string "json:\"kty\""; D json.RawMessage "json:\"d,omitempty\"" }"#;
+
 /// The algorithms that sign.
 #[rustfmt::skip]
 const SIGNING: &[&str] = &[
@@ -50,7 +49,7 @@ pub fn fetch(call: &Call<'_>) -> CallResult {
     let url = call.text(0)?;
     let (answer, headers) = (Answer::KeySet, Vec::new());
     let wanted = ServiceCall { answer, url, body: None, headers, ca_bundle: "" };
-    let text = match super::outside::external(call).service(&wanted) {
+    let text = match super::external_data::external(call).service(&wanted) {
         Some(Ok(text)) => text,
         Some(Err(e)) => return fault(format!("jwk.Fetch: {e}")),
         None => return fault("jwk.Fetch: no network"),

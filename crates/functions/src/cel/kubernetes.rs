@@ -1,10 +1,10 @@
 //! Kubernetes' own types: URLs, quantities, versions.
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use ephor_value::quantity::Quantity;
 use ephor_value::quote::quote;
 use ephor_value::semver::Version;
-use ephor_value::url::{Parts, split, split_request, unescaped_query};
+use ephor_value::url::{UrlParts, split, split_request, unescaped_query};
 use ephor_value::{Map, Object, Value};
 
 /// What is wrong with a text that should be a URL: an absolute one, or an absolute path.
@@ -27,7 +27,7 @@ pub(crate) fn is_url(call: &Call<'_>) -> CallResult {
     success(url_problem(call.text(0)?).is_none())
 }
 
-fn url_part(call: &Call<'_>, of: fn(&Parts<'_>) -> Value) -> CallResult {
+fn url_part(call: &Call<'_>, of: fn(&UrlParts<'_>) -> Value) -> CallResult {
     match call.arg(0) {
         Value::Object(o) => match &**o {
             Object::Url(text) => Some(Ok(split(text).map(|p| of(&p)).unwrap_or_default())),

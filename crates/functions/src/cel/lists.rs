@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 
+use super::call::{Call, CallResult, fault, success};
 use super::operators::order;
 use super::pattern_sort::sorted_positions;
-use super::{Call, CallResult, fault, success};
+use super::type_names::go_type;
 use crate::{CelLevel, limits};
 use ephor_value::{Fault, List, Value, budget, stack};
 
@@ -160,38 +161,6 @@ fn flatten_into(out: &mut Vec<Value>, items: &[Value], depth: i64) -> Result<(),
     limits::items_of(out.len())
 }
 
-/// The reference's own name for a kind.
-pub fn go_type(v: &Value) -> &'static str {
-    match v {
-        Value::Null => "types.Null",
-        Value::Bool(_) => "types.Bool",
-        Value::Int(_) => "types.Int",
-        Value::UInt(_) => "types.Uint",
-        Value::Float(_) => "types.Double",
-        Value::Str(_) => "types.String",
-        Value::Bytes(_) => "types.Bytes",
-        Value::Duration(_) => "types.Duration",
-        Value::Timestamp(_) => "types.Timestamp",
-        Value::List(_) => "*types.baseList",
-        Value::Map(_) => "*types.baseMap",
-        Value::Object(o) => match &**o {
-            ephor_value::Object::Optional(_) => "*types.Optional",
-            ephor_value::Object::Type(_) => "*types.Type",
-            ephor_value::Object::Keyed(_) => "*types.baseMap",
-            ephor_value::Object::Quantity(_) => "cel.Quantity",
-            ephor_value::Object::Url(_) => "cel.URL",
-            ephor_value::Object::Ip(_) => "cel.IP",
-            ephor_value::Object::Cidr(..) => "cel.CIDR",
-            ephor_value::Object::Semver(_) => "cel.Semver",
-            ephor_value::Object::Format(_) => "cel.Format",
-            ephor_value::Object::Struct(name, _) if ephor_value::object::is_mutation(name) => {
-                "*dynamic.ObjectVal"
-            }
-            _ => "*types.Object",
-        },
-    }
-}
-
 fn sorted_by(keys: &[Value], items: &[Value]) -> CallResult {
     if let Some(first) = keys.first() {
         if !comparable(first) {
@@ -298,4 +267,20 @@ pub fn sets_equivalent(call: &Call<'_>) -> CallResult {
 pub fn sets_intersects(call: &Call<'_>) -> CallResult {
     let (a, b) = (items(call, 0)?, items(call, 1)?);
     success(a.iter().any(|v| in_list(v, b)))
+}
+
+/// As [`index_of`], of lists too, where a start behind the end is a fault.
+pub fn index_of_within(call: &Call<'_>) -> CallResult {
+    starts_within(call).unwrap_or_else(|| index_of(call))
+}
+
+/// As [`last_index_of`], of lists too, where a start behind the end is a fault.
+pub fn last_index_of_within(call: &Call<'_>) -> CallResult {
+    starts_within(call).unwrap_or_else(|| last_index_of(call))
+}
+
+fn starts_within(call: &Call<'_>) -> Option<CallResult> {
+    let (text, start) = (call.text(0)?, call.int(2)?);
+    let len = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+    (start > len).then(|| super::strings::out_of_range(start))
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use ephor_value::Value;
 use ephor_value::bytes::decode_base64;
 use ephor_value::object::number_order;

@@ -2,10 +2,11 @@
 //!
 //! In: the JSON of a request. Out: a message with the method and the parameters of the usual
 //! methods. Arguments are read with a value for those that are absent or of another kind.
-//! Semantics: `docs/cel-policies.md`, "Check requests".
+//! Semantics: `docs/semantics/cel-policies.md`, "Check requests".
 
+use super::call::{Call, CallResult, fault, fields, success};
 use super::proxy_types::message;
-use super::{Call, CallResult, fault, native_type, success};
+use super::type_names::native_type;
 use ephor_document::decode_json;
 use ephor_value::{Map, Str, Value};
 
@@ -23,7 +24,7 @@ const METHODS: [(&str, &str, &str, &str, &str); 4] = [
 
 /// `mcp.Parse`
 pub fn parse(call: &Call<'_>) -> CallResult {
-    super::outside::fields(call.arg(0), "mcp.MCP")?;
+    fields(call.arg(0), "mcp.MCP")?;
     let Some(text) = call.text(1) else { return fault(super::data::no_text(call.arg(1))) };
     match parsed(text) {
         Ok(v) => success(v),
@@ -44,7 +45,7 @@ fn kind(v: &Value) -> &'static str {
 
 /// Why a text is no request.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+enum McpError {
     /// It is no JSON, in the words of its decoder.
     #[error("{0}")]
     Json(Box<str>),
@@ -54,15 +55,15 @@ enum Error {
     Field { found: &'static str, place: Box<str>, wanted: &'static str },
 }
 
-fn parsed(text: &str) -> Result<Value, Error> {
-    let whole = decode_json(text).map_err(|error| Error::Json(error.to_string().into()))?;
+fn parsed(text: &str) -> Result<Value, McpError> {
+    let whole = decode_json(text).map_err(|error| McpError::Json(error.to_string().into()))?;
     if whole.as_map().is_none() && !whole.is_null() {
-        return Err(Error::NoObject(kind(&whole)));
+        return Err(McpError::NoObject(kind(&whole)));
     }
     let field = |of: &Value, key: &str, place: &str| match of.get(key) {
         None | Some(Value::Null) => Ok(Str::from("")),
         Some(Value::Str(text)) => Ok(text.clone()),
-        Some(other) => Err(Error::Field { found: kind(other), place: place.into(), wanted: "string" }),
+        Some(other) => Err(McpError::Field { found: kind(other), place: place.into(), wanted: "string" }),
     };
     let method = field(&whole, "method", "JSONRPCRequest.Request.method")?;
     let mut fields: Map = [(Str::from("Method"), Value::Str(method.clone()))].into_iter().collect();
@@ -71,7 +72,7 @@ fn parsed(text: &str) -> Result<Value, Error> {
         let none = Value::Map(Map::new());
         let params = whole.get("params").filter(|p| !p.is_null()).unwrap_or(&none);
         if params.as_map().is_none() {
-            return Err(Error::Field { found: kind(params), place: ".params".into(), wanted: type_name });
+            return Err(McpError::Field { found: kind(params), place: ".params".into(), wanted: type_name });
         }
         let bare = type_name.trim_start_matches("mcp.");
         let text = field(params, key, &format!("{bare}.params.{key}"))?;
@@ -91,7 +92,7 @@ fn parsed(text: &str) -> Result<Value, Error> {
 
 /// The argument that a call names, and the value for when there is none.
 fn argument<'v>(call: &Call<'v>) -> Option<(Option<&'v Value>, &'v Value)> {
-    let fields = super::outside::fields(call.arg(0), REQUEST)?;
+    let fields = fields(call.arg(0), REQUEST)?;
     let named = fields.get(ARGUMENTS).and_then(|a| a.get(call.text(1)?));
     Some((named, call.arg(2)))
 }

@@ -8,7 +8,7 @@ use ephor_value::object::is_mutation;
 use ephor_value::time::Time;
 use ephor_value::{Fault, Map, Object, Str, Value};
 
-use super::{go_type, native_type};
+use super::type_names::{go_type, native_type};
 
 /// Makes a message.
 ///
@@ -144,7 +144,7 @@ pub fn field(message: &Value, key: &str) -> Result<Option<Value>, Fault> {
 
 /// Why a map is none whose keys are texts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeyError {
+pub enum MapKeyError {
     /// It has a key that is no text.
     #[error("map key {key} is of type {go}, not string")]
     Type {
@@ -164,14 +164,14 @@ pub enum KeyError {
 ///
 /// # Errors
 /// A map's key is no text.
-pub fn native(v: &Value) -> Result<Value, KeyError> {
+pub fn native(v: &Value) -> Result<Value, MapKeyError> {
     match v {
         Value::List(l) => Ok(Value::list(l.iter().map(scalar).collect())),
         Value::Map(m) => Ok(Value::Map(m.iter().map(|(k, v)| (k.clone(), scalar(v))).collect())),
         Value::Object(o) => match &**o {
             Object::Keyed(entries) => {
                 let bad = entries.iter().map(|(k, _)| k).find(|k| k.as_str().is_none());
-                Err(bad.map_or(KeyError::None, key_problem))
+                Err(bad.map_or(MapKeyError::None, key_problem))
             }
             Object::Optional(Some(inner)) => native(inner),
             _ => Ok(scalar(v)),
@@ -183,13 +183,13 @@ pub fn native(v: &Value) -> Result<Value, KeyError> {
 /// A field whose map has a key that is no text.
 #[derive(Debug, thiserror::Error)]
 #[error("fail to convert field \"{field}\": {cause}")]
-struct FieldError {
+struct MessageFieldError {
     field: Str,
     #[source]
-    cause: KeyError,
+    cause: MapKeyError,
 }
 
-fn key_problem(key: &Value) -> KeyError {
+fn key_problem(key: &Value) -> MapKeyError {
     let code = |n: Option<u32>| n.and_then(char::from_u32).unwrap_or('\u{fffd}');
     let shown = match key {
         Value::Int(n) => quoted(code(u32::try_from(*n).ok())),
@@ -203,7 +203,7 @@ fn key_problem(key: &Value) -> KeyError {
         Value::Float(f) => format!("%!q(types.Double={})", ephor_value::number::float_v(*f)),
         _ => String::new(),
     };
-    KeyError::Type { key: shown.into(), go: go_type(key) }
+    MapKeyError::Type { key: shown.into(), go: go_type(key) }
 }
 
 fn quoted(c: char) -> String {
@@ -230,9 +230,9 @@ fn scalar(v: &Value) -> Value {
         Object::Struct(name, fields) if is_mutation(name) && &**name != "JSONPatch" => {
             let one = |(k, v): (&Str, &Value)| match native(v) {
                 Ok(v) => Ok((k.clone(), v)),
-                Err(cause) => Err(FieldError { field: k.clone(), cause }),
+                Err(cause) => Err(MessageFieldError { field: k.clone(), cause }),
             };
-            let fields: Result<Map, FieldError> = fields.iter().map(one).collect();
+            let fields: Result<Map, MessageFieldError> = fields.iter().map(one).collect();
             fields.map_or_else(|e| Value::object(Object::Invalid(e.to_string().into())), Value::Map)
         }
         _ => v.clone(),

@@ -1,6 +1,7 @@
 //! Named formats: what Kubernetes requires of names and other texts.
 
-use super::{Call, CallResult, Charge};
+use super::call::{Call, CallResult};
+use super::cost::Charge;
 use crate::regex;
 use ephor_value::names::{
     is_lower_label, key_problems_of_server, old_label_problems, subdomain_problems, value_problems,

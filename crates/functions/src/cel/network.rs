@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use ephor_value::quote::quote;
 use ephor_value::{Object, Value};
 

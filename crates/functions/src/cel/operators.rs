@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use crate::limits;
 use ephor_value::object::{list_sum, number_order};
 use ephor_value::time::{Time, is_in_calendar};
@@ -269,8 +269,10 @@ pub fn greater_or_equal(call: &Call<'_>) -> CallResult {
 /// maps cannot have.
 pub fn unhashable(key: &Value) -> Option<Fault> {
     let kind = match key {
-        Value::Bytes(_) => super::go_type(key),
-        Value::Object(o) if matches!(**o, Object::Semver(_) | Object::Format(_)) => super::go_type(key),
+        Value::Bytes(_) => super::type_names::go_type(key),
+        Value::Object(o) if matches!(**o, Object::Semver(_) | Object::Format(_)) => {
+            super::type_names::go_type(key)
+        }
         _ => return None,
     };
     Some(Fault::Abort(format!("internal error: runtime error: hash of unhashable type {kind}").into()))

@@ -1,6 +1,6 @@
 //! Optional values.
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use ephor_value::{Fault, Object, Value};
 
 pub(crate) fn of(call: &Call<'_>) -> CallResult {

@@ -10,7 +10,7 @@ const INSERTION: usize = 12;
 /// From this length on, a pivot is the median of three medians.
 const NINTHER: usize = 50;
 /// How many pairs choosing a pivot may find out of order: all of them means that the items descend.
-const MOST_SWAPS: usize = 4 * 3;
+const MAX_SWAPS: usize = 4 * 3;
 /// How many pairs out of order are put right before an almost sorted range counts as unsorted, and
 /// from which length on.
 const REPAIRS: usize = 5;
@@ -162,7 +162,7 @@ impl<F: Fn(usize, usize) -> bool> Sort<F> {
         j = self.median(i, j, k, &mut swaps);
         let hint = match swaps {
             0 => Hint::Increasing,
-            MOST_SWAPS => Hint::Decreasing,
+            MAX_SWAPS => Hint::Decreasing,
             _ => Hint::Unknown,
         };
         (j, hint)

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use crate::limits;
 use crate::regex::{self, Compiled};
 use ephor_value::quote::quote;

@@ -1,10 +1,10 @@
 //! What expressions on check requests of proxies call: answers are put together, headers are read.
 //!
-//! In: messages of [`super::proxy_types`]. Out: messages. Semantics: `docs/cel-policies.md`, "Check
-//! requests".
+//! In: messages of [`super::proxy_types`]. Out: messages. Semantics:
+//! `docs/semantics/cel-policies.md`, "Check requests".
 
+use super::call::{Call, CallResult, success};
 use super::proxy_types::message;
-use super::{Call, CallResult, success};
 use ephor_value::{Map, Object, Str, Value};
 
 const HTTP_OK: &str = "http.CheckResponseOk";

@@ -1,7 +1,7 @@
 //! The messages of check requests: which fields they have, and what a field is that was not sent.
 //!
 //! In: JSON of a check request. Out: messages that hold the fields that were sent. Semantics:
-//! `docs/cel-policies.md`, "Check requests".
+//! `docs/semantics/cel-policies.md`, "Check requests".
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -62,7 +62,7 @@ impl Tokens<'_> {
 
 /// Why a text is no selector, in Kyverno's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum SelectorError {
     /// A requirement that is none.
     #[error("unable to parse requirement: {0}")]
     Requirement(#[from] RequirementError),
@@ -141,8 +141,8 @@ pub enum RequirementError {
 ///
 /// # Errors
 /// It is none.
-pub fn labels(text: &str) -> Result<Vec<String>, Error> {
-    let wrong = |found: &Token, expected| Err(Error::Found { found: found.text().into(), expected });
+pub fn labels(text: &str) -> Result<Vec<String>, SelectorError> {
+    let wrong = |found: &Token, expected| Err(SelectorError::Found { found: found.text().into(), expected });
 
     let mut tokens = Tokens { rest: text };
     let mut found: Vec<(String, String)> = Vec::new();
@@ -277,7 +277,7 @@ fn check_value(key: &str, at: usize, value: &str) -> Result<(), RequirementError
 ///
 /// # Errors
 /// It is none.
-pub fn fields(text: &str) -> Result<Vec<String>, Error> {
+pub fn fields(text: &str) -> Result<Vec<String>, SelectorError> {
     let mut parts: Vec<String> = split(text);
     parts.sort();
     let mut out = Vec::new();
@@ -287,7 +287,7 @@ pub fn fields(text: &str) -> Result<Vec<String>, Error> {
             ["!=", "==", "="].iter().find(|op| rest.starts_with(**op)).map(|op| (i, *op))
         });
         let Some((at, operator)) = found else {
-            return Err(Error::Part { selector: text.into(), part: part.as_str().into() });
+            return Err(SelectorError::Part { selector: text.into(), part: part.as_str().into() });
         };
         let key = part.get(..at).unwrap_or_default();
         let value = unescaped(part.get(at + operator.len()..).unwrap_or_default())?;
@@ -311,16 +311,16 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-fn unescaped(value: &str) -> Result<String, Error> {
+fn unescaped(value: &str) -> Result<String, SelectorError> {
     let mut out = String::new();
     let mut chars = value.chars();
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {
                 Some(c @ ('\\' | ',' | '=')) => out.push(c),
-                other => return Err(Error::Escape(other)),
+                other => return Err(SelectorError::Escape(other)),
             },
-            ',' | '=' => return Err(Error::Unescaped(c)),
+            ',' | '=' => return Err(SelectorError::Unescaped(c)),
             c => out.push(c),
         }
     }

@@ -1,6 +1,6 @@
 //! Strings. Positions count characters.
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use crate::{limits, regex};
 use ephor_value::Value;
 
@@ -18,7 +18,7 @@ fn position_of(text: &str, byte: usize) -> usize {
     text.get(..byte).map_or(0, |head| head.chars().count())
 }
 
-fn out_of_range(at: i64) -> CallResult {
+pub(super) fn out_of_range(at: i64) -> CallResult {
     fault(format!("index out of range: {at}"))
 }
 
@@ -81,22 +81,6 @@ pub fn index_of(call: &Call<'_>) -> CallResult {
     let from = byte_of(text, from);
     let found = text.get(from..).and_then(|rest| rest.find(wanted));
     position(found.map(|at| position_of(text, from + at)))
-}
-
-/// As [`index_of`], of lists too, where a start behind the end is a fault.
-pub fn index_of_within(call: &Call<'_>) -> CallResult {
-    starts_within(call).unwrap_or_else(|| super::lists::index_of(call))
-}
-
-/// As [`last_index_of`], of lists too, where a start behind the end is a fault.
-pub fn last_index_of_within(call: &Call<'_>) -> CallResult {
-    starts_within(call).unwrap_or_else(|| super::lists::last_index_of(call))
-}
-
-fn starts_within(call: &Call<'_>) -> Option<CallResult> {
-    let (text, start) = (call.text(0)?, call.int(2)?);
-    let len = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-    (start > len).then(|| out_of_range(start))
 }
 
 pub fn last_index_of(call: &Call<'_>) -> CallResult {

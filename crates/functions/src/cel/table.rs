@@ -1,16 +1,18 @@
 //! CEL's rows of the registry, see `functions::registry`.
 
+use super::call::{Call, CallResult};
 use super::cost as c;
-use super::{Call, CallResult, Charge, Function};
+use super::cost::Charge;
 use super::{
-    authorizer as a, convert, data as d, format, format_plain, gzip, image_reference as i,
-    image_verification as e, key_set as j, kubernetes as k, lists as l, math as m, mcp, named_format as n,
-    network as net, operators as o, optional as opt, outside as w, patterns as x, proxy as p, strings as s,
-    time as t, token,
+    authorizer as a, convert, data as d, external_data as w, format, format_plain, gzip,
+    image_reference as i, image_verification as e, key_set as j, kubernetes as k, lists as l, math as m, mcp,
+    named_format as n, network as net, operators as o, optional as opt, patterns as x, proxy as p,
+    strings as s, time as t, token,
 };
-use crate::registry::Dependency::{Chance, Clock, Cluster, Receiver, Registry, Services};
-use crate::registry::Operation::{self, *};
-use crate::registry::{Constants, Cost, Dispatch, Language, Meaning, Overloads, Run};
+use crate::row::Dependency::{Chance, Clock, Cluster, Receiver, Registry, Services};
+use crate::row::Function;
+use crate::row::Operation::{self, *};
+use crate::row::{Constants, Cost, Dispatch, Language, Meaning, Overloads, Run};
 use ephor_value::{Fault, Value};
 
 type Amount = fn(&Charge<'_>) -> u64;
@@ -144,8 +146,8 @@ pub static TABLE: &[Function] = &[
     f("substring", s::substring, c::walk), f("trim", s::trim, c::walk).total(),
     f("join", s::join, c::join).total(), f("format", format::format, c::walk).means(Format).receiver(),
     f("@formatPlainly", format_plain::format, c::walk).receiver().in_place_of("format"),
-    f("@indexOfWithin", s::index_of_within, c::traversal).in_place_of("indexOf"),
-    f("@lastIndexOfWithin", s::last_index_of_within, c::traversal).in_place_of("lastIndexOf"),
+    f("@indexOfWithin", l::index_of_within, c::traversal).in_place_of("indexOf"),
+    f("@lastIndexOfWithin", l::last_index_of_within, c::traversal).in_place_of("lastIndexOf"),
     f("strings.quote", s::quote, c::walk).total(), ahead("find", s::find, c::regex).pattern(false),
     ahead("findAll", s::find_all, c::regex).pattern(false),
 

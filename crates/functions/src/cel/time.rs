@@ -1,6 +1,6 @@
 //! Parts of points in time and durations.
 
-use super::{Call, CallResult, fault, success};
+use super::call::{Call, CallResult, fault, success};
 use ephor_value::Value;
 use ephor_value::number::strconv;
 use ephor_value::time::{Civil, Time};

@@ -6,16 +6,16 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::call::{Call, CallResult, fault, fields, success};
 use super::key_set::{ChoiceError, KEY_SET, Key, VerifyError};
 use super::proxy::message_of;
-use super::{Call, CallResult, fault, success};
 use ephor_document::decode_json;
 use ephor_value::quote::quote;
 use ephor_value::{Map, Value};
 
 /// Why a token has no claims, in the words of the library that Kyverno 1.19.1 reads tokens with.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum TokenError {
     /// It is none, or its signature is not right.
     #[error("jwt.Parse: failed to parse token: {0}")]
     Parse(#[from] ParseError),
@@ -112,7 +112,7 @@ pub enum SignatureError {
 
 /// `jwt.Decode`
 pub(crate) fn decode_token(call: &Call<'_>) -> CallResult {
-    let keys = match super::outside::fields(call.arg(1), KEY_SET) {
+    let keys = match fields(call.arg(1), KEY_SET) {
         Some(set) => Keys::Set(Key::all_of(set)),
         None => Keys::Secret(call.text(1)?),
     };
@@ -136,14 +136,14 @@ pub enum Keys<'a> {
 ///
 /// # Errors
 /// It is not a token, or no given key verifies its signature.
-pub fn decode(token: &str, keys: Keys<'_>, now: i128) -> Result<(bool, Map), Error> {
+pub fn decode(token: &str, keys: Keys<'_>, now: i128) -> Result<(bool, Map), TokenError> {
     let is_set = matches!(keys, Keys::Set(_));
     let (valid, claims) = parsed(token, keys, now)?;
     if claims.values().any(|v| matches!(v, Value::Null)) {
-        return Err(Error::NullClaim);
+        return Err(TokenError::NullClaim);
     }
     if claims.contains_key("aud") && !is_set {
-        return Err(Error::TextList);
+        return Err(TokenError::TextList);
     }
     Ok((valid, claims))
 }

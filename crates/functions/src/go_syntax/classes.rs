@@ -5,12 +5,13 @@
 
 use std::fmt::Write;
 
-use super::{Error, ErrorCode, consumed, next_char};
+use super::cursor::{consumed, next_char};
+use super::{ErrorCode, RegexError};
 
 /// The character of an escape.
-pub(super) fn escaped_char(s: &str) -> Result<(u32, &str), Error> {
+pub(super) fn escaped_char(s: &str) -> Result<(u32, &str), RegexError> {
     let Some((c, mut rest)) = s.get(1..).and_then(next_char) else {
-        return Err(Error::new(ErrorCode::TrailingBackslash, ""));
+        return Err(RegexError::new(ErrorCode::TrailingBackslash, ""));
     };
     let octal = |s: &str| s.bytes().next().filter(|b| matches!(b, b'0'..=b'7')).map(|b| u32::from(b - b'0'));
     match c {
@@ -38,7 +39,7 @@ pub(super) fn escaped_char(s: &str) -> Result<(u32, &str), Error> {
         _ if c.is_ascii() && !c.is_ascii_alphanumeric() => return Ok((u32::from(c), rest)),
         _ => {}
     }
-    Err(Error::new(ErrorCode::Escape, consumed(s, rest)))
+    Err(RegexError::new(ErrorCode::Escape, consumed(s, rest)))
 }
 
 /// The code after `\x`; `rest` moves as far as was looked at, also on failure.
@@ -80,7 +81,7 @@ pub(super) fn perl_class(s: &str) -> Option<(&'static str, &str)> {
 }
 
 /// `[:alpha:]` and its like within a class.
-pub(super) fn named_class(s: &str) -> Result<Option<(String, &str)>, Error> {
+pub(super) fn named_class(s: &str) -> Result<Option<(String, &str)>, RegexError> {
     let Some(end) = s.strip_prefix("[:").and_then(|r| r.find(":]")) else { return Ok(None) };
     let (text, rest) = s.split_at(end + 4);
     let name = text.get(2..end + 2).unwrap_or_default();
@@ -103,13 +104,13 @@ pub(super) fn named_class(s: &str) -> Result<Option<(String, &str)>, Error> {
         "upper" => "A-Z",
         "word" => "0-9A-Za-z_",
         "xdigit" => "0-9A-Fa-f",
-        _ => return Err(Error::new(ErrorCode::CharRange, text)),
+        _ => return Err(RegexError::new(ErrorCode::CharRange, text)),
     };
     Ok(Some((format!("[{sign}{ranges}]"), rest)))
 }
 
 /// `\pL`, `\p{Greek}`, `\P{^Greek}`: general categories and scripts, nothing else.
-pub(super) fn unicode_class(s: &str) -> Result<Option<(String, &str)>, Error> {
+pub(super) fn unicode_class(s: &str) -> Result<Option<(String, &str)>, RegexError> {
     let mut negative = match s.as_bytes().get(..2) {
         Some(b"\\p") => false,
         Some(b"\\P") => true,
@@ -119,7 +120,7 @@ pub(super) fn unicode_class(s: &str) -> Result<Option<(String, &str)>, Error> {
     let (name, rest) = match body.strip_prefix('{') {
         Some(braced) => match braced.split_once('}') {
             Some(parts) => parts,
-            None => return Err(Error::new(ErrorCode::CharRange, s)),
+            None => return Err(RegexError::new(ErrorCode::CharRange, s)),
         },
         None => match next_char(body) {
             Some((_, rest)) => (consumed(body, rest), rest),
@@ -133,7 +134,8 @@ pub(super) fn unicode_class(s: &str) -> Result<Option<(String, &str)>, Error> {
         }
         None => name,
     };
-    let class = unicode_property(name).ok_or_else(|| Error::new(ErrorCode::CharRange, consumed(s, rest)))?;
+    let class =
+        unicode_property(name).ok_or_else(|| RegexError::new(ErrorCode::CharRange, consumed(s, rest)))?;
     Ok(Some((if negative { class.replacen("\\p", "\\P", 1) } else { class }, rest)))
 }
 
@@ -174,10 +176,10 @@ pub(super) fn push_range(out: &mut String, low: u32, high: u32) {
     }
 }
 
-pub(super) fn class_char<'a>(s: &'a str, whole: &str) -> Result<(u32, &'a str), Error> {
+pub(super) fn class_char<'a>(s: &'a str, whole: &str) -> Result<(u32, &'a str), RegexError> {
     if s.starts_with('\\') {
         return escaped_char(s);
     }
-    let (c, rest) = next_char(s).ok_or_else(|| Error::new(ErrorCode::MissingBracket, whole))?;
+    let (c, rest) = next_char(s).ok_or_else(|| RegexError::new(ErrorCode::MissingBracket, whole))?;
     Ok((u32::from(c), rest))
 }

@@ -3,17 +3,17 @@
 /// An error code and the part of the pattern that it is about.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {code}: `{fragment}`")]
-pub struct Error {
+pub struct RegexError {
     /// The code.
     pub code: ErrorCode,
     /// The part.
     pub fragment: Box<str>,
 }
 
-impl Error {
+impl RegexError {
     /// An error about a part of a pattern.
-    pub fn new(code: ErrorCode, fragment: &str) -> Error {
-        Error { code, fragment: fragment.into() }
+    pub fn new(code: ErrorCode, fragment: &str) -> RegexError {
+        RegexError { code, fragment: fragment.into() }
     }
 }
 

@@ -11,13 +11,15 @@
 //! The plain dialect ([`Dialect::Plain`]) has no Perl extensions: no `(?…)`, `\d`, `\b`, `\pL`.
 
 mod classes;
+mod cursor;
 mod error;
 
 use std::fmt::Write;
 
 use classes::{class_char, escaped_char, named_class, perl_class, push_range, unicode_class};
+use cursor::{consumed, next_char};
 
-pub use error::{Error, ErrorCode};
+pub use error::{ErrorCode, RegexError};
 
 /// Groups may nest this deep; the reference allows more than any pattern of practice needs.
 const MAX_NESTING: usize = 200;
@@ -48,7 +50,7 @@ pub struct Translated {
 ///
 /// # Errors
 /// The first thing that Go notices.
-pub fn translate(pattern: &str, dialect: Dialect) -> Result<Translated, Error> {
+pub fn translate(pattern: &str, dialect: Dialect) -> Result<Translated, RegexError> {
     let perl = dialect == Dialect::Perl;
     let flags = Flags { fold: false, multi_line: !perl, dot_all: false, swap_greed: false };
     let t =
@@ -107,18 +109,8 @@ struct Translator<'a> {
     names: Vec<Option<String>>,
 }
 
-fn next_char(s: &str) -> Option<(char, &str)> {
-    let mut chars = s.chars();
-    chars.next().map(|c| (c, chars.as_str()))
-}
-
-/// The part of `from` that was read when `rest` remains.
-fn consumed<'a>(from: &'a str, rest: &str) -> &'a str {
-    from.get(..from.len().saturating_sub(rest.len())).unwrap_or(from)
-}
-
 impl<'a> Translator<'a> {
-    fn run(mut self) -> Result<Translated, Error> {
+    fn run(mut self) -> Result<Translated, RegexError> {
         let mut rest = self.whole;
         let mut last_repeat: Option<&str> = None;
         while let Some((c, after)) = next_char(rest) {
@@ -168,7 +160,7 @@ impl<'a> Translator<'a> {
                     Some((counts, after)) => {
                         let op = consumed(rest, after);
                         let Some((min, max)) = counts else {
-                            return Err(Error::new(ErrorCode::RepeatSize, op));
+                            return Err(RegexError::new(ErrorCode::RepeatSize, op));
                         };
                         let end = self.repeat(op, Some((min, max)), rest, after, last_repeat)?;
                         repeat = Some(rest);
@@ -184,10 +176,10 @@ impl<'a> Translator<'a> {
             last_repeat = repeat;
         }
         let Some(mut frame) = self.frames.pop() else {
-            return Err(Error::new(ErrorCode::Internal, self.whole));
+            return Err(RegexError::new(ErrorCode::Internal, self.whole));
         };
         if !self.frames.is_empty() {
-            return Err(Error::new(ErrorCode::MissingParen, self.whole));
+            return Err(RegexError::new(ErrorCode::MissingParen, self.whole));
         }
         frame.flush();
         Ok(Translated { pattern: frame.done, names: self.names })
@@ -224,17 +216,17 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn open(&mut self, opening: &'static str) -> Result<(), Error> {
+    fn open(&mut self, opening: &'static str) -> Result<(), RegexError> {
         if self.frames.len() > MAX_NESTING {
-            return Err(Error::new(ErrorCode::NestingDepth, self.whole));
+            return Err(RegexError::new(ErrorCode::NestingDepth, self.whole));
         }
         self.frames.push(Frame::new(self.flags, opening));
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), Error> {
+    fn close(&mut self) -> Result<(), RegexError> {
         if self.frames.len() < 2 {
-            return Err(Error::new(ErrorCode::UnexpectedParen, self.whole));
+            return Err(RegexError::new(ErrorCode::UnexpectedParen, self.whole));
         }
         let (Some(mut frame), Some(outer)) = (self.frames.pop(), self.frames.last_mut()) else {
             return Ok(());
@@ -247,7 +239,7 @@ impl<'a> Translator<'a> {
     }
 
     /// A group that begins with `(?`: named, or without capture and with flags.
-    fn perl_group(&mut self, s: &'a str) -> Result<&'a str, Error> {
+    fn perl_group(&mut self, s: &'a str) -> Result<&'a str, RegexError> {
         let name_at = if s.len() > 4 && s.starts_with("(?P<") {
             Some(4)
         } else if s.len() > 3 && s.starts_with("(?<") {
@@ -256,10 +248,10 @@ impl<'a> Translator<'a> {
             None
         };
         if let Some(at) = name_at {
-            let end = s.find('>').ok_or_else(|| Error::new(ErrorCode::NamedCapture, s))?;
+            let end = s.find('>').ok_or_else(|| RegexError::new(ErrorCode::NamedCapture, s))?;
             let name = s.get(at..end).unwrap_or_default();
             if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) {
-                return Err(Error::new(ErrorCode::NamedCapture, s.get(..=end).unwrap_or(s)));
+                return Err(RegexError::new(ErrorCode::NamedCapture, s.get(..=end).unwrap_or(s)));
             }
             self.open("(")?;
             self.names.push(Some(name.to_string()));
@@ -291,7 +283,7 @@ impl<'a> Translator<'a> {
             }
             saw_flag = true;
         }
-        Err(Error::new(ErrorCode::PerlOp, consumed(s, rest)))
+        Err(RegexError::new(ErrorCode::PerlOp, consumed(s, rest)))
     }
 
     /// Applies a repetition to the last item. `before` begins with the operator, `after` follows
@@ -303,7 +295,7 @@ impl<'a> Translator<'a> {
         before: &'a str,
         mut after: &'a str,
         last: Option<&'a str>,
-    ) -> Result<&'a str, Error> {
+    ) -> Result<&'a str, RegexError> {
         let mut lazy = self.flags.swap_greed;
         if self.perl {
             if let Some(rest) = after.strip_prefix('?') {
@@ -311,17 +303,17 @@ impl<'a> Translator<'a> {
                 lazy = !lazy;
             }
             if let Some(last) = last {
-                return Err(Error::new(ErrorCode::RepeatOp, consumed(last, after)));
+                return Err(RegexError::new(ErrorCode::RepeatOp, consumed(last, after)));
             }
         }
         let Some(item) = self.frames.last_mut().and_then(|f| f.items.last_mut()) else {
-            return Err(Error::new(ErrorCode::MissingRepeatArgument, consumed(before, after)));
+            return Err(RegexError::new(ErrorCode::MissingRepeatArgument, consumed(before, after)));
         };
         if let Some((min, max)) = counts {
             let most = max.unwrap_or(min);
             item.budget = if most == 0 { 0 } else { most.saturating_mul(item.budget.max(1)) };
             if most >= 2 && item.budget > MAX_REPEAT {
-                return Err(Error::new(ErrorCode::RepeatSize, consumed(before, after)));
+                return Err(RegexError::new(ErrorCode::RepeatSize, consumed(before, after)));
             }
         }
         if last.is_some() {
@@ -334,7 +326,7 @@ impl<'a> Translator<'a> {
         Ok(after)
     }
 
-    fn escape(&mut self, s: &'a str) -> Result<&'a str, Error> {
+    fn escape(&mut self, s: &'a str) -> Result<&'a str, RegexError> {
         let after = s.get(2..).unwrap_or_default();
         if self.perl {
             match s.as_bytes().get(1) {
@@ -383,7 +375,7 @@ impl<'a> Translator<'a> {
         if self.flags.fold { format!("(?i:{class})") } else { class.to_string() }
     }
 
-    fn class(&mut self, s: &'a str) -> Result<&'a str, Error> {
+    fn class(&mut self, s: &'a str) -> Result<&'a str, RegexError> {
         let mut rest = s.get(1..).unwrap_or_default();
         let mut out = String::from("[");
         if let Some(r) = rest.strip_prefix('^') {
@@ -404,7 +396,7 @@ impl<'a> Translator<'a> {
                 && !r.starts_with(']')
             {
                 let after = next_char(r).map_or(r, |(_, after)| after);
-                return Err(Error::new(ErrorCode::CharRange, consumed(rest, after)));
+                return Err(RegexError::new(ErrorCode::CharRange, consumed(rest, after)));
             }
             first = false;
             if let Some((class, r)) = named_class(rest)? {
@@ -434,7 +426,7 @@ impl<'a> Translator<'a> {
             {
                 (high, rest) = class_char(r, s)?;
                 if high < low {
-                    return Err(Error::new(ErrorCode::CharRange, consumed(from, rest)));
+                    return Err(RegexError::new(ErrorCode::CharRange, consumed(from, rest)));
                 }
             }
             push_range(&mut out, low, high);

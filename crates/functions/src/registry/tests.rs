@@ -7,13 +7,14 @@ use std::collections::{BTreeSet, HashMap};
 use proptest::prelude::*;
 
 use super::*;
-use crate::CelLevel;
+use crate::cel::Call;
 use crate::cel::overload::{self, LIBRARIES, Overload};
 use crate::cel::types::Type;
 use crate::registry::Known;
+use crate::{Arg, CelLevel, Context};
 use ephor_samples::Tape;
 use ephor_value::time::Time;
-use ephor_value::{Map, Str, Value};
+use ephor_value::{Fault, Map, Str, Value};
 
 #[test]
 fn every_overload_has_a_row_and_every_row_overloads_or_a_function_whose_place_it_takes() {

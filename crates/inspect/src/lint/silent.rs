@@ -1,8 +1,8 @@
 //! What Kyverno 1.19.1 does with a policy without a word, as far as the policy shows it.
 //!
 //! In: overlays as they are written, and policies as they are loaded. Out: findings. Semantics:
-//! `docs/cli.md`, "What Kyverno is silent about"; `ephor_policies::pitfalls` says the same of
-//! objects.
+//! `docs/reference/cli.md`, "What Kyverno is silent about"; `ephor_policies::pitfalls` says the
+//! same of objects.
 
 use ephor_lower::cel_policy::has_variants;
 use ephor_value::Value;

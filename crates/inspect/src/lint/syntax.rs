@@ -5,7 +5,7 @@
 //! by name is meant to be YAML.
 
 use ephor_document::locate::Position;
-use ephor_document::yaml::Error;
+use ephor_document::yaml::YamlError;
 use ephor_document::{LoadError, Problem};
 
 use super::finding::Severity;
@@ -83,7 +83,7 @@ pub(super) fn check(subject: &mut Subject<'_>, error: &LoadError, meant: Meant) 
         let help = "fill it in before it is checked, for example `helm template CHART | ephor lint -`".into();
         return subject.add("yaml-syntax", Severity::Error, at, "a template is not YAML".into(), Some(help));
     }
-    if let Problem::Yaml(Error::DuplicateKeys(keys)) = &error.problem {
+    if let Problem::Yaml(YamlError::DuplicateKeys(keys)) = &error.problem {
         for key in keys.iter() {
             let at = line_of(subject.text, key.line as usize, &key.name);
             let message = format!("the key `{}` comes twice", key.name);
@@ -102,7 +102,7 @@ pub(super) fn check(subject: &mut Subject<'_>, error: &LoadError, meant: Meant) 
         );
     }
     let (line, message) = match &error.problem {
-        Problem::Yaml(Error::Syntax(syntax)) => {
+        Problem::Yaml(YamlError::Syntax(syntax)) => {
             (syntax.line.map_or(1, |n| n.get() as usize), syntax.problem.to_string())
         }
         Problem::Separator(separator) => (separator.line, separator.to_string()),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::policy_kinds::EXCEPTION;
 use crate::upgrade::inventory::{Found, GROUPS, Inventory, group_of, is_definition, named, stops};
-use ephor_admission::registration::{self, Address, Names, Options, is_own};
+use ephor_admission::registration::{self, Address, Options, WebhookNames, is_own};
 use ephor_api::read::{items, texts};
 use ephor_value::{Value, wildcard};
 
@@ -160,7 +160,7 @@ pub struct Configuration {
 pub(super) fn configurations(inventory: &Inventory) -> Vec<Configuration> {
     let all =
         registration::KINDS.iter().flat_map(|kind| inventory.of_kind("admissionregistration.k8s.io", kind));
-    let names = |names: Names| {
+    let names = |names: WebhookNames| {
         let address = Address::Url(String::new());
         let options = Options { names, ..Options::of(address) };
         let mut all: BTreeSet<(String, String)> = registration::fixed(&options, &|_, _| true)
@@ -171,7 +171,7 @@ pub(super) fn configurations(inventory: &Inventory) -> Vec<Configuration> {
         all.extend(of_policies.map(|(kind, name)| (kind.to_string(), name.to_string())));
         all
     };
-    let (own, kyverno) = (names(Names::Ephor), names(Names::Kyverno));
+    let (own, kyverno) = (names(WebhookNames::Ephor), names(WebhookNames::Kyverno));
     let row = |found: &Found| {
         let object = &found.object;
         let key = (object.text_at(&["kind"]).to_string(), object.text_at(&["metadata", "name"]).to_string());

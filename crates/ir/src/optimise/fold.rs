@@ -10,10 +10,11 @@ use crate::{Expr, ops};
 use ephor_functions::{self, Arg, Context};
 use ephor_value::{Map, Value};
 
-/// Calls with larger arguments wait for the first request that needs them.
+/// Calls with larger arguments wait for the first request that needs them. Folding them would take
+/// time when policies load, for rules that may never match.
 const MAX_ARGUMENTS: usize = 4 << 10;
 
-/// Larger results are not folded.
+/// Larger results are not folded. They would take memory for as long as the policy is loaded.
 const MAX_RESULT: usize = 64 << 10;
 
 /// Runs the pass.

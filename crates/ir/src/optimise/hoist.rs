@@ -4,9 +4,9 @@
 //! Such a part becomes [`Expr::Once`]. It gives the same each time: it reads no binder that is
 //! around it, and calls only functions that depend on nothing but their arguments. It stays where
 //! it stands, so what is read first, what fails first and what is never evaluated are as before;
-//! the evaluator charges every reading of it what evaluating it costs (`docs/ir.md`, "Evaluated
-//! once"). Reading keys is as fast as reading a cell, so only parts with calls, loops or literals
-//! count.
+//! the evaluator charges every reading of it what evaluating it costs (`docs/internals/ir.md`,
+//! "Evaluated once"). Reading keys is as fast as reading a cell, so only parts with calls, loops or
+//! literals count.
 //!
 //! This is the last pass: what is around the others may look at the form of a part, and would not
 //! know it again.
@@ -36,8 +36,9 @@ pub struct Least {
 /// What a cell saves must be more than what it takes to keep a result and to read it.
 const LEAST: Least = Least { in_loop: 6, twice: 12 };
 
-/// More cells than this are not worth their memory.
-pub const MOST_CELLS: u32 = 64;
+/// More cells than this are not worth their memory. Each evaluation reserves all of them; parts
+/// beyond it are evaluated each time.
+pub const MAX_CELLS: u32 = 64;
 
 /// Whether a list that is built once instead of twice is distinguishable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +95,7 @@ enum Form {
 }
 
 /// What the pass knows of a part; parts are listed in the order of the walk.
-struct Part {
+struct HoistPart {
     /// How many of the binders around it, from the innermost on, it may read.
     free: u32,
     /// Equal data give equal results.
@@ -110,11 +111,11 @@ struct Part {
     has_alike: bool,
 }
 
-fn survey(expr: &Expr, within: Within, least: Least, parts: &mut Vec<Part>) {
+fn survey(expr: &Expr, within: Within, least: Least, parts: &mut Vec<HoistPart>) {
     let at = parts.len();
     let (works, weight) = work(expr);
     let Within { repeats, .. } = within;
-    parts.push(Part {
+    parts.push(HoistPart {
         free: 0,
         is_pure: true,
         works,
@@ -146,7 +147,7 @@ fn survey(expr: &Expr, within: Within, least: Least, parts: &mut Vec<Part>) {
         let placed = within.by_form == Form::Nothing || (within.by_form == Form::List && !makes_list(expr));
         let is_value = !matches!(expr, Expr::Lambda { .. } | Expr::Once { .. } | Expr::Cells { .. });
         let is_candidate = free == 0 && is_pure && heavy && keeps && placed && is_value;
-        *part = Part { free, is_pure, works, weight, repeats, is_candidate, size, has_alike: false };
+        *part = HoistPart { free, is_pure, works, weight, repeats, is_candidate, size, has_alike: false };
     }
 }
 
@@ -221,7 +222,7 @@ fn call(function: &Function) -> u32 {
 }
 
 /// Marks candidates that may be equal to others: only these are hashed and compared.
-fn mark_alike(parts: &mut [Part]) {
+fn mark_alike(parts: &mut [HoistPart]) {
     let mut times: HashMap<(u32, usize), usize> = HashMap::new();
     for part in parts.iter().filter(|p| p.is_candidate) {
         *times.entry((part.weight, part.size)).or_default() += 1;
@@ -245,7 +246,7 @@ struct Group {
     cell: Option<u32>,
 }
 
-fn cells(expr: &Expr, parts: &[Part]) -> Cells {
+fn cells(expr: &Expr, parts: &[HoistPart]) -> Cells {
     let mut groups: HashMap<&Expr, Group> = HashMap::new();
     count(expr, &mut 0, parts, true, &mut groups);
     let mut cells = Cells { count: 0, of: vec![None; parts.len()] };
@@ -258,7 +259,7 @@ fn cells(expr: &Expr, parts: &[Part]) -> Cells {
 fn count<'e>(
     expr: &'e Expr,
     at: &mut usize,
-    parts: &[Part],
+    parts: &[HoistPart],
     is_new: bool,
     groups: &mut HashMap<&'e Expr, Group>,
 ) {
@@ -278,7 +279,7 @@ fn count<'e>(
 fn choose<'e>(
     expr: &'e Expr,
     at: &mut usize,
-    parts: &[Part],
+    parts: &[HoistPart],
     repeats: bool,
     groups: &mut HashMap<&'e Expr, Group>,
     cells: &mut Cells,
@@ -291,7 +292,7 @@ fn choose<'e>(
         let known = if part.has_alike { groups.get_mut(expr) } else { None };
         let group = known.unwrap_or(&mut alone);
         if repeats || group.times > 1 {
-            if group.cell.is_none() && cells.count < MOST_CELLS {
+            if group.cell.is_none() && cells.count < MAX_CELLS {
                 group.cell = Some(cells.count);
                 cells.count += 1;
             }

@@ -2,9 +2,9 @@
 //!
 //! A variable that needs data to be loaded stays: loading may fail, and later reads see its result.
 
-use super::expression;
+use super::passes::expression;
+use crate::binding::QuerySource;
 use crate::late::Late;
-use crate::rule::QuerySource;
 use crate::template::{Part, Text};
 use crate::{Expr, Query, Template};
 use ephor_value::print::json;

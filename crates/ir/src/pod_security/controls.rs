@@ -1,40 +1,46 @@
 //! The rows of the Pod Security controls, in the order of reports.
 //!
 //! In: nothing. Out: [`CONTROLS`]. Which fields there are and what they may hold is Kubernetes'
-//! `policy` package, as Kyverno uses it (`docs/validate.md`, "Bodies").
+//! `policy` package, as Kyverno uses it (`docs/semantics/validate.md`, "Bodies").
 
-use super::Absent::{Allowed, Empty, Forbidden};
-use super::Condition::{FirstKey, Holds, Is, Items, Not, NotNumber, Number, Parent, Present, Texts, Unset};
-use super::Of::{self, Both, Containers, Pod};
-use super::{Annotations, Condition, Control, Field, Form, Minor, Requirement};
+use super::control::Absent::{Allowed, Empty, Forbidden};
+use super::control::FieldCondition::{
+    FirstKey, Holds, Is, Items, Not, NotNumber, Number, Parent, Present, Texts, Unset,
+};
+use super::control::Of::{self, Both, Containers, Pod};
+use super::control::{Annotations, Control, ControlVersion, Field, FieldCondition, FieldRequirement, Minor};
 
-const fn baseline(id: &'static str, name: &'static str, forms: &'static [Form]) -> Control {
+const fn baseline(id: &'static str, name: &'static str, forms: &'static [ControlVersion]) -> Control {
     Control { id, name, baseline: true, forms }
 }
 
-const fn restricted(id: &'static str, name: &'static str, forms: &'static [Form]) -> Control {
+const fn restricted(id: &'static str, name: &'static str, forms: &'static [ControlVersion]) -> Control {
     Control { id, name, baseline: false, forms }
 }
 
-const fn since(since: Minor, reason: &'static str, requirements: &'static [Requirement]) -> Form {
-    Form { since, unless_windows: false, reason: [reason; 2], requirements, joined: Some("; ") }
+const fn since(
+    since: Minor,
+    reason: &'static str,
+    requirements: &'static [FieldRequirement],
+) -> ControlVersion {
+    ControlVersion { since, unless_windows: false, reason: [reason; 2], requirements, joined: Some("; ") }
 }
 
-impl Form {
-    const fn unless_windows(self) -> Form {
-        Form { unless_windows: true, ..self }
+impl ControlVersion {
+    const fn unless_windows(self) -> ControlVersion {
+        ControlVersion { unless_windows: true, ..self }
     }
 
-    const fn joined(self, joined: Option<&'static str>) -> Form {
-        Form { joined, ..self }
+    const fn joined(self, joined: Option<&'static str>) -> ControlVersion {
+        ControlVersion { joined, ..self }
     }
 }
 
-const fn all(of: Of, fields: &'static [Field], sentence: &'static str) -> Requirement {
-    Requirement { of, fields, unless_pod: None, annotations: None, sentence, shows_fields: true }
+const fn all(of: Of, fields: &'static [Field], sentence: &'static str) -> FieldRequirement {
+    FieldRequirement { of, fields, unless_pod: None, annotations: None, sentence, shows_fields: true }
 }
 
-const fn field(path: &'static [&'static str], condition: Condition) -> Field {
+const fn field(path: &'static [&'static str], condition: FieldCondition) -> Field {
     Field { path, condition, tail: "" }
 }
 
@@ -80,19 +86,19 @@ const OTHER_VOLUMES: &[&str] = &[
     "portworxVolume", "scaleIO", "storageos",
 ];
 
-const SECCOMP: Requirement = all(
+const SECCOMP: FieldRequirement = all(
     Both,
     &[field(&["securityContext", "seccompProfile", "type"], Texts(PROFILES, Empty))],
     "{who} must not set securityContext.seccompProfile.type to {values}",
 );
 
-const fn added(allowed: &'static [Field]) -> Requirement {
+const fn added(allowed: &'static [Field]) -> FieldRequirement {
     all(Containers, allowed, "{containers} must not include {values} in securityContext.capabilities.add")
 }
 
 const ADD: &[&str] = &["securityContext", "capabilities", "add"];
 
-const ALL_DROPPED: &[Requirement] = &[
+const ALL_DROPPED: &[FieldRequirement] = &[
     all(
         Containers,
         &[field(&["securityContext", "capabilities", "drop"], Holds("ALL"))],
@@ -101,15 +107,15 @@ const ALL_DROPPED: &[Requirement] = &[
     added(&[field(ADD, Items(&["NET_BIND_SERVICE"]))]),
 ];
 
-const ESCALATION: &[Requirement] = &[all(
+const ESCALATION: &[FieldRequirement] = &[all(
     Containers,
     &[field(&["securityContext", "allowPrivilegeEscalation"], Is(false))],
     "{containers} must set securityContext.allowPrivilegeEscalation=false",
 )];
 
-const SECCOMP_REQUIRED: &[Requirement] = &[
+const SECCOMP_REQUIRED: &[FieldRequirement] = &[
     SECCOMP,
-    Requirement {
+    FieldRequirement {
         unless_pod: Some(Texts(PROFILES, Forbidden)),
         ..all(
             Containers,
@@ -119,7 +125,7 @@ const SECCOMP_REQUIRED: &[Requirement] = &[
     },
 ];
 
-const fn se_linux(fields: &'static [Field]) -> Requirement {
+const fn se_linux(fields: &'static [Field]) -> FieldRequirement {
     all(Both, fields, "{who} set forbidden securityContext.seLinuxOptions: {tails; }")
 }
 
@@ -132,7 +138,7 @@ const SE_LINUX_USER: Field =
 const SE_LINUX_ROLE: Field =
     field(&["securityContext", "seLinuxOptions", "role"], Texts(&[""], Allowed)).tail("role may not be set");
 
-const fn sysctls(fields: &'static [Field]) -> Requirement {
+const fn sysctls(fields: &'static [Field]) -> FieldRequirement {
     all(Pod, fields, "{found}")
 }
 
@@ -153,9 +159,9 @@ pub static CONTROLS: &[Control] = &[
         since(8, "allowPrivilegeEscalation != false", ESCALATION),
         since(25, "allowPrivilegeEscalation != false", ESCALATION).unless_windows(),
     ]),
-    baseline("appArmorProfile", "AppArmor", &[Form {
+    baseline("appArmorProfile", "AppArmor", &[ControlVersion {
         reason: ["forbidden AppArmor profile", "forbidden AppArmor profiles"],
-        ..since(0, "", &[Requirement {
+        ..since(0, "", &[FieldRequirement {
             annotations: Some(&Annotations {
                 pod: None,
                 prefix: "container.apparmor.security.beta.kubernetes.io/",
@@ -185,7 +191,7 @@ pub static CONTROLS: &[Control] = &[
         since(0, "hostPort", &[all(Containers, &[field(&["ports", "*", "hostPort"], Number(0))],
             "{containers} {use} hostPort{s} {list}")]),
     ]),
-    baseline("hostProbesAndHostLifecycle", "", &[since(34, "probe or lifecycle host", &[Requirement {
+    baseline("hostProbesAndHostLifecycle", "", &[since(34, "probe or lifecycle host", &[FieldRequirement {
         // There are no field errors (Kubernetes' behaviour).
         shows_fields: false,
         ..all(Containers, &[
@@ -212,7 +218,7 @@ pub static CONTROLS: &[Control] = &[
         since(0, "runAsNonRoot != true", &[
             all(Both, &[field(&["securityContext", "runAsNonRoot"], Not(false))],
                 "{who} must not set securityContext.runAsNonRoot=false"),
-            Requirement {
+            FieldRequirement {
                 unless_pod: Some(Is(true)),
                 ..all(Containers, &[field(&["securityContext", "runAsNonRoot"], Present)],
                     "pod or {containers} must set securityContext.runAsNonRoot=true")
@@ -228,7 +234,7 @@ pub static CONTROLS: &[Control] = &[
         since(31, "seLinuxOptions", &[se_linux(&[se_linux_type(SE_LINUX), SE_LINUX_USER, SE_LINUX_ROLE])]),
     ]),
     baseline("seccompProfile_baseline", "Seccomp", &[
-        since(0, "seccompProfile", &[Requirement {
+        since(0, "seccompProfile", &[FieldRequirement {
             annotations: Some(&Annotations {
                 pod: Some("seccomp.security.alpha.kubernetes.io/pod"),
                 prefix: "container.seccomp.security.alpha.kubernetes.io/",

@@ -5,7 +5,7 @@
 //! have defaults (`protocol`), so such lists are not looked at. And whether a text stands in the
 //! place of a quantity that is none. Nothing is known of kinds that are not built in.
 
-use super::check::is_set;
+use super::refusal::is_set;
 use super::table::is_required;
 use crate::schema::{Leaf, ListKind, Type, TypeDef, Types};
 use ephor_value::quantity::Quantity;

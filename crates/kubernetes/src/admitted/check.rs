@@ -1,7 +1,8 @@
 //! Checks an object against `rules.txt`, field by field, in the order of the schema.
 
+use super::refusal::{Checked, Reason, Refusal, is_set, join, quantity, refuse};
 use super::table::{self, Rule, Test};
-use super::{Reason, Refusal, formats, kinds, local};
+use super::{formats, kinds, local};
 use crate::schema::{Leaf, Type, TypeDef, Types};
 use ephor_value::quantity::Quantity;
 use ephor_value::time::Time;
@@ -9,28 +10,6 @@ use ephor_value::{Map, Str, Value};
 
 /// Objects that nest deeper are refused.
 const MAX_DEPTH: usize = 64;
-
-type Checked = Result<(), Refusal>;
-
-/// Whether an object has a value: neither missing nor empty.
-pub fn is_set(m: &Map, field: &str) -> bool {
-    m.get(field).is_some_and(|v| match v {
-        Value::Null => false,
-        Value::Str(s) => !s.is_empty(),
-        Value::List(items) => !items.is_empty(),
-        _ => true,
-    })
-}
-
-/// The path of a field.
-pub fn join(path: &str, field: &str) -> String {
-    if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
-}
-
-/// A refusal of a field.
-pub fn refuse(path: &str, field: &str, reason: Reason) -> Checked {
-    Err(Refusal::new(join(path, field), reason))
-}
 
 /// Whether the texts with a syntax of their own can be read.
 pub fn decodes(object: &Value, def: &TypeDef, types: &Types) -> Checked {
@@ -92,7 +71,7 @@ fn parts(v: &Value, ty: &Type, types: &Types, path: &str, depth: usize, leaf: Of
 /// Whether the server stores an object, as it is after decoding; `is_new`: when it is created.
 pub fn check(kind: &[Str; 3], object: &Value, (def, types): (&TypeDef, &Types), is_new: bool) -> Checked {
     let Value::Map(m) = object else { return Err(Refusal::new("", Reason::Type)) };
-    let walk = Walk { types, is_new };
+    let walk = RuleWalk { types, is_new };
     walk.object(m, def, "", 0)?;
     match def.field("metadata") {
         Some(_) => kinds::check(kind, m),
@@ -103,16 +82,16 @@ pub fn check(kind: &[Str; 3], object: &Value, (def, types): (&TypeDef, &Types), 
 /// The paths of fields that no object has.
 pub fn never_set(object: &Value, (def, types): (&TypeDef, &Types), is_new: bool, out: &mut Vec<String>) {
     let Value::Map(m) = object else { return };
-    let walk = Walk { types, is_new };
+    let walk = RuleWalk { types, is_new };
     walk.never_set(m, def, "", 0, out);
 }
 
-struct Walk<'t> {
+struct RuleWalk<'t> {
     types: &'t Types,
     is_new: bool,
 }
 
-impl Walk<'_> {
+impl RuleWalk<'_> {
     fn object(&self, m: &Map, def: &TypeDef, path: &str, depth: usize) -> Checked {
         let Some(rules) = table::rules(&def.name) else {
             return Err(Refusal::new(path, Reason::NotRecorded));
@@ -257,15 +236,6 @@ fn of_value(rule: &Rule, v: Option<&Value>, holder: &Map, field: &str) -> Result
         | Rule::SomeOf(_)
         | Rule::AtMostOne(_)
         | Rule::When { .. } => Ok(()),
-    }
-}
-
-/// The quantity that a value is.
-pub fn quantity(v: &Value) -> Option<Quantity> {
-    match v {
-        Value::Str(s) => Quantity::parse(s),
-        Value::Int(i) => Quantity::parse(&i.to_string()),
-        _ => None,
     }
 }
 

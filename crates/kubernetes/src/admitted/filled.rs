@@ -1,7 +1,8 @@
 //! What an API server writes into an object besides defaults: fields with two names, creation,
 //! admission plugins.
 
-use super::{Reason, Refusal, kinds};
+use super::kinds;
+use super::refusal::{Reason, Refusal};
 use crate::schema::TypeDef;
 use ephor_value::quantity::Quantity;
 use ephor_value::{Map, Str, Value, print};
@@ -254,7 +255,7 @@ fn class_of(spec: &Map) -> &'static str {
     for container in containers {
         for resource in ["cpu", "memory"] {
             let amount = |of: &str| {
-                let text = container.at(&["resources", of, resource]).and_then(super::check::quantity);
+                let text = container.at(&["resources", of, resource]).and_then(super::refusal::quantity);
                 text.filter(|q: &Quantity| !q.is_zero())
             };
             let (limit, request) = (amount("limits"), amount("requests"));

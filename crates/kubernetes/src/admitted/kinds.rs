@@ -1,11 +1,9 @@
 //! Checks across the fields of an object: its name, its selector and template, and what its kind
 //! allows of a pod.
 
-use super::check::{is_set, refuse};
-use super::{Reason, Refusal, formats, pods};
+use super::refusal::{Checked, Reason, is_set, refuse};
+use super::{formats, pods};
 use ephor_value::{Map, Str, Value};
-
-type Checked = Result<(), Refusal>;
 
 /// The way to the pod specification of a kind; empty for kinds that have none.
 pub fn spec_path(kind: &str) -> &'static [&'static str] {
@@ -312,7 +310,7 @@ fn role(kind: &str, m: &Map) -> Checked {
 
 fn volume(spec: &Map) -> Checked {
     let capacity = spec.get("capacity").and_then(Value::as_map).cloned().unwrap_or_default();
-    let size = capacity.get("storage").and_then(super::check::quantity);
+    let size = capacity.get("storage").and_then(super::refusal::quantity);
     if capacity.len() != 1 || !size.is_some_and(|q| q.sign().is_gt()) {
         return refuse("spec", "capacity", Reason::Invalid);
     }

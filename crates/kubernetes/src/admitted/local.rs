@@ -1,10 +1,7 @@
 //! Checks of an object's own fields that are more than a row of `rules.txt` can say.
 
-use super::check::{is_set, join, quantity, refuse};
-use super::{Reason, Refusal};
+use super::refusal::{Checked, Reason, Refusal, is_set, join, quantity, refuse};
 use ephor_value::{Map, Value, names};
-
-type Checked = Result<(), Refusal>;
 
 /// An annotation of all together may have so many bytes.
 const MAX_ANNOTATIONS: usize = 256 * 1024;

@@ -25,12 +25,11 @@ mod formats;
 mod kinds;
 mod local;
 mod pods;
+mod refusal;
 mod smallest;
 mod table;
 #[cfg(test)]
 mod tests;
-
-use std::fmt;
 
 use super::decode;
 use super::defaults::completed;
@@ -42,62 +41,12 @@ pub use certain::{has_nameless, has_no_quantity};
 pub use encode::{is_null_when_missing, is_shown_as_null};
 use ephor_value::{Map, Str, Value};
 pub use filled::CHOSEN;
+pub use refusal::{Reason, Refusal};
 pub use smallest::{always, required_item, smallest};
 pub use table::{is_in_group, listed, may_be, needed, one_of, refuses_wildcards, unique_by};
 
 /// Deeper parts of objects are not looked at.
-const DEEPEST: usize = 64;
-
-/// Where and why an API server refuses an object.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {reason}")]
-#[non_exhaustive]
-pub struct Refusal {
-    /// The field, `spec.containers[0].name`; empty for the whole object.
-    pub path: String,
-    /// What is wrong with it.
-    pub reason: Reason,
-}
-
-/// What is wrong with a field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Reason {
-    /// It has a value of a wrong type.
-    Type,
-    /// It must be set.
-    Required,
-    /// It must not be set here.
-    Forbidden,
-    /// Its value is none of those that are allowed.
-    NotSupported,
-    /// Its value is malformed, out of range, too long or at odds with another field.
-    Invalid,
-    /// It repeats what an earlier item has.
-    Duplicate,
-    /// Nothing is recorded of it, or what is recorded is too little.
-    NotRecorded,
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Reason::Type => "a value of another type",
-            Reason::Required => "required",
-            Reason::Forbidden => "forbidden",
-            Reason::NotSupported => "not a supported value",
-            Reason::Invalid => "invalid",
-            Reason::Duplicate => "duplicate",
-            Reason::NotRecorded => "not recorded",
-        })
-    }
-}
-
-impl Refusal {
-    fn new(path: impl Into<String>, reason: Reason) -> Refusal {
-        Refusal { path: path.into(), reason }
-    }
-}
+const MAX_DEPTH: usize = 64;
 
 /// The object as admission sees it when it is created, or why the API server refuses it; `None` for
 /// kinds of which nothing is recorded, such as custom resources.
@@ -133,7 +82,7 @@ pub fn never_set(kind: &[Str; 3], object: &Value, is_new: bool) -> Vec<String> {
 pub fn has_refused_wildcard(kind: &[Str; 3], object: &Value) -> bool {
     fn of_type(value: &Value, ty: &Type, types: &Types, depth: usize) -> bool {
         match (ty, value) {
-            _ if depth > DEEPEST => false,
+            _ if depth > MAX_DEPTH => false,
             (Type::Named(name, _), Value::Map(_)) => {
                 types.named(name).is_some_and(|def| of_object(value, def, types, depth))
             }

@@ -1,11 +1,8 @@
 //! Checks across the fields of a pod's specification: names that must exist or be unique, and what
 //! depends on whether it is a Pod or a template.
 
-use super::check::{is_set, join, refuse};
-use super::{Reason, Refusal};
+use super::refusal::{Checked, Reason, is_set, join, refuse};
 use ephor_value::{Map, Value};
-
-type Checked = Result<(), Refusal>;
 
 fn items<'m>(m: &'m Map, field: &str) -> impl Iterator<Item = (usize, &'m Map)> + use<'m> {
     let items = m.get(field).and_then(Value::as_list).unwrap_or_default();

@@ -75,7 +75,7 @@ fn without_one(value: &Value, path: &str) -> Vec<(String, Value)> {
         Value::Map(map) => {
             let mut found = Vec::new();
             for (key, below) in map.iter().filter(|(key, _)| !matches!(&***key, "apiVersion" | "kind")) {
-                let at = check::join(path, key);
+                let at = refusal::join(path, key);
                 let mut rest = map.clone();
                 rest.remove(key);
                 found.push((at.clone(), Value::Map(rest)));

@@ -2,7 +2,7 @@
 //!
 //! In: a `ValidatingAdmissionPolicy` with its defaults, and definitions of custom resources. Out:
 //! what is wrong with its validations when `object` has the type of a kind that the policy is
-//! about, for each such kind. Semantics: `docs/admission.md`, "Warnings about types".
+//! about, for each such kind. Semantics: `docs/semantics/admission.md`, "Warnings about types".
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Variants of a policy on pods for the controllers of pods.
 //!
 //! In: the spec of a policy. Out: specs for the controllers' kinds, rewritten as text the way
-//! Kyverno 1.19.1 does it, in messages and names too. Semantics: `docs/cel-policies.md`,
+//! Kyverno 1.19.1 does it, in messages and names too. Semantics: `docs/semantics/cel-policies.md`,
 //! "Controllers of pods".
 
 use super::changing;

@@ -1,7 +1,8 @@
 //! Rewriting expressions that change pods for the controllers of pods.
 //!
 //! In: an expression and the path of the pod template. Out: the same on the controller, found by
-//! words as the reference does it. Semantics: `docs/cel-policies.md`, "Controllers of pods".
+//! words as the reference does it. Semantics: `docs/semantics/cel-policies.md`, "Controllers of
+//! pods".
 
 /// The words that stand for objects.
 const OBJECTS: [&str; 3] = ["object", "oldObject", "Object"];

@@ -2,7 +2,7 @@
 //!
 //! In: the text of a template. Out: drafts, or what is wrong with it in Kyverno 1.19.1's words. The
 //! scanner counts parentheses and skips texts inside of a place; `\((` stands for itself.
-//! Semantics: `docs/cel-policies.md`, "Templates".
+//! Semantics: `docs/semantics/cel-policies.md`, "Templates".
 
 use ephor_cel::CompileError;
 use ephor_ir::expressions::Program;

@@ -12,7 +12,7 @@ use crate::compiler::{Compiler, KUBERNETES};
 use ephor_cel::env::{Env, Message};
 use ephor_cel::issue::{Issue, NOWHERE};
 use ephor_cel::library::{Admission, KyvernoKind, admission, kyverno};
-use ephor_cel::schema::{Declared, Kind, names};
+use ephor_cel::schema::{Declared, TypeKind, names};
 use ephor_cel::types::Type;
 use ephor_functions::CelLevel;
 use ephor_kubernetes::published;
@@ -273,9 +273,9 @@ const UNDEFINED: &str = "undefined field ";
 /// The names of all fields in a type: those with types, and the others.
 fn fields<'d>(declared: &'d Declared, typed: &mut Vec<&'d str>, untyped: &mut Vec<&'d str>) {
     match &declared.kind {
-        Kind::Scalar(_) => {}
-        Kind::List(item, _) | Kind::Map(item) => fields(item, typed, untyped),
-        Kind::Object(all) => {
+        TypeKind::Scalar(_) => {}
+        TypeKind::List(item, _) | TypeKind::Map(item) => fields(item, typed, untyped),
+        TypeKind::Object(all) => {
             for field in all {
                 match &field.declared {
                     Some(declared) => {

@@ -2,7 +2,7 @@
 //!
 //! In: a checked document. Out: a policy whose rules are the one as written and its variants for
 //! pod controllers, or the compile error in the reference's words. Semantics:
-//! `docs/cel-policies.md`.
+//! `docs/semantics/cel-policies.md`.
 
 mod autogen;
 mod changing;
@@ -34,7 +34,7 @@ use super::rule::with_expressions;
 
 /// A lowered policy, or why it does not compile.
 #[derive(Clone, Debug)]
-pub struct Lowered {
+pub struct LoweredPolicy {
     /// The policy; its rules are empty when it does not compile.
     pub policy: Policy,
     /// The compile error.
@@ -73,7 +73,7 @@ fn short_name(kind: KyvernoKind, namespaced: bool) -> &'static str {
 }
 
 /// Lowers a policy of one of the kinds of [`kind_of`].
-pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
+pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> LoweredPolicy {
     let text = |path: &[&str]| Str::from(doc.text_at(path));
     let flag = |path: &[&str]| doc.at(path).and_then(Value::as_bool).unwrap_or(true);
     let spec = doc.get("spec").cloned().unwrap_or_default();
@@ -120,7 +120,7 @@ pub fn policy(doc: &Value, kind: KyvernoKind, namespaced: bool) -> Lowered {
         rule_names: Box::new([Str::from("")]),
         name,
     };
-    Lowered { policy, error, faults }
+    LoweredPolicy { policy, error, faults }
 }
 
 /// The variants of a policy for the controllers of pods: what they are called, and their specs.
@@ -238,9 +238,9 @@ pub fn check_match_conditions(spec: &Value) -> Result<(), Failed> {
 }
 
 /// What the expressions of a rule share, and what the rule does.
-type Lowering = Result<(Expressions, Body), Failed>;
+type RuleLowering = Result<(Expressions, Body), Failed>;
 
-fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lowering {
+fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> RuleLowering {
     let mut sections = Sections::new(kind, namespaced, view);
     if is_handed_over(spec) {
         sections.no_variables(spec.get("matchConditions"), "matchConditions")?;
@@ -275,7 +275,7 @@ fn mutating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lo
     Ok((shared, body(existing)))
 }
 
-fn generating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lowering {
+fn generating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> RuleLowering {
     let mut sections = Sections::new(kind, namespaced, view);
     let conditions = sections.conditions(spec.get("matchConditions"), "matchConditions")?;
     let variables = sections.variables(spec.get("variables"))?;
@@ -285,14 +285,14 @@ fn generating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> 
     Ok((shared, Body::Generate(Box::new(Generation::Expressions(generators)))))
 }
 
-fn deleting(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lowering {
+fn deleting(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> RuleLowering {
     let mut sections = Sections::new(kind, namespaced, view);
     let variables = sections.variables(spec.get("variables"))?;
     let conditions = sections.conditions(spec.get("conditions"), "conditions")?;
     Ok((Expressions { conditions, variables, ..shared(view, &DELETING) }, Body::Delete))
 }
 
-fn validating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> Lowering {
+fn validating(spec: &Value, view: View, kind: KyvernoKind, namespaced: bool) -> RuleLowering {
     let mut sections = Sections::new(kind, namespaced, view);
     let conditions = sections.conditions(spec.get("matchConditions"), "matchConditions")?;
     let variables = sections.variables(spec.get("variables"))?;

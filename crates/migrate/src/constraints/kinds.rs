@@ -1,8 +1,8 @@
 //! Kinds as filters write them → resources as constraints of the Kubernetes API write them.
 //!
-//! In: compiled kind selectors (`docs/policies.md`, "Matching"). Out: [`Resources`]: groups,
-//! versions and plurals from the table of kinds. A kind that is in no table is one of a custom
-//! resource; its plural is guessed, and a note says so.
+//! In: compiled kind selectors (`docs/semantics/policies.md`, "Matching"). Out: [`Resources`]:
+//! groups, versions and plurals from the table of kinds. A kind that is in no table is one of a
+//! custom resource; its plural is guessed, and a note says so.
 
 use ephor_ir::matcher::KindPattern;
 use ephor_kubernetes::kinds::guessed_plural;

@@ -2,8 +2,8 @@
 //!
 //! In: the matchers of a rule. Out: [`Matching`]: the resources and operations that the API server
 //! can select by, selectors of namespaces, and conditions in CEL for what it cannot: names,
-//! wildcards, labels of the object, annotations, users, exclusions. Semantics: `docs/policies.md`,
-//! "Matching", and `docs/cel-policies.md`.
+//! wildcards, labels of the object, annotations, users, exclusions. Semantics:
+//! `docs/semantics/policies.md`, "Matching", and `docs/semantics/cel-policies.md`.
 //!
 //! Labels of the object become conditions, not an `objectSelector`: that also selects updates of
 //! objects whose former labels match.

@@ -3,7 +3,7 @@
 //! In: the roles and cluster roles of a filter. Out: an expression that looks them up in the role
 //! bindings of the cluster, as the old policy's webhook does: requests name no roles. And the other
 //! way round, for comparisons: a policy that wants groups in the place of roles, as no object says
-//! who has a role. Semantics: `docs/policies.md`, "Matching".
+//! who has a role. Semantics: `docs/semantics/policies.md`, "Matching".
 
 use ephor_value::{Map, Str, Value};
 

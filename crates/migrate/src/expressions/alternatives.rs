@@ -1,8 +1,8 @@
 //! Values of which an expression gives one: `test && 'one' || 'other'`, and constants that are
 //! written as JSON in a text.
 //!
-//! In: nodes of an expression. Out: the value that a test chooses. Semantics: `docs/jmespath.md`,
-//! "Syntax".
+//! In: nodes of an expression. Out: the value that a test chooses. Semantics:
+//! `docs/expressions/jmespath.md`, "Syntax".
 
 use crate::cel::build::choose;
 use ephor_ir::Expr;

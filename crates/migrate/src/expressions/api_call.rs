@@ -3,7 +3,7 @@
 //!
 //! In: an `apiCall` of a context. Out: the object, the list or the answer that its path names, or
 //! what a service answers: an object, for others have no fields to read. Semantics:
-//! `docs/variables.md`, "apiCall".
+//! `docs/semantics/variables.md`, "apiCall".
 
 use crate::cel::build::{
     binary, call as cel_call, choose, constant, equals, index, int, list, method, name, object, or_value,

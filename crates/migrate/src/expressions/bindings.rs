@@ -2,7 +2,7 @@
 //!
 //! In: a name that an expression reads. Out: the value of the entry of that name; what comes from
 //! outside is read through Kyverno's libraries, once, under the entry's name. Semantics:
-//! `docs/variables.md`, "Entries".
+//! `docs/semantics/variables.md`, "Entries".
 
 use std::sync::Arc;
 

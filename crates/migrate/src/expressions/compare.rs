@@ -1,8 +1,8 @@
 //! Comparisons of JMESPath.
 //!
 //! In: two values, of which either may be missing (null). Out: the test. `==` is exact; what is
-//! ordered must be numbers, else the result is null, which is false. Semantics: `docs/jmespath.md`,
-//! "Values".
+//! ordered must be numbers, else the result is null, which is false. Semantics:
+//! `docs/expressions/jmespath.md`, "Values".
 
 use crate::cel::build::{binary, boolean, constant, method, text};
 use crate::cel_tree::Node;

@@ -2,7 +2,7 @@
 //!
 //! In: a sum of texts that stands where wildcards count. Out: the test whether a value matches it,
 //! where its wildcards stand at the ends; others have no counterpart that reads well, and are
-//! refused. Semantics: `docs/conditions.md`, "Equals, NotEquals".
+//! refused. Semantics: `docs/semantics/conditions.md`, "Equals, NotEquals".
 
 use crate::cel::build::{binary, method, text};
 use crate::cel_tree::{Kind, Node};

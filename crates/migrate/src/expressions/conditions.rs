@@ -2,7 +2,7 @@
 //!
 //! In: conditions of preconditions or of `deny`. Out: the test that says whether they hold. What
 //! the old conditions say of a failure is retained: a key that is missing fails, in the order in
-//! which the conditions are evaluated. Semantics: `docs/conditions.md`.
+//! which the conditions are evaluated. Semantics: `docs/semantics/conditions.md`.
 
 use crate::cel::build::{
     all, any, binary, boolean, call, choose, constant_bool, equals, int, not, select, text,

@@ -2,7 +2,7 @@
 //!
 //! In: a leaf, and a value of a known type. Out: the test that says what the leaf says of values of
 //! that type, and no more: a quantity is compared as one, a truth value never as text. Semantics:
-//! `docs/patterns.md`, "Scalars".
+//! `docs/semantics/patterns.md`, "Scalars".
 
 use crate::cel::build::{
     all, any, binary, boolean, call, constant, equals, int, is, method, not, over, text,

@@ -4,7 +4,7 @@
 //! comparison that stands for the one that is meant, as the variable has only a mark; then the
 //! comparison itself, by the types of both: numbers as numbers, amounts as amounts. What a variable
 //! brings in is a number or an amount, or nothing that can be compared. Semantics:
-//! `docs/patterns.md`, "Scalars".
+//! `docs/semantics/patterns.md`, "Scalars".
 
 use crate::cel::build::{all, binary, call, int, method, text};
 use crate::cel_tree::Node;

@@ -1,7 +1,7 @@
 //! Membership: `AnyIn` and its like.
 //!
-//! In: a key, an operator, a list or a text. Out: the test. Semantics: `docs/conditions.md`,
-//! "AnyIn, AllIn, AnyNotIn, AllNotIn".
+//! In: a key, an operator, a list or a text. Out: the test. Semantics:
+//! `docs/semantics/conditions.md`, "AnyIn, AllIn, AnyNotIn, AllNotIn".
 use crate::cel::build::{binary, boolean, call, choose, equals, int, method, text};
 use crate::cel::is_same;
 use crate::cel_tree::{Kind, Node};

@@ -3,8 +3,9 @@
 //! In: a rule as it was lowered (`ephor_lower::policy::policy_as_lowered`; the optimiser's nodes
 //! are not read) and the kinds it is about. Out: [`Converted`], the expressions of a
 //! ValidatingPolicy or ValidatingAdmissionPolicy that is violated by the same requests, or a
-//! [`Refusal`] that names what cannot be said. Semantics: `docs/conditions.md`, `docs/patterns.md`,
-//! `docs/jmespath.md`, `docs/validate.md` on one side, `docs/cel.md` on the other.
+//! [`Refusal`] that names what cannot be said. Semantics: `docs/semantics/conditions.md`,
+//! `docs/semantics/patterns.md`, `docs/expressions/jmespath.md`, `docs/semantics/validate.md` on
+//! one side, `docs/expressions/cel.md` on the other.
 
 mod alternatives;
 mod api_call;

@@ -2,7 +2,7 @@
 //!
 //! In: a pattern whose leaves hold variables. Out: the test. Each variable is a text of its own
 //! while the pattern is read, and is put into its place in the test; what it brings in is compared
-//! as it is, never read as a pattern. Semantics: `docs/validate.md`, "Bodies".
+//! as it is, never read as a pattern. Semantics: `docs/semantics/validate.md`, "Bodies".
 
 use std::cell::Cell;
 

@@ -1,8 +1,8 @@
 //! Orderings: `GreaterThan` and its like.
 //!
 //! In: a key, an operator, a value. Out: the test; how both sides are read – as durations,
-//! quantities or numbers – follows from what the key can be. Semantics: `docs/conditions.md`,
-//! "GreaterThan, GreaterThanOrEquals, LessThan, LessThanOrEquals".
+//! quantities or numbers – follows from what the key can be. Semantics:
+//! `docs/semantics/conditions.md`, "GreaterThan, GreaterThanOrEquals, LessThan, LessThanOrEquals".
 use crate::cel::build::{all, any, binary, boolean, call, choose, int, list, method, name, over, text};
 use crate::cel_tree::{Kind, Node};
 use ephor_ir::condition::Ordering;

@@ -2,7 +2,7 @@
 //!
 //! In: a shape, and the path it is about. Out: whether the object passes the pattern, and whether
 //! it does not fail it, which includes that an anchor says that the pattern does not apply.
-//! Semantics: `docs/patterns.md`, `engine::shape`.
+//! Semantics: `docs/semantics/patterns.md`, `engine::shape`.
 
 use crate::cel::build::{
     all_safe as all, any_safe as any, boolean, constant_bool, equals, index, name, not, over,

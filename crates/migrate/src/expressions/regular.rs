@@ -2,7 +2,7 @@
 //!
 //! In: a replacement of JMESPath's `regex_replace_all`, which has groups as `$1`. Out: that of
 //! CEL's `regex.replace`, which has them as `\1`. Both use RE2 and replace all matches. Semantics:
-//! `docs/jmespath.md`, `docs/cel.md`.
+//! `docs/expressions/jmespath.md`, `docs/expressions/cel.md`.
 
 /// A replacement as CEL writes it: `$1` and `${1}` are `\1`; none where a group has a name.
 pub fn replacement(written: &str) -> Option<String> {

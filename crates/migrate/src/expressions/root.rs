@@ -1,7 +1,7 @@
 //! What expressions of rules read, under the names that CEL has for it.
 //!
 //! In: a path from the root of a rule's data: `request`, `element`, names of the context. Out: the
-//! value. Semantics: `docs/variables.md`, "Data of a rule".
+//! value. Semantics: `docs/semantics/variables.md`, "Data of a rule".
 
 use crate::cel::build::{boolean, call, choose, equals, method, name, select, text};
 use crate::cel_tree::{Kind, Node};

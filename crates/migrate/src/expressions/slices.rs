@@ -2,7 +2,7 @@
 //!
 //! In: a list as a value, and the bounds of a slice. Out: the items between these, in CEL, whose
 //! `slice` fails where a list is shorter, while the old one ends with the list. Semantics:
-//! `docs/jmespath.md`, "Projections".
+//! `docs/expressions/jmespath.md`, "Projections".
 
 use crate::cel::build::{binary, choose, int, list, method};
 use crate::cel_tree::{Kind, Node};

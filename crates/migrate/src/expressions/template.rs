@@ -2,7 +2,7 @@
 //!
 //! In: a template of the IR. Out: its value. Texts that are resolved in rounds are read from the
 //! inside: an inner variable that stands in quotation marks, or as a key, becomes a value of its
-//! own. Semantics: `docs/variables.md`, "Variables".
+//! own. Semantics: `docs/semantics/variables.md`, "Variables".
 
 use std::sync::Arc;
 

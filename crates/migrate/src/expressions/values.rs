@@ -1,7 +1,8 @@
 //! Expressions of JMESPath → values.
 //!
 //! In: a node of the IR, and the values of the binders around it. Out: a [`Val`]. Which nodes take
-//! what is missing for null is in the IR already (`Rescue`). Semantics: `docs/jmespath.md`.
+//! what is missing for null is in the IR already (`Rescue`). Semantics:
+//! `docs/expressions/jmespath.md`.
 
 use crate::cel::build::{
     binary, call, choose, index, int, list, method, name, object, or_value, select_optional,

@@ -2,8 +2,8 @@
 //!
 //! In: a template, and whether it stands in quotes there. Out: what YAML reads. In quotes that is
 //! the text; without them it is the value where it is a number, a truth value, a list or an object,
-//! and a text only where YAML reads it as the same text. Semantics: `docs/variables.md`,
-//! "Variables", and `docs/mutate.md`, "JSON patches".
+//! and a text only where YAML reads it as the same text. Semantics: `docs/semantics/variables.md`,
+//! "Variables", and `docs/semantics/mutate.md`, "JSON patches".
 
 use crate::cel::build::{call, choose, constant, text};
 use crate::cel_tree::{Kind, Node};

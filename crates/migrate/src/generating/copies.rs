@@ -2,8 +2,8 @@
 //!
 //! In: `clone`, `cloneList` or `foreach` of a generate rule as written. Out: calls of
 //! `generator.Apply`. A copy under another name is written out field by field, as the schema names
-//! them; with the version of its source it follows it. Semantics: `docs/generate.md`,
-//! `docs/cel-policies.md`, "Generation".
+//! them; with the version of its source it follows it. Semantics: `docs/semantics/generate.md`,
+//! `docs/semantics/cel-policies.md`, "Generation".
 
 use std::sync::Arc;
 

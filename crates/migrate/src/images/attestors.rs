@@ -3,7 +3,7 @@
 //!
 //! In: sets of entries as written. Out: attestors with names, each once, and for each set an
 //! expression about `image`. Several keys in one text are an attestor each. Semantics:
-//! `docs/images.md`, "Images", and `docs/cel-policies.md`, "Images".
+//! `docs/semantics/images.md`, "Images", and `docs/semantics/cel-policies.md`, "Images".
 
 use crate::expressions::Refusal;
 use crate::text::{Map, Node};

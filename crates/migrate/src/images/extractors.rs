@@ -1,7 +1,7 @@
 //! Where objects have images (`imageExtractors`) → `images`.
 //!
 //! In: extractors as written: paths with `*` for all items of a list. Out: expressions that give a
-//! list of texts. Semantics: `docs/images.md`, "Images".
+//! list of texts. Semantics: `docs/semantics/images.md`, "Images".
 
 use crate::constraints::cel::literal;
 use crate::expressions::Refusal;

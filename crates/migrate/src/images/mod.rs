@@ -2,7 +2,7 @@
 //!
 //! In: a rule as it is written. Out: a draft for each entry of `verifyImages`: its patterns are
 //! `matchImageReferences`, each set of attestors and each attestation a validation. Semantics:
-//! `docs/images.md` and `docs/cel-policies.md`, "Images".
+//! `docs/semantics/images.md` and `docs/semantics/cel-policies.md`, "Images".
 
 mod attestors;
 mod extractors;

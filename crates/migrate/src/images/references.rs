@@ -2,8 +2,8 @@
 //!
 //! In: patterns, which are about the normal form of an image: with registry and tag, without a tag
 //! where it has a digest. Out: globs, which are about the image as it is written, where that says
-//! the same; else expressions about its parsed parts. Semantics: `docs/images.md`, "Images", and
-//! `docs/cel-policies.md`, "Images".
+//! the same; else expressions about its parsed parts. Semantics: `docs/semantics/images.md`,
+//! "Images", and `docs/semantics/cel-policies.md`, "Images".
 
 use crate::constraints::cel::{all, matches, not};
 use crate::text::Node;

@@ -5,7 +5,7 @@
 //! alone; here they are guards. `move` fails on both sides where there is nothing at its path; so
 //! does `copy` as an addition of what is read, where an API server would copy null. A `test` is a
 //! condition of the whole patch: of the object as it was, so that no operation before it may change
-//! what it reads. Semantics: `docs/mutate.md`.
+//! what it reads. Semantics: `docs/semantics/mutate.md`.
 
 use std::cell::RefCell;
 

@@ -1,8 +1,8 @@
 //! Loops of JSON patches → one expression over the elements.
 //!
 //! In: a loop and those in it. Out: an expression that gives the operations for all elements, in
-//! the order of the loop. Paths begin with the position of an element. Semantics: `docs/mutate.md`,
-//! "Loops".
+//! the order of the loop. Paths begin with the position of an element. Semantics:
+//! `docs/semantics/mutate.md`, "Loops".
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! expressions of JSON patches for lists that are replaced as a whole, for what is removed, and for
 //! kinds without a schema. Anchors: `+(key)` becomes a field that is there only where the object
 //! has none, `(key)` of a list's items chooses items, `(key)` elsewhere is a condition of the
-//! policy. Semantics: `docs/mutate.md`.
+//! policy. Semantics: `docs/semantics/mutate.md`.
 
 use crate::constraints::cel::{literal, matches};
 use crate::expressions::{Refusal, leaf_test};

@@ -2,7 +2,7 @@
 //!
 //! In: a loop with `patchStrategicMerge`. Out: mutations. A merge names its element by `(name)` in
 //! one list of the object, and elements of the loop's other lists change nothing there; or it puts
-//! an entry for each element into a map. Semantics: `docs/mutate.md`, "Loops".
+//! an entry for each element into a map. Semantics: `docs/semantics/mutate.md`, "Loops".
 
 use std::sync::Arc;
 

@@ -2,7 +2,8 @@
 //!
 //! In: a rule as it is written. Out: a draft with its mutations, in order: an apply configuration
 //! where values are merged by the schema, JSON patches for the rest. Preconditions and conditions
-//! of the patch become matchConditions. Semantics: `docs/mutate.md` and `docs/cel-policies.md`.
+//! of the patch become matchConditions. Semantics: `docs/semantics/mutate.md` and
+//! `docs/semantics/cel-policies.md`.
 
 pub mod anchors;
 mod constant;

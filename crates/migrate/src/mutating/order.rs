@@ -3,7 +3,7 @@
 //! In: the operations of a patch, with the paths that they write and the expressions that their
 //! variables became. Out: the operations, where one that reads what another one writes comes before
 //! it. There the variables of a rule are filled in before the first operation; here each mutation
-//! sees what those before it did. Semantics: `docs/mutate.md`, "Order".
+//! sees what those before it did. Semantics: `docs/semantics/mutate.md`, "Order".
 
 use crate::cel_tree::{Kind, Node};
 use crate::expressions::children;

@@ -4,7 +4,7 @@
 //! requests, `targetMatchConstraints` the objects. Targets that depend on the request, or whose
 //! change does, are found by an expression, which sees the request's object as `object`; in
 //! mutations the target is `object`, and the request's object is `request.object`. Semantics:
-//! `docs/mutate.md`, "Other objects", and `docs/cel-policies.md`, "Changes".
+//! `docs/semantics/mutate.md`, "Other objects", and `docs/semantics/cel-policies.md`, "Changes".
 
 use std::sync::Arc;
 

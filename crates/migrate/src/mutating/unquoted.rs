@@ -3,7 +3,7 @@
 //! In: the text, which is read as YAML only once its variables are filled in. Out: the operations,
 //! as if each variable were a text; one that begins a value without quotes is marked, because YAML
 //! reads what comes in its place: `value: {{ x }}` is a number where `x` is one. Semantics:
-//! `docs/mutate.md`, "JSON patches".
+//! `docs/semantics/mutate.md`, "JSON patches".
 
 use ephor_value::variables::find_all_variables;
 use ephor_value::{Map, Value};

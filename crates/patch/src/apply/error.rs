@@ -9,7 +9,7 @@ use ephor_value::number;
 /// Why a patch failed, in the words of the patch library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ApplyError {
     /// The document is no object any more.
     #[error("json: error calling MarshalJSON for type *jsonpatch.partialDoc: invalid value, expected object")]
     Lost,
@@ -101,8 +101,8 @@ fn absent(operation: &str, what: Target, path: &str) -> String {
     }
 }
 
-pub(super) fn missing(operation: &'static str, what: Target, path: &str) -> Error {
-    Error::Absent { operation, what, path: path.into() }
+pub(super) fn missing(operation: &'static str, what: Target, path: &str) -> ApplyError {
+    ApplyError::Absent { operation, what, path: path.into() }
 }
 
 /// Why a container was not read or changed.
@@ -120,13 +120,13 @@ pub enum Fault {
     Index(i64),
     /// It is a list, and the token is no number.
     #[error(transparent)]
-    NoNumber(#[from] number::Error),
+    NoNumber(#[from] number::NumberError),
     /// It is a list, and the token of what is added is neither a number nor `-`.
     #[error("value was not a proper array index: '{}': {cause}", .cause.text)]
     NoIndex {
         /// Why it is no number.
         #[source]
-        cause: number::Error,
+        cause: number::NumberError,
     },
     /// It is no container.
     #[error("invalid value, expected object")]
@@ -134,6 +134,6 @@ pub enum Fault {
 }
 
 /// A step on a container that failed.
-pub(super) fn failed(step: &'static str, path: &str, why: Fault) -> Error {
-    Error::Container { step, path: path.into(), why }
+pub(super) fn failed(step: &'static str, path: &str, why: Fault) -> ApplyError {
+    ApplyError::Container { step, path: path.into(), why }
 }

@@ -5,7 +5,7 @@
 //! sound object of a kind that it knows, and one with a field that the kind does not have, leave
 //! out the file; an object that its schema refuses, and one of an unknown kind, are left out alone.
 //! `document-kinds.txt` has the kinds that it knows, recorded from the program. Semantics:
-//! `docs/policies.md`, "Loading".
+//! `docs/semantics/policies.md`, "Loading".
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -2,8 +2,8 @@
 //!
 //! In: a document with items. Out: what each item gives. An item is decoded without schema and
 //! defaults: a field that its kind does not have, and a value of another type, leave out this item
-//! alone, where they would leave out the whole file of a document. Semantics: `docs/policies.md`,
-//! "Loading"; texts recorded from Kyverno 1.19.1.
+//! alone, where they would leave out the whole file of a document. Semantics:
+//! `docs/semantics/policies.md`, "Loading"; texts recorded from Kyverno 1.19.1.
 
 use ephor_api::schema::{self, SchemaError};
 use ephor_document::{Document, locate};

@@ -2,7 +2,8 @@
 //!
 //! In: a JSON text. Out: its policies, exceptions and bindings, ready to be evaluated. The policies
 //! were checked when they were lowered. Servers refuse such files: they admit what an API server
-//! admits, and evaluate Kubernetes' own policies from their documents. Format: `docs/ir-json.md`.
+//! admits, and evaluate Kubernetes' own policies from their documents. Format:
+//! `docs/internals/ir-json.md`.
 
 use std::sync::Arc;
 

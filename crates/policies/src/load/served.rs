@@ -4,7 +4,7 @@
 //! In: a document. Out: the items that it gives. Lists of any form (`List`, `ClusterPolicyList`, a
 //! YAML sequence, lists in lists) give their items, which are read like documents of their own. A
 //! document of a policy's group or kind that cannot be read is a problem; other objects are
-//! foreign. Semantics: `docs/serve.md`, "Reload".
+//! foreign. Semantics: `docs/reference/serve.md`, "Reload".
 
 use strsim::damerau_levenshtein;
 

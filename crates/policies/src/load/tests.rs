@@ -1,4 +1,5 @@
-//! What texts of policy files give, and what is left out of them (`docs/policies.md`, "Loading").
+//! What texts of policy files give, and what is left out of them (`docs/semantics/policies.md`,
+//! "Loading").
 
 use super::*;
 

@@ -2,10 +2,11 @@
 //! change.
 //!
 //! In: a policy, one of its rules, a request. Out: whether there is such work, what the rule wants
-//! to exist, the objects as it changes them. Semantics: `docs/generate.md`, `docs/mutate.md`.
+//! to exist, the objects as it changes them. Semantics: `docs/semantics/generate.md`,
+//! `docs/semantics/mutate.md`.
 
 use ephor_engine::expressions::existing::Targets;
-use ephor_engine::generate::{GenerationError, Present, Wanted};
+use ephor_engine::generate::{GenerationError, Present, WantedObject};
 use ephor_engine::run::{self, Phase};
 use ephor_engine::{Request, RuleOutcome};
 use ephor_external::ExternalData;
@@ -34,7 +35,7 @@ impl Engine {
         rule: &Rule,
         request: &Request,
         present: &dyn Present,
-    ) -> (Vec<Wanted>, Option<GenerationError>) {
+    ) -> (Vec<WantedObject>, Option<GenerationError>) {
         self.with_surroundings(policy, |around| run::wanted(policy, rule, request, around, present))
     }
 

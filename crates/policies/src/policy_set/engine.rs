@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ephor_engine::cleanup::{NO_IMAGES, Sweep};
 use ephor_engine::data::World;
 use ephor_engine::expressions::CelExceptions;
-use ephor_engine::run::{self, Phase, Results, Surroundings};
+use ephor_engine::run::{self, EvalContext, Phase, Results};
 use ephor_engine::{Profile, Request, RuleOutcome};
 use ephor_external::{ExternalData, NoData};
 use ephor_ir::Policy;
@@ -249,11 +249,7 @@ impl Engine {
     }
 
     /// Does something with what a policy is evaluated with.
-    pub(super) fn with_surroundings<T>(
-        &self,
-        policy: &Policy,
-        work: impl FnOnce(Surroundings<'_>) -> T,
-    ) -> T {
+    pub(super) fn with_surroundings<T>(&self, policy: &Policy, work: impl FnOnce(EvalContext<'_>) -> T) -> T {
         self.with_sources(policy, &*self.external, work)
     }
 
@@ -262,9 +258,9 @@ impl Engine {
         &self,
         policy: &Policy,
         sources: &dyn ExternalData,
-        work: impl FnOnce(Surroundings<'_>) -> T,
+        work: impl FnOnce(EvalContext<'_>) -> T,
     ) -> T {
-        work(Surroundings {
+        work(EvalContext {
             sources,
             late: LATE,
             exceptions: &self.set.exceptions,

@@ -8,7 +8,9 @@
 use std::sync::Arc;
 
 use ephor_analysis::reads::Reads;
-use ephor_engine::admission::{self, Answer, BoundPolicy, ClusterView, Mutated, Review, answer, verdict};
+use ephor_engine::admission::{
+    self, AdmissionOutcome, BoundPolicy, ClusterView, Mutated, Review, answer, verdict,
+};
 use ephor_functions::Context;
 use ephor_ir::Policy;
 use ephor_kubernetes::Kinds;
@@ -40,7 +42,7 @@ impl Engine {
     }
 
     /// The API server's answer after the native policies that validate.
-    pub fn validate_as_server(&self, review: &Review) -> Answer {
+    pub fn validate_as_server(&self, review: &Review) -> AdmissionOutcome {
         answer(review, self.native_verdicts(review).results())
     }
 

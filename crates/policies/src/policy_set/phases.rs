@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ephor_engine::expressions::CelExceptions;
-use ephor_engine::expressions::deletion::{self, Subject};
+use ephor_engine::expressions::deletion::{self, DeletionSubject};
 use ephor_engine::expressions::{answer, images};
 use ephor_engine::run::{Phase, Results, changes_others};
 use ephor_engine::{Request, RuleOutcome, Status};
@@ -46,7 +46,7 @@ impl Engine {
 
     /// The results of DeletingPolicies for the object of a request, or for data of any form: in
     /// order, without those that do not select it.
-    pub fn deletions(&self, request: &Request, subject: Subject) -> Vec<PolicyOutcome> {
+    pub fn deletions(&self, request: &Request, subject: DeletionSubject) -> Vec<PolicyOutcome> {
         let run = |(_, policy): (usize, &Arc<Policy>)| {
             let result = deletion::run(
                 policy,

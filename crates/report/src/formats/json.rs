@@ -1,5 +1,5 @@
 //! Our own JSON, version 1: counts, and each result with its policy, resource and places
-//! (`docs/formats.md`).
+//! (`docs/reference/formats.md`).
 
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! A run as text: for people, for build servers, for other programs.
 //!
 //! In: a [`Run`]. Out: one whole document, in a format a file. The formats are described in
-//! `docs/formats.md`.
+//! `docs/reference/formats.md`.
 //!
 //! - `document`: what a format writes.
 //! - [`github`]: workflow commands of GitHub: an annotation for each violation that the baseline
@@ -9,7 +9,7 @@
 //! - [`html`]: A page that stands alone: counts, charts, filters and every violation with the line
 //!   of the manifest and that of the policy.
 //! - [`json`]: our own JSON, version 1: counts, and each result with its policy, resource and
-//!   places (`docs/formats.md`).
+//!   places (`docs/reference/formats.md`).
 //! - [`junit`]: jUnit's XML: a suite for each policy, a case for each rule and resource.
 //! - `level`: levels of violations, for formats that have three.
 //! - [`markdown`]: markdown: a table of everything that did not pass, each violation once, and the

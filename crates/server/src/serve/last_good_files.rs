@@ -5,7 +5,7 @@
 //! changed text when it has stayed the same for [`SETTLE`], so that files being written are not
 //! read half; and it drops what a file or folder no longer holds when that has stayed so for
 //! [`GIVE_UP`]. What was loaded from files that are emptied, and from folders without any file,
-//! stays in use. Semantics: `docs/serve.md`, "Reload".
+//! stays in use. Semantics: `docs/reference/serve.md`, "Reload".
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ephor_sources::files::{Cause, Loaded, Notice, SourceText};
+use ephor_sources::files::{FileCause, Loaded, Notice, SourceText};
 
 /// How long a text stays the same before it is used.
 pub const SETTLE: Duration = Duration::from_secs(2);
@@ -101,8 +101,8 @@ impl<T> LastGoodFiles<T> {
         for (argument, (_, loaded)) in read.iter().enumerate() {
             // What is still in use of them is reported below.
             let of_known = |n: &&Notice| match n.cause {
-                Cause::Empty => self.files.contains_key(&n.place),
-                Cause::NoMatch => self.files.values().any(|file| file.argument == argument),
+                FileCause::Empty => self.files.contains_key(&n.place),
+                FileCause::NoMatch => self.files.values().any(|file| file.argument == argument),
                 _ => false,
             };
             let notices = loaded.notices.iter().filter(|n| !of_known(n));
@@ -117,7 +117,7 @@ impl<T> LastGoodFiles<T> {
             // Places that cannot be read, and of which nothing is in use.
             for (place, loaded) in read {
                 let unreadable =
-                    loaded.notices.iter().filter(|n| n.cause == Cause::Unreadable).map(|n| &n.place);
+                    loaded.notices.iter().filter(|n| n.cause == FileCause::Unreadable).map(|n| &n.place);
                 let whole = gives_nothing(place, loaded).then_some(place);
                 let is_unknown = |at: &&String| !self.files.keys().any(|name| is_below(name, at));
                 round.current.lost.extend(unreadable.chain(whole).filter(is_unknown).cloned());
@@ -231,7 +231,7 @@ impl<T> LastGoodFiles<T> {
             let Some(file) = self.files.get(&name) else { continue };
             let argument = file.argument;
             let Some((_, loaded)) = read.get(argument) else { continue };
-            let is_unreadable = |n: &Notice| n.cause == Cause::Unreadable && is_below(&name, &n.place);
+            let is_unreadable = |n: &Notice| n.cause == FileCause::Unreadable && is_below(&name, &n.place);
             if loaded.sources.is_empty() {
                 emptied.insert(argument);
             } else if !loaded.notices.iter().any(is_unreadable) {
@@ -250,7 +250,7 @@ impl<T> LastGoodFiles<T> {
             round.order.push(name);
         }
         for argument in emptied {
-            let is_gone = |n: &Notice| matches!(n.cause, Cause::Missing | Cause::Unreadable);
+            let is_gone = |n: &Notice| matches!(n.cause, FileCause::Missing | FileCause::Unreadable);
             if let Some((place, _)) = read.get(argument).filter(|(_, l)| !l.notices.iter().any(is_gone)) {
                 round.current.problems.push(format!(
                     "{place}: holds no file any more (what it gave stays in use; end the server to end that)"
@@ -298,9 +298,9 @@ impl<T> FilesUpdate<T> {
 /// Whether an argument gives no file although it means some: a folder may be empty.
 fn gives_nothing(place: &str, loaded: &Loaded) -> bool {
     let of_place = |n: &Notice| match n.cause {
-        Cause::Missing | Cause::Unreadable | Cause::Extension => n.place == place,
-        Cause::NoMatch => !Path::new(place).is_dir(),
-        Cause::Empty | Cause::Superseded | Cause::Unread => false,
+        FileCause::Missing | FileCause::Unreadable | FileCause::Extension => n.place == place,
+        FileCause::NoMatch => !Path::new(place).is_dir(),
+        FileCause::Empty | FileCause::Superseded | FileCause::Unread => false,
     };
     loaded.sources.is_empty() && loaded.notices.iter().any(of_place)
 }

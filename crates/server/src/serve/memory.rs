@@ -1,7 +1,7 @@
 //! The memory of the process: what it holds, and what it requests from the system.
 //!
-//! In: nothing. Out: the resident memory as the system counts it. Semantics: `docs/serve.md`,
-//! "Memory".
+//! In: nothing. Out: the resident memory as the system counts it. Semantics:
+//! `docs/reference/serve.md`, "Memory".
 
 /// Has the system give the process ordinary pages. The allocator keeps what it frees for later in
 /// pieces of 64 kB and less; where the system gives it huge pages, each piece in use holds 2 MB.

@@ -2,12 +2,12 @@
 //!
 //! In: files and folders. Out: their texts as they are now, and a fingerprint that shows whether
 //! they are others than before: most checks find what was there, and compile nothing then.
-//! Semantics: `docs/serve.md`, "Reload".
+//! Semantics: `docs/reference/serve.md`, "Reload".
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use ephor_sources::files::{self, Cause, Loaded};
+use ephor_sources::files::{self, FileCause, Loaded};
 
 /// Where policies and data come from.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +64,7 @@ impl Texts {
             let place = name(place);
             let mut loaded = files::served_data(&place);
             // A folder may be empty.
-            loaded.notices.retain(|n| !matches!(n.cause, Cause::NoMatch | Cause::Empty));
+            loaded.notices.retain(|n| !matches!(n.cause, FileCause::NoMatch | FileCause::Empty));
             (place, loaded)
         };
         Texts {

@@ -3,7 +3,7 @@
 //! In: results of decisions. Out: a report for each object, and events. One thread writes; what it
 //! has no room for is counted and dropped, so that no request waits. An object that is being
 //! created has no identity yet when it is changed: those results wait until it is stored.
-//! Semantics: `docs/cluster.md`, "Reports and events".
+//! Semantics: `docs/reference/cluster.md`, "Reports and events".
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};

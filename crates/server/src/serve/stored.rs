@@ -4,7 +4,7 @@
 //! each object what is wrong with it. Only objects that have changed are compiled again. An object
 //! that cannot be used any more keeps what could be used of it before; one that never could be used
 //! has no effect, is named on `/readyz` and in its status, and never stops the others. Semantics:
-//! `docs/cluster.md`, "Policies of the cluster".
+//! `docs/reference/cluster.md`, "Policies of the cluster".
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -77,7 +77,7 @@ pub enum Rule {
 
 /// Why a chain is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum CertificateChainError {
     /// A chain without certificates.
     #[error("certificate chain must contain at least one certificate")]
     Empty,

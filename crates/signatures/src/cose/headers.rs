@@ -63,7 +63,7 @@ pub fn named<'f>(fields: &'f Fields, name: &str) -> Option<&'f Cbor> {
 
 /// Why headers are not as they must be, in the words of `go-cose`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Error {
+pub enum HeadersError {
     /// Those that are signed.
     #[error("cbor: invalid protected header: {0}")]
     Protected(#[source] Wrong),
@@ -186,7 +186,7 @@ pub enum ParameterError {
 ///
 /// # Errors
 /// They are not as they must be.
-pub fn protected(encoded: &Cbor) -> Result<Fields, Error> {
+pub fn protected(encoded: &Cbor) -> Result<Fields, HeadersError> {
     let read = || {
         let bytes = match encoded {
             Cbor::Bytes(bytes) if bytes.is_empty() => return Ok(Fields::new()),
@@ -200,19 +200,19 @@ pub fn protected(encoded: &Cbor) -> Result<Fields, Error> {
         let Cbor::Map(fields) = whole(bytes)? else { return Err(Malformed::Truncated.into()) };
         check(&fields, Place::Protected).map(|()| fields)
     };
-    read().map_err(Error::Protected)
+    read().map_err(HeadersError::Protected)
 }
 
 /// The other headers.
 ///
 /// # Errors
 /// They are not as they must be.
-pub fn unprotected(map: Cbor) -> Result<Fields, Error> {
+pub fn unprotected(map: Cbor) -> Result<Fields, HeadersError> {
     let read = || {
         let Cbor::Map(fields) = map else { return Err(Wrong::NotMap("unprotected")) };
         check(&fields, Place::Unprotected).map(|()| fields)
     };
-    read().map_err(Error::Unprotected)
+    read().map_err(HeadersError::Unprotected)
 }
 
 /// What bytes hold, which nothing follows.

@@ -6,13 +6,13 @@ use crate::timestamp;
 
 /// What is wrong with a signature, a statement or the moment of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum CosignError {
     /// Base64 or JSON that is none.
     #[error(transparent)]
-    Content(#[from] content::Error),
+    Content(#[from] content::ContentError),
     /// A signature that the key has not computed.
     #[error(transparent)]
-    Signature(#[from] public_key::Error),
+    Signature(#[from] public_key::PublicKeyError),
     /// A signature of another image's digest.
     #[error("invalid or missing digest in claim: {0}")]
     Digest(Box<str>),
@@ -33,10 +33,10 @@ pub enum Error {
     Subject,
     /// A timestamp that is no JSON.
     #[error("unmarshaling RFC3161 timestamp bundle: {0}")]
-    TimestampBundle(#[source] content::Error),
+    TimestampBundle(#[source] content::ContentError),
     /// A timestamp that does not count.
     #[error("unable to verify RFC3161 timestamp bundle: {0}")]
-    Timestamp(#[from] timestamp::Error),
+    Timestamp(#[from] timestamp::TimestampError),
     /// A certificate that was issued after it signed.
     #[error(
         "checking expiry on certificate with {what}: certificate was issued after observed time: {from} is after {at}"
@@ -78,7 +78,7 @@ pub enum Mismatch {
         pattern: Box<str>,
         /// What is wrong with it.
         #[source]
-        cause: ephor_functions::go_syntax::Error,
+        cause: ephor_functions::go_syntax::RegexError,
     },
     /// Another subject.
     #[error("subject mismatch: expected {expected}, received {found}")]

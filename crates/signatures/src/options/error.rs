@@ -16,7 +16,7 @@ pub enum KeyError {
     NotPem,
     /// PEM that holds no key.
     #[error("failed to load public key from PEM: pem to public key: {0}")]
-    Key(#[from] public_key::Error),
+    Key(#[from] public_key::PublicKeyError),
     /// A file; those that policies name are not read.
     #[error("open {0}: no such file or directory")]
     File(Box<str>),
@@ -57,19 +57,19 @@ pub enum KeyError {
 pub enum ChainError {
     /// It does not lead to a root.
     #[error("cert verification failed: {0}. {hint}", hint = NO_ROOT)]
-    NoPath(#[source] certificates::Error),
+    NoPath(#[source] certificates::CertificateError),
     /// The keys of logs are read later.
     #[error("none of the CTFE keys have been found")]
     NoLogKeys,
     /// The certificate holds no timestamps of logs.
     #[error(transparent)]
-    NoTimestamps(sct::Error),
+    NoTimestamps(sct::SctError),
 }
 
 /// What cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum OptionsError {
     /// A hash that is not known.
     #[error("invalid signature algorithm provided {0}")]
     Algorithm(Box<str>),
@@ -106,11 +106,11 @@ pub enum Error {
         text: Box<str>,
         /// What is wrong with it.
         #[source]
-        cause: certificates::Error,
+        cause: certificates::CertificateError,
     },
     /// A certificate of the signer's chain.
     #[error(transparent)]
-    ChainMember(#[from] certificates::Error),
+    ChainMember(#[from] certificates::CertificateError),
     /// The signer's chain.
     #[error("failed to load validate certificate chain: {0}")]
     Chain(#[from] ChainError),

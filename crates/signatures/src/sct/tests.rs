@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use super::{Error, verify};
+use super::{SctError, verify};
 use crate::fixtures::{Log, Party, ca, extension, flips, list, now, root, signer, with, with_scts};
 use crate::log::LogKey;
 use crate::path::{Purpose, find};
@@ -28,12 +28,12 @@ impl Fixture {
         self.log.sct(plain, &self.issuer.key_info(), at)
     }
 
-    fn says(&self, certificate: &[u8]) -> Result<(), Error> {
+    fn says(&self, certificate: &[u8]) -> Result<(), SctError> {
         verify(certificate, &self.issuer.key_info(), &[LogKey::of_der(&self.log.der()).unwrap()])
     }
 
     /// The verdict on a certificate with one changed SCT.
-    fn changed(&self, change: impl Fn(Vec<u8>) -> Vec<u8>) -> Result<(), Error> {
+    fn changed(&self, change: impl Fn(Vec<u8>) -> Vec<u8>) -> Result<(), SctError> {
         self.says(&self.leaf(|plain| list(&[change(self.sct(plain, TIME))])))
     }
 }
@@ -43,11 +43,11 @@ fn an_sct_counts_for_its_certificate_issuer_and_log() {
     let own = Fixture::new();
     let good = own.leaf(|plain| list(&[own.sct(plain, TIME)]));
     assert_eq!(own.says(&good), Ok(()));
-    assert_eq!(own.says(&own.issuer.issue(signer("leaf")).der), Err(Error::Missing));
+    assert_eq!(own.says(&own.issuer.issue(signer("leaf")).der), Err(SctError::Missing));
     let other = Fixture::new();
     assert!(other.says(&good).unwrap_err().to_string().starts_with("ctfe public key not found"));
     let logs = [LogKey::of_der(&own.log.der()).unwrap()];
-    let failed = Err(Error::Ecdsa);
+    let failed = Err(SctError::Ecdsa);
     assert_eq!(verify(&good, &other.issuer.key_info(), &logs), failed);
     assert_eq!(own.says(&own.leaf(|_| list(&[own.sct(b"another", TIME)]))), failed);
 }
@@ -104,7 +104,7 @@ fn scts_are_signed_while_the_certificate_is_valid() {
     assert_eq!(at(from), Ok(()));
     assert_eq!(at(until), Ok(()));
     for time in [0, from - 1, until + 1000, -1] {
-        assert_eq!(at(time), Err(Error::Time), "{time}");
+        assert_eq!(at(time), Err(SctError::Time), "{time}");
     }
 }
 

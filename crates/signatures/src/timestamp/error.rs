@@ -14,7 +14,7 @@ pub enum TrustError {
     NotPem,
     /// A certificate of the chain that cannot be read.
     #[error("error splitting tsa certificates: {0}")]
-    Member(#[source] certificates::Error),
+    Member(#[source] certificates::CertificateError),
     /// A chain with several leaves.
     #[error("certificate chain must contain at most one TSA certificate")]
     Leaves,
@@ -23,7 +23,7 @@ pub enum TrustError {
     RootsNotPem,
     /// A root that cannot be read.
     #[error(transparent)]
-    Root(#[from] certificates::Error),
+    Root(#[from] certificates::CertificateError),
     /// A certificate that is no root where Notary wants roots.
     #[error("trust store of type tsa must hold certificates of roots only")]
     NotRoot,
@@ -31,7 +31,7 @@ pub enum TrustError {
 
 /// Why what came as a timestamp of `cosign` cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum TimestampSyntaxError {
     /// Nothing.
     #[error("asn1: syntax error: sequence truncated")]
     Empty,
@@ -49,7 +49,7 @@ pub enum Unreadable {
     NoCertificate,
     /// The signature of the token is not right.
     #[error(transparent)]
-    Signature(#[from] cms::Error),
+    Signature(#[from] cms::CmsError),
     /// The signer's time of signing is not right.
     #[error(transparent)]
     SigningTime(#[from] SigningTime),
@@ -75,10 +75,10 @@ pub enum SigningTime {
 
 /// Why a timestamp does not count.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum TimestampError {
     /// It cannot be read.
     #[error("error parsing response into Timestamp: {0}")]
-    Unreadable(#[from] Unreadable),
+    Unreadable(#[from] TimestampSyntaxError),
     /// No root is trusted.
     #[error("no TSA root certificate(s) provided to verify timestamp")]
     NoRoots,
@@ -108,7 +108,7 @@ pub enum Error {
     NoCertificate,
     /// Notary: the signature of the token is not right.
     #[error(transparent)]
-    Signature(#[from] cms::Error),
+    Signature(#[from] cms::CmsError),
     /// Notary: the signer's time of signing is not right.
     #[error(transparent)]
     SigningTime(#[from] SigningTime),
@@ -120,7 +120,7 @@ pub enum Error {
     TokenPath(#[source] NoPath),
     /// Notary: the path is not as it must be.
     #[error(transparent)]
-    Chain(#[from] chain::Error),
+    Chain(#[from] chain::CertificateChainError),
     /// Notary: whether a certificate was revoked is not known.
     #[error("timestamp certificate revocation status is unknown")]
     Revocation,

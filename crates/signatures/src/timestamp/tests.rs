@@ -127,7 +127,7 @@ fn a_timestamp_about_something_else_or_of_another_authority_does_not_count() {
     let Fixture { root: own, tsa } = &fixture();
     let response = Stamp::by(tsa).response();
     let trust = TsaTrust::read(&own.pem()).unwrap();
-    assert_eq!(trust.moment(&response, b"another"), Err(super::Error::OtherMessage));
+    assert_eq!(trust.moment(&response, b"another"), Err(super::TimestampError::OtherMessage));
     assert!(
         moment(&root(ca("tsa root")).pem(), &response).unwrap_err().contains("signed by unknown authority")
     );

@@ -2,7 +2,7 @@
 //! memory.
 //!
 //! In: a path, and the folder that it was found in. Out: its bytes, or why it cannot be read. Only
-//! regular files are read, up to [`LARGEST_FILE`]: no FIFO, socket or device. A link inside a
+//! regular files are read, up to [`MAX_FILE`]: no FIFO, socket or device. A link inside a
 //! folder must lead to a file of the same folder (volumes of ConfigMaps and Secrets are such
 //! links); the folder itself may be a link.
 
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use super::reason;
 
-/// The largest file in bytes.
-pub const LARGEST_FILE: u64 = 64 << 20;
+/// The largest file in bytes. A larger file is an error.
+pub const MAX_FILE: u64 = 64 << 20;
 
 /// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub(super) enum ServedFileError {
     /// It cannot be opened.
     #[error("open {}: {}", .path.display(), reason(.cause))]
     Open {
@@ -51,7 +51,7 @@ pub(super) enum Irregular {
     #[error("{0}, not a regular file")]
     Kind(&'static str),
     /// It is too large.
-    #[error("larger than {} MiB", LARGEST_FILE >> 20)]
+    #[error("larger than {} MiB", MAX_FILE >> 20)]
     TooLarge,
 }
 
@@ -59,18 +59,18 @@ pub(super) enum Irregular {
 ///
 /// # Errors
 /// Why it cannot be read.
-pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<Vec<u8>, Error> {
-    let failed = |cause: io::Error| Error::Open { path: path.to_owned(), cause };
-    let irregular = |cause: Irregular| Error::Irregular { path: path.to_owned(), cause };
+pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<Vec<u8>, ServedFileError> {
+    let failed = |cause: io::Error| ServedFileError::Open { path: path.to_owned(), cause };
+    let irregular = |cause: Irregular| ServedFileError::Irregular { path: path.to_owned(), cause };
     let real = fs::canonicalize(path).map_err(failed)?;
     if root.is_some_and(|root| !real.starts_with(root)) {
-        return Err(Error::Outside(path.to_owned()));
+        return Err(ServedFileError::Outside(path.to_owned()));
     }
     regular(&fs::metadata(&real).map_err(failed)?).map_err(irregular)?;
     let file = open(&real).map_err(failed)?;
     // Another file may have taken its place since.
     regular(&file.metadata().map_err(failed)?).map_err(irregular)?;
-    bounded(file).map_err(|cause| Error::Read { path: path.to_owned(), cause })
+    bounded(file).map_err(|cause| ServedFileError::Read { path: path.to_owned(), cause })
 }
 
 /// Reads up to the limit.
@@ -79,8 +79,8 @@ pub(super) fn read(path: &Path, root: Option<&Path>) -> Result<Vec<u8>, Error> {
 /// There is more, or it cannot be read.
 pub(super) fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST_FILE {
+    from.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, Irregular::TooLarge));
     }
     Ok(bytes)
@@ -90,7 +90,7 @@ fn regular(about: &Metadata) -> Result<(), Irregular> {
     if !about.is_file() {
         return Err(Irregular::Kind(what(about.file_type())));
     }
-    if about.len() > LARGEST_FILE { Err(Irregular::TooLarge) } else { Ok(()) }
+    if about.len() > MAX_FILE { Err(Irregular::TooLarge) } else { Ok(()) }
 }
 
 #[cfg(unix)]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Cause, Loaded, Reading, policies, resources, served_policies};
+use super::{FileCause, Loaded, Reading, policies, resources, served_policies};
 
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
@@ -20,7 +20,7 @@ fn names(loaded: &Loaded, root: &Path) -> Vec<String> {
     loaded.sources.iter().map(|s| s.name.strip_prefix(&prefix).unwrap_or(&s.name).to_string()).collect()
 }
 
-fn causes(loaded: &Loaded) -> Vec<Cause> {
+fn causes(loaded: &Loaded) -> Vec<FileCause> {
     loaded.notices.iter().map(|n| n.cause).collect()
 }
 
@@ -37,7 +37,7 @@ fn policy_directories_are_walked_in_name_order_without_dot_entries() {
     assert_eq!(names(&loaded, root.path()), ["a/z.yml", "b.yaml"]);
     let served = served_policies(&[root.path().to_str().unwrap()]);
     assert_eq!(names(&served, root.path()), ["a/z.yml", "b.yaml", "c.json"]);
-    assert_eq!(causes(&loaded), [Cause::Extension]);
+    assert_eq!(causes(&loaded), [FileCause::Extension]);
 }
 
 #[test]
@@ -46,14 +46,14 @@ fn patterns_are_expanded_when_no_file_has_the_name() {
     let loaded =
         policies(&[format!("{}/*.yaml", root.path().display()), format!("{}/x*", root.path().display())]);
     assert_eq!(names(&loaded, root.path()), ["a.yaml", "b.yaml"]);
-    assert_eq!(causes(&loaded), [Cause::NoMatch]);
+    assert_eq!(causes(&loaded), [FileCause::NoMatch]);
 }
 
 #[test]
 fn missing_and_empty_files_are_noticed() {
     let root = tree(&[("e.yaml", "# nothing\n")]);
     let loaded = policies(&["nope.yaml", root.path().join("e.yaml").to_str().unwrap()]);
-    assert_eq!(causes(&loaded), [Cause::Missing, Cause::Empty]);
+    assert_eq!(causes(&loaded), [FileCause::Missing, FileCause::Empty]);
     assert_eq!(loaded.notices[0].to_string(), "nope.yaml: stat nope.yaml: no such file or directory");
 }
 
@@ -62,7 +62,7 @@ fn a_resource_directory_stands_alone_and_is_not_walked() {
     let root = tree(&[("a.yaml", "a: 1"), (".b.yml", "b: 1"), ("d/c.yaml", "c: 1")]);
     let loaded = resources(&[root.path().to_str().unwrap(), "other.yaml"], Reading::default());
     assert_eq!(names(&loaded, root.path()), [".b.yml", "a.yaml"]);
-    assert_eq!(causes(&loaded), [Cause::Unread, Cause::Superseded]);
+    assert_eq!(causes(&loaded), [FileCause::Unread, FileCause::Superseded]);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn resources_are_read_from_all_folders_and_by_patterns() {
     assert_eq!(names(&all, root.path()), ["a.yaml", "d/c.yaml", "d/e/f.yml", "n.txt", "d/c.yaml"]);
     let patterns = Reading { recursive: false, patterns: true };
     assert_eq!(names(&resources(&[&pattern], patterns), root.path()), ["d/c.yaml"]);
-    assert_eq!(causes(&resources(&[&pattern], Reading::default())), [Cause::Missing]);
+    assert_eq!(causes(&resources(&[&pattern], Reading::default())), [FileCause::Missing]);
     let deep = tree(&[("d/c.yaml", "c: 1")]);
     let none = resources(&[deep.path().to_str().unwrap()], Reading::default());
     assert!(none.notices[0].text.contains("--recursive"), "{:?}", none.notices);

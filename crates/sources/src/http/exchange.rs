@@ -19,7 +19,7 @@ use ephor_value::url::split;
 use super::guard::{GuardedResolver, Refusal};
 use super::limit::Permit;
 use super::proxy::Proxy;
-use super::{Answer, Caller, Client, Failure, Request, RequestError};
+use super::{Caller, Failure, HttpClient, HttpResponse, Request, RequestError};
 
 /// What Go's client says when time is over.
 const LATE: &str = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
@@ -27,7 +27,7 @@ const LATE: &str = "context deadline exceeded (Client.Timeout exceeded while awa
 const CONFIDENTIAL: [&str; 4] = ["authorization", "www-authenticate", "cookie", "cookie2"];
 
 pub(super) struct Exchange<'a> {
-    client: &'a Client,
+    client: &'a HttpClient,
     agent: ureq::Agent,
     request: Request<'a>,
     ends: Instant,
@@ -35,7 +35,7 @@ pub(super) struct Exchange<'a> {
 
 impl<'a> Exchange<'a> {
     pub(super) fn new(
-        client: &'a Client,
+        client: &'a HttpClient,
         agent: ureq::Agent,
         request: Request<'a>,
         ends: Instant,
@@ -45,7 +45,7 @@ impl<'a> Exchange<'a> {
 
     /// Sends the request and follows redirects: a POST is only repeated where the answer requires
     /// it.
-    pub(super) fn run(mut self) -> Result<Answer, RequestError> {
+    pub(super) fn run(mut self) -> Result<HttpResponse, RequestError> {
         let Some(permit) = self.client.under_way.acquire(self.ends) else { return Err(self.failed(LATE)) };
         for sent in 1.. {
             let answer = self.send()?;
@@ -199,9 +199,9 @@ impl<'a> Exchange<'a> {
     }
 }
 
-fn of(answer: http::Response<ureq::Body>, permit: Permit) -> Answer {
+fn of(answer: http::Response<ureq::Body>, permit: Permit) -> HttpResponse {
     let (parts, body) = answer.into_parts();
-    Answer { status: parts.status, headers: parts.headers, body, _permit: permit }
+    HttpResponse { status: parts.status, headers: parts.headers, body, _permit: permit }
 }
 
 /// Why nothing came, in Go's words where they are known.

@@ -3,7 +3,7 @@
 //! In: a URL, a host or an address, and a [`Guard`]. Out: a [`Refusal`]; a resolver that gives only
 //! addresses that may be called. The client connects to those addresses and no others, so that a
 //! name cannot mean something else a moment later. Every address of a name is checked, also one
-//! that is embedded in another. Semantics: `docs/cel-policies.md`, "http".
+//! that is embedded in another. Semantics: `docs/semantics/cel-policies.md`, "http".
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

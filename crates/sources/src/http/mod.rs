@@ -1,13 +1,13 @@
 //! The HTTP client: every request of the program to something that is no Kubernetes API goes
 //! through it.
 //!
-//! In: a [`Request`]. Out: an [`Answer`], or a [`Failure`] in the words of Go's client. Connections
+//! In: a [`Request`]. Out: an [`HttpResponse`], or a [`Failure`] in the words of Go's client. Connections
 //! and TLS sessions are pooled for the next request to the same host. Redirects are followed one by
 //! one and each is checked again (`exchange`); requests that a policy can choose the URL of go
 //! through the [`guard`]; certificates are verified with the roots of the system, or only those of
 //! a bundle ([`roots`]); proxies are those of the environment (`proxy`). Time, size of an answer,
-//! redirects and the number of requests under way are limited. Semantics: `docs/variables.md`,
-//! "apiCall", and `docs/cel-policies.md`, "http".
+//! redirects and the number of requests under way are limited. Semantics:
+//! `docs/semantics/variables.md`, "apiCall", and `docs/semantics/cel-policies.md`, "http".
 
 mod exchange;
 pub mod guard;
@@ -30,12 +30,13 @@ use ureq::unversioned::transport::DefaultConnector;
 use guard::{Guard, GuardedResolver};
 use limit::{Limit, Permit};
 
-/// How many requests may be under way; more wait for their turn.
-const MOST_AT_ONCE: usize = 128;
+/// How many requests may be under way; more wait for their turn. Each takes a connection; fewer
+/// make slow registries slower, more exhaust file handles.
+const MAX_REQUESTS: usize = 128;
 /// How many unused connections are pooled, in all and for one host.
 const POOL: (usize, usize) = (32, 8);
-/// How many bundles of certificates have pooled connections.
-const MOST_BUNDLES: usize = 32;
+/// How many bundles of certificates have pooled connections. Calls with others connect anew.
+const MAX_BUNDLES: usize = 32;
 /// The name under which servers see the program.
 const USER_AGENT: &str = concat!("ephor/", env!("CARGO_PKG_VERSION"));
 
@@ -147,7 +148,7 @@ pub struct RequestError {
 }
 
 /// What a server sent; its body is not read yet.
-pub struct Answer {
+pub struct HttpResponse {
     /// The status.
     pub status: StatusCode,
     /// The headers.
@@ -182,7 +183,7 @@ pub fn is_timeout(e: &std::io::Error) -> bool {
             .is_some_and(|e| matches!(e, ureq::Error::Timeout(_)))
 }
 
-impl Answer {
+impl HttpResponse {
     /// A header as text; empty when it is not there.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default()
@@ -224,7 +225,7 @@ struct Sharing {
 }
 
 /// See the module page.
-pub struct Client {
+pub struct HttpClient {
     settings: Settings,
     metadata: Guard,
     proxies: proxy::Proxies,
@@ -233,29 +234,29 @@ pub struct Client {
     under_way: Arc<Limit>,
 }
 
-static CLIENT: OnceLock<Client> = OnceLock::new();
+static CLIENT: OnceLock<HttpClient> = OnceLock::new();
 
 /// Chooses the settings of the program's client; only the first choice counts, and only before the
 /// first request.
 pub fn configure(settings: Settings) {
-    let _ = CLIENT.set(Client::new(settings));
+    let _ = CLIENT.set(HttpClient::new(settings));
 }
 
 /// The program's client.
-pub fn client() -> &'static Client {
-    CLIENT.get_or_init(|| Client::new(Settings::default()))
+pub fn client() -> &'static HttpClient {
+    CLIENT.get_or_init(|| HttpClient::new(Settings::default()))
 }
 
-impl Client {
+impl HttpClient {
     /// A client with connections of its own.
-    pub fn new(settings: Settings) -> Client {
-        Client {
+    pub fn new(settings: Settings) -> HttpClient {
+        HttpClient {
             settings,
             metadata: Guard::metadata(),
             proxies: proxy::Proxies::of_environment(),
             roots: OnceLock::new(),
             agents: Mutex::default(),
-            under_way: Limit::new(MOST_AT_ONCE),
+            under_way: Limit::new(MAX_REQUESTS),
         }
     }
 
@@ -268,7 +269,7 @@ impl Client {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub fn send(&self, request: Request<'_>) -> Result<Answer, RequestError> {
+    pub fn send(&self, request: Request<'_>) -> Result<HttpResponse, RequestError> {
         let agent = self
             .agent(Sharing { caller: request.caller, ca_bundle: request.ca_bundle.into() })
             .map_err(|failure| RequestError { request: String::new(), failure })?;
@@ -314,7 +315,7 @@ impl Client {
         };
         let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), AnyResolver(resolver));
         // Policies may take bundles from data: those that were there first make way.
-        if agents.len() >= MOST_BUNDLES {
+        if agents.len() >= MAX_BUNDLES {
             agents.clear();
         }
         agents.insert(sharing, agent.clone());

@@ -8,8 +8,8 @@ use ureq::tls::{Certificate, PemItem, RootCerts, parse_pem};
 
 use ephor_value::environment;
 
-/// The most certificates that a bundle may have.
-const MOST: usize = 10_000;
+/// The most certificates that a bundle may have. A larger one is an error.
+const MAX_CERTIFICATES: usize = 10_000;
 
 /// A bundle without a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub struct NoCertificate;
 
 /// Why a file gives no certificates.
 #[derive(Debug, thiserror::Error)]
-pub enum FileError {
+pub enum RootsError {
     /// It cannot be read.
     #[error("{path}: {cause}")]
     Unreadable {
@@ -45,7 +45,7 @@ pub enum FileError {
 /// There is none.
 pub fn of_bundle(pem: &[u8]) -> Result<Vec<Certificate<'static>>, NoCertificate> {
     let all: Vec<Certificate<'static>> = parse_pem(pem)
-        .take(MOST)
+        .take(MAX_CERTIFICATES)
         .filter_map(|item| match item {
             Ok(PemItem::Certificate(certificate)) => Some(certificate),
             _ => None,
@@ -59,9 +59,9 @@ pub fn of_bundle(pem: &[u8]) -> Result<Vec<Certificate<'static>>, NoCertificate>
 ///
 /// # Errors
 /// It cannot be read, or has none.
-pub fn of_file(path: &str) -> Result<Vec<Certificate<'static>>, FileError> {
-    let pem = std::fs::read(path).map_err(|cause| FileError::Unreadable { path: path.into(), cause })?;
-    of_bundle(&pem).map_err(|cause| FileError::NoCertificate { path: path.into(), cause })
+pub fn of_file(path: &str) -> Result<Vec<Certificate<'static>>, RootsError> {
+    let pem = std::fs::read(path).map_err(|cause| RootsError::Unreadable { path: path.into(), cause })?;
+    of_bundle(&pem).map_err(|cause| RootsError::NoCertificate { path: path.into(), cause })
 }
 
 /// What is trusted where a request brings no bundle.

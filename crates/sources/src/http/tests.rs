@@ -88,15 +88,15 @@ fn hello(_: &str) -> (String, String) {
     ("200 OK".into(), "\"hello\"".into())
 }
 
-fn with_guard(blocked: &[&str], allowed: &[&str]) -> Client {
-    Client::new(Settings { guard: Guard::of(blocked, allowed).unwrap(), ..Settings::default() })
+fn with_guard(blocked: &[&str], allowed: &[&str]) -> HttpClient {
+    HttpClient::new(Settings { guard: Guard::of(blocked, allowed).unwrap(), ..Settings::default() })
 }
 
 fn guarded(url: &str) -> Request<'static> {
     Request { caller: Caller::Policy, ..Request::get(url, Duration::from_secs(10)) }
 }
 
-fn text_of(sent: Result<Answer, RequestError>) -> Result<String, String> {
+fn text_of(sent: Result<HttpResponse, RequestError>) -> Result<String, String> {
     let answer = sent.map_err(|failed| failed.to_string())?;
     Ok(String::from_utf8(answer.bytes(1000).map_err(|e| e.to_string())?).unwrap())
 }
@@ -119,7 +119,7 @@ fn requests_to_one_host_share_a_connection() {
 fn a_connection_that_operators_opened_is_not_used_for_what_policies_may_not_call() {
     let (port, seen) = plain(hello);
     let url = format!("http://127.0.0.1:{port}/");
-    let client = Client::new(Settings::default());
+    let client = HttpClient::new(Settings::default());
     assert!(text_of(client.send(Request::get(&url, Duration::from_secs(10)))).is_ok());
     let refused = text_of(client.send(guarded(&url))).unwrap_err();
     assert!(refused.ends_with("IP 127.0.0.1 falls in blocked range 127.0.0.0/8"), "{refused}");
@@ -129,7 +129,7 @@ fn a_connection_that_operators_opened_is_not_used_for_what_policies_may_not_call
 #[test]
 fn all_forms_of_the_machine_itself_are_refused_before_anything_is_sent() {
     let (port, seen) = plain(hello);
-    let client = Client::new(Settings::default());
+    let client = HttpClient::new(Settings::default());
     for host in [
         "127.0.0.1",
         "127.9.9.9",
@@ -300,7 +300,7 @@ fn certificates_that_operators_add_are_trusted_where_a_request_brings_none() {
     let own = Authority::new("own");
     let (port, seen) = serve(Some(own.server()), hello);
     let roots = roots::of_bundle(own.pem().as_bytes()).unwrap();
-    let client = Client::new(Settings { roots, ..Settings::default() });
+    let client = HttpClient::new(Settings { roots, ..Settings::default() });
     for _ in 0..3 {
         let request = Request::get(&format!("https://127.0.0.1:{port}/"), Duration::from_secs(10));
         assert_eq!(text_of(client.send(request)).as_deref(), Ok("\"hello\""));
@@ -314,9 +314,9 @@ fn behind_a_proxy_the_destination_is_checked_and_so_is_the_proxy() {
     let proxy = format!("127.0.0.1:{port}");
     let behind = |blocked: &[&str]| {
         let proxies = proxy::Proxies::of(&format!("http://{proxy}"), "", "");
-        Client { proxies, ..with_guard(blocked, &[]) }
+        HttpClient { proxies, ..with_guard(blocked, &[]) }
     };
-    let says = |client: &Client, url: &str| text_of(client.send(guarded(url))).unwrap_err();
+    let says = |client: &HttpClient, url: &str| text_of(client.send(guarded(url))).unwrap_err();
     assert_eq!(
         says(&behind(&guard::BLOCKED), "http://192.0.2.1/"),
         format!(
@@ -350,7 +350,7 @@ fn registries_do_not_lead_to_metadata_services_nor_out_of_tls() {
         path => hello(path),
     });
     let roots = roots::of_bundle(own.pem().as_bytes()).unwrap();
-    let client = Client::new(Settings { roots, ..Settings::default() });
+    let client = HttpClient::new(Settings { roots, ..Settings::default() });
     let says = |path: &str| {
         let url = format!("https://127.0.0.1:{port}{path}");
         let request = Request::get(&url, Duration::from_secs(10));

@@ -18,8 +18,8 @@ use super::credentials::{ImageRegistryCredentials, Keys};
 use super::session::{Session, get, open};
 use super::{Cause, Failure, Manifest, Registry, Repository};
 
-/// The largest manifest and list of referrers.
-const LARGEST_MANIFEST: u64 = 4 * 1024 * 1024;
+/// The largest manifest and list of referrers. Registries need not take larger manifests.
+const MAX_MANIFEST: u64 = 4 * 1024 * 1024;
 
 const ACCEPTED: &str = "application/vnd.oci.image.index.v1+json,\
     application/vnd.docker.distribution.manifest.list.v2+json,\
@@ -48,7 +48,7 @@ type Blob = Result<Arc<Vec<u8>>, Failure>;
 
 /// See the module page.
 #[derive(Default)]
-pub struct Client {
+pub struct RegistryClient {
     keys: Arc<Keys>,
     sessions: Memo<Repository, Result<Session, Failure>>,
     manifests: Memo<(Repository, String), Result<Manifest, Failure>>,
@@ -67,7 +67,7 @@ pub fn renewed(every: Duration, keys: Keys) -> Arc<dyn Registry> {
 }
 
 /// The clients in use, and since when.
-type Current = (Instant, HashMap<ImageRegistryCredentials, Arc<Client>>);
+type Current = (Instant, HashMap<ImageRegistryCredentials, Arc<RegistryClient>>);
 
 /// A client for each set of credentials that policies name: responses to one set are not shared
 /// with others.
@@ -78,8 +78,8 @@ struct Clients {
     wanted: ImageRegistryCredentials,
 }
 
-/// More sets of credentials than any installation has.
-const MOST_CLIENTS: usize = 256;
+/// More sets of credentials than any installation has. With more, the pool begins anew.
+const MAX_CLIENTS: usize = 256;
 
 impl Clients {
     fn new(every: Option<Duration>, keys: Keys) -> Clients {
@@ -87,13 +87,13 @@ impl Clients {
         Clients { every, keys: Arc::new(keys), current, wanted: ImageRegistryCredentials::default() }
     }
 
-    fn current(&self) -> Arc<Client> {
+    fn current(&self) -> Arc<RegistryClient> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let is_old = self.every.is_some_and(|every| current.0.elapsed() >= every);
-        if is_old || current.1.len() >= MOST_CLIENTS {
+        if is_old || current.1.len() >= MAX_CLIENTS {
             *current = (Instant::now(), HashMap::new());
         }
-        let new = || Arc::new(Client::new(self.keys.with(&self.wanted)));
+        let new = || Arc::new(RegistryClient::new(self.keys.with(&self.wanted)));
         current.1.entry(self.wanted.clone()).or_insert_with(new).clone()
     }
 }
@@ -122,7 +122,7 @@ impl Registry for Clients {
     }
 }
 
-impl Registry for Client {
+impl Registry for RegistryClient {
     fn manifest(&self, at: &Repository, by: &str) -> Result<Manifest, Failure> {
         self.manifests.get((at.clone(), by.to_owned()), || self.fetch_manifest(at, by))
     }
@@ -137,13 +137,19 @@ impl Registry for Client {
     }
 }
 
-impl Client {
-    fn new(keys: Keys) -> Client {
-        Client { keys: Arc::new(keys), ..Client::default() }
+impl RegistryClient {
+    fn new(keys: Keys) -> RegistryClient {
+        RegistryClient { keys: Arc::new(keys), ..RegistryClient::default() }
     }
 
     /// The body of a path of a repository.
-    fn fetch(&self, at: &Repository, path: &str, accept: &str, most: u64) -> Result<Answer, Failure> {
+    fn fetch(
+        &self,
+        at: &Repository,
+        path: &str,
+        accept: &str,
+        most: u64,
+    ) -> Result<RegistryResponse, Failure> {
         let session = self.sessions.get(at.clone(), || open(at, &self.keys))?;
         let url = format!("{}/v2/{}/{path}", session.base, at.path);
         let headers = [("Accept", Some(accept)), ("Authorization", session.authorization.as_deref())];
@@ -151,7 +157,7 @@ impl Client {
     }
 
     fn fetch_manifest(&self, at: &Repository, by: &str) -> Result<Manifest, Failure> {
-        let answer = self.fetch(at, &format!("manifests/{by}"), ACCEPTED, LARGEST_MANIFEST)?;
+        let answer = self.fetch(at, &format!("manifests/{by}"), ACCEPTED, MAX_MANIFEST)?;
         let digest = sha256(&answer.body);
         if by.starts_with("sha256:") && digest != by {
             return Err(Failure::other(format!(
@@ -174,7 +180,7 @@ impl Client {
     }
 
     fn fetch_referrers(&self, at: &Repository, digest: &str) -> Result<Vec<Value>, Failure> {
-        let answer = self.fetch(at, &format!("referrers/{digest}"), INDEX, LARGEST_MANIFEST);
+        let answer = self.fetch(at, &format!("referrers/{digest}"), INDEX, MAX_MANIFEST);
         let body = match answer {
             Ok(answer) => answer.body,
             // Registries without that list keep it under a tag.
@@ -205,7 +211,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// An answer whatever its status.
-pub(super) struct Answer {
+pub(super) struct RegistryResponse {
     pub(super) status: u16,
     pub(super) media_type: String,
     /// What proof the registry wants, as it says.
@@ -213,9 +219,9 @@ pub(super) struct Answer {
     pub(super) body: Vec<u8>,
 }
 
-impl Answer {
+impl RegistryResponse {
     /// The answer, when its status says that all is well.
-    pub(super) fn checked(self, url: &str) -> Result<Answer, Failure> {
+    pub(super) fn checked(self, url: &str) -> Result<RegistryResponse, Failure> {
         if self.status == 200 {
             return Ok(self);
         }
@@ -261,7 +267,7 @@ mod tests {
     fn failures_have_the_texts_of_kyverno() {
         let text_of = |status, body: &str| {
             let (media_type, challenges) = (String::new(), Vec::new());
-            Answer { status, media_type, challenges, body: body.into() }.error_text()
+            RegistryResponse { status, media_type, challenges, body: body.into() }.error_text()
         };
         assert_eq!(text_of(500, "boom"), "unexpected status code 500 Internal Server Error: boom");
         assert_eq!(text_of(404, ""), "unexpected status code 404 Not Found");

@@ -3,7 +3,7 @@
 //! In: pull secrets of operators and policies, the `config.json` of `docker login` with its
 //! credential helpers, and providers. Out: the credentials for a repository, if there are some; a
 //! secret or a helper that fails is an error. They are looked for only once a registry wants them.
-//! Semantics: `docs/images.md`, "Registries".
+//! Semantics: `docs/semantics/images.md`, "Registries".
 
 use std::error::Error as StdError;
 use std::io::{self, Read, Write};
@@ -21,17 +21,18 @@ use ephor_value::{Map, Value, environment};
 
 use super::Repository;
 
-/// How long a helper may take.
-const LONGEST: Duration = Duration::from_secs(10);
+/// How long a helper may take. A request waits for it; one that takes longer counts as without
+/// credentials.
+const MAX_TIME: Duration = Duration::from_secs(10);
 /// The most that a helper may say.
-const LARGEST: u64 = 256 * 1024;
+const MAX_OUTPUT: u64 = 256 * 1024;
 /// What Docker Hub is called in configurations.
 const DOCKER_HUB: [&str; 3] = ["index.docker.io", "docker.io", "registry-1.docker.io"];
 
 /// Why there may be credentials that cannot be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum CredentialsError {
     /// A pull secret cannot be used.
     #[error("failed to read pull secret {namespace}/{name}: {cause}")]
     PullSecret {
@@ -110,7 +111,7 @@ pub enum HelperCause {
     #[error(transparent)]
     Run(io::Error),
     /// It takes too long.
-    #[error("no answer within {} s", LONGEST.as_secs())]
+    #[error("no answer within {} s", MAX_TIME.as_secs())]
     Late,
     /// What the program printed.
     #[error("{0}")]
@@ -199,7 +200,7 @@ impl Keys {
     ///
     /// # Errors
     /// A Secret or a helper that may have some fails.
-    pub(super) fn of(&self, at: &Repository) -> Result<Option<Credentials>, Error> {
+    pub(super) fn of(&self, at: &Repository) -> Result<Option<Credentials>, CredentialsError> {
         let of_operators = self.pull_secrets.iter().map(|name| match name.split_once('/') {
             Some((namespace, name)) => (namespace, name),
             None => (&*self.namespace, &**name),
@@ -207,7 +208,7 @@ impl Keys {
         // A policy does not choose the namespace.
         let of_policy = self.policy_secrets.iter().map(|name| (&*self.namespace, &**name));
         for (namespace, name) in of_operators.chain(of_policy) {
-            let config = self.secret(namespace, name).map_err(|cause| Error::PullSecret {
+            let config = self.secret(namespace, name).map_err(|cause| CredentialsError::PullSecret {
                 namespace: namespace.into(),
                 name: name.into(),
                 cause,
@@ -249,7 +250,7 @@ impl Keys {
     }
 
     /// The credentials that `docker login` has stored, or those of the helpers that it names.
-    fn of_config(&self, at: &Repository) -> Result<Option<Credentials>, Error> {
+    fn of_config(&self, at: &Repository) -> Result<Option<Credentials>, CredentialsError> {
         let home = || environment::HOME.value().map(|home| PathBuf::from(home).join(".docker"));
         let folder = self.config.clone().or_else(|| environment::DOCKER_CONFIG.value().map(PathBuf::from));
         let Some(path) = folder.or_else(home).map(|folder| folder.join("config.json")) else {
@@ -257,7 +258,8 @@ impl Keys {
         };
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
         let config = decode_json(&text);
-        let config = config.map_err(|e| Error::Config { path: path.clone(), why: e.to_string().into() })?;
+        let config =
+            config.map_err(|e| CredentialsError::Config { path: path.clone(), why: e.to_string().into() })?;
         let helpers = config.get("credHelpers").and_then(Value::as_map);
         let hosts = names(at);
         let own = hosts.iter().find_map(|host| helpers?.get(host.as_str())?.as_str());
@@ -347,7 +349,7 @@ fn basic(user: &str, password: &str) -> Credentials {
 }
 
 /// What a provider of clouds knows, by the usual helper programs.
-fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, Error> {
+fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, CredentialsError> {
     let host = &*at.registry;
     let (is_own, helper) = match provider {
         "default" => return Ok(None),
@@ -358,15 +360,15 @@ fn of_provider(provider: &str, at: &Repository) -> Result<Option<Credentials>, E
         "amazon" => (host.ends_with(".amazonaws.com") || host == "public.ecr.aws", "ecr-login"),
         "google" => (host == "gcr.io" || host.ends_with(".gcr.io") || host.ends_with(".pkg.dev"), "gcr"),
         "azure" => (host.ends_with(".azurecr.io"), "acr-env"),
-        other => return Err(Error::UnknownProvider(other.into())),
+        other => return Err(CredentialsError::UnknownProvider(other.into())),
     };
     if !is_own {
         return Ok(None);
     }
-    of_helper(helper, host).map_err(|cause| Error::Provider { provider: provider.into(), cause })
+    of_helper(helper, host).map_err(|cause| CredentialsError::Provider { provider: provider.into(), cause })
 }
 
-/// Calls `docker-credential-NAME`; it may take [`LONGEST`].
+/// Calls `docker-credential-NAME`; it may take [`MAX_TIME`].
 fn of_helper(name: &str, server: &str) -> Result<Option<Credentials>, HelperError> {
     let program = format!("docker-credential-{name}");
     let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
@@ -393,11 +395,11 @@ fn printed(program: &str, server: &str) -> Result<Option<Credentials>, HelperCau
             let _ = stdin.write_all(format!("{server}\n").as_bytes());
         }
         let mut text = String::new();
-        let read = stdout.map(|stdout| stdout.take(LARGEST).read_to_string(&mut text));
+        let read = stdout.map(|stdout| stdout.take(MAX_OUTPUT).read_to_string(&mut text));
         let _ = sender.send(read.is_some_and(|read| read.is_ok()).then_some(text));
     });
-    let ends = Instant::now() + LONGEST;
-    let answer = receiver.recv_timeout(LONGEST);
+    let ends = Instant::now() + MAX_TIME;
+    let answer = receiver.recv_timeout(MAX_TIME);
     let status = loop {
         match child.try_wait().map_err(HelperCause::Run)? {
             Some(status) => break Some(status),

@@ -3,7 +3,7 @@
 
 use ephor_document::decode_json;
 
-use super::client::{Answer, listed};
+use super::client::{RegistryResponse, listed};
 use super::credentials::{Keys, of_entries};
 use super::session::{authorization, token};
 use super::{Repository, place};
@@ -20,7 +20,12 @@ pub fn answers(text: &str) {
     let entries = decode_json(text).unwrap_or_default();
     let _ = entries.as_map().and_then(|entries| of_entries(entries, &at));
     for status in [200, 401, 404, 503] {
-        let answer = Answer { status, media_type: String::new(), challenges: Vec::new(), body: body.clone() };
+        let answer = RegistryResponse {
+            status,
+            media_type: String::new(),
+            challenges: Vec::new(),
+            body: body.clone(),
+        };
         let _ = answer.checked("https://registry.example/v2/");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! In: where something is stored, by tag or digest. Out: its bytes, checked against the digest, or
 //! Kyverno's text of why there are none. What the engine does with them is not known here.
-//! Semantics: `docs/images.md`, "Registries".
+//! Semantics: `docs/semantics/images.md`, "Registries".
 
 #[cfg(feature = "network")]
 pub mod client;

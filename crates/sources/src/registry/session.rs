@@ -3,7 +3,7 @@
 //! In: a repository and credentials. Out: a [`Session`], or why there is none. Registries say in
 //! `WWW-Authenticate` what they want: a password, or a token of a service that they name. A request
 //! that fails for the moment (too many requests, failures of servers) is sent again, twice at most.
-//! Semantics: `docs/images.md`, "Registries".
+//! Semantics: `docs/semantics/images.md`, "Registries".
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use crate::http::guard::Refusal;
 use crate::http::{self, Caller, Request, RequestError, Unread};
 use ephor_document::decode_json;
 
-use super::client::Answer;
+use super::client::RegistryResponse;
 use super::credentials::{Credentials, Keys};
 use super::{Failure, Repository};
 
 /// The largest answer of a service that gives out tokens, or of an error text.
-const LARGEST_TEXT: u64 = 256 * 1024;
+const MAX_TEXT: u64 = 256 * 1024;
 /// How long a request may take, repetitions included.
-const LONGEST: Duration = Duration::from_secs(30);
+const MAX_TIME: Duration = Duration::from_secs(30);
 /// The pauses before a request is sent again, where the registry does not say.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
 /// The longest such time that a registry may say.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// All of a value of a query but what needs no escape.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -40,8 +40,12 @@ pub(super) struct Session {
 }
 
 /// Sends a GET request, and reads an answer of at most so many bytes.
-pub(super) fn get(url: &str, headers: &[(&str, Option<&str>)], most: u64) -> Result<Answer, Failure> {
-    let mut request = Request::get(url, LONGEST);
+pub(super) fn get(
+    url: &str,
+    headers: &[(&str, Option<&str>)],
+    most: u64,
+) -> Result<RegistryResponse, Failure> {
+    let mut request = Request::get(url, MAX_TIME);
     for (name, value) in headers {
         if let Some(value) = value {
             request = request.header(name, value);
@@ -50,8 +54,8 @@ pub(super) fn get(url: &str, headers: &[(&str, Option<&str>)], most: u64) -> Res
     send(request, most)
 }
 
-fn send(request: Request<'_>, most: u64) -> Result<Answer, Failure> {
-    let ends = Instant::now() + LONGEST;
+fn send(request: Request<'_>, most: u64) -> Result<RegistryResponse, Failure> {
+    let ends = Instant::now() + MAX_TIME;
     let mut pauses = PAUSES.iter();
     loop {
         let left = ends.saturating_duration_since(Instant::now());
@@ -63,8 +67,8 @@ fn send(request: Request<'_>, most: u64) -> Result<Answer, Failure> {
         if let Some(pause) = pauses.next().filter(|_| passes) {
             let wanted = answer.header("retry-after").trim().parse().map(Duration::from_secs);
             let pause = wanted.unwrap_or(*pause);
-            if pause <= LONGEST_PAUSE && Instant::now() + pause < ends {
-                let _ = answer.bytes(LARGEST_TEXT);
+            if pause <= MAX_PAUSE && Instant::now() + pause < ends {
+                let _ = answer.bytes(MAX_TEXT);
                 std::thread::sleep(pause);
                 continue;
             }
@@ -72,14 +76,14 @@ fn send(request: Request<'_>, most: u64) -> Result<Answer, Failure> {
         let challenges = answer.headers.get_all("www-authenticate").iter();
         let challenges = challenges.filter_map(|v| v.to_str().ok()).map(str::to_owned).collect();
         let media_type = answer.header("content-type").to_owned();
-        let most = if status == 200 { most } else { LARGEST_TEXT };
+        let most = if status == 200 { most } else { MAX_TEXT };
         let body = answer.bytes(most).map_err(|unread| match unread {
             Unread::TooLarge => {
                 Failure::other(format!("Get \"{url}\": the answer has more than {most} bytes"))
             }
             unread => Failure::network(format!("Get \"{url}\": {unread}")),
         })?;
-        return Ok(Answer { status, media_type, challenges, body });
+        return Ok(RegistryResponse { status, media_type, challenges, body });
     }
 }
 
@@ -111,7 +115,7 @@ pub(super) fn open(at: &Repository, keys: &Keys) -> Result<Session, Failure> {
     for scheme in schemes {
         let base = format!("{scheme}://{}", at.registry);
         let url = format!("{base}/v2/");
-        let answer = match get(&url, &[], LARGEST_TEXT) {
+        let answer = match get(&url, &[], MAX_TEXT) {
             Ok(answer) => answer,
             Err(failure) => {
                 failures.push(failure.text);
@@ -177,14 +181,14 @@ pub(super) fn authorization(
             let request = Request {
                 method: "POST",
                 body: Some(form.into_bytes()),
-                ..Request::get(&realm, LONGEST).header("Content-Type", "application/x-www-form-urlencoded")
+                ..Request::get(&realm, MAX_TIME).header("Content-Type", "application/x-www-form-urlencoded")
             };
-            send(request, LARGEST_TEXT)?.checked(&realm)?
+            send(request, MAX_TEXT)?.checked(&realm)?
         }
         _ => {
             let join = if realm.contains('?') { '&' } else { '?' };
             let url = format!("{realm}{join}scope={scope}&service={service}");
-            get(&url, &[("Authorization", basic.as_deref())], LARGEST_TEXT)?.checked(&url)?
+            get(&url, &[("Authorization", basic.as_deref())], MAX_TEXT)?.checked(&url)?
         }
     };
     token(&answer.body).map(|token| Some(format!("Bearer {token}")))

@@ -2,7 +2,7 @@
 //!
 //! In: files that the command line or a test names. Out: what requests are built from
 //! ([`requests`]), or Kyverno's text for a file that cannot be used. The commands `apply` and
-//! `test` share all of it. Semantics: `docs/cli.md`, "apply" to "Exceptions".
+//! `test` share all of it. Semantics: `docs/reference/cli.md`, "apply" to "Exceptions".
 //!
 //! - [`exceptions`]: exception files.
 //! - `identity`: what an object is known by: version, kind, namespace, name.
@@ -24,7 +24,7 @@ pub mod strict;
 pub mod user;
 pub mod values;
 
-use ephor_document::yaml::Error as YamlError;
+use ephor_document::yaml::YamlError;
 use ephor_document::{LoadError, Problem};
 
 /// The line of a file where a document of it goes wrong: where its YAML ends, or where it begins.

@@ -1,13 +1,13 @@
 //! Resource files of a run.
 //!
 //! In: resource arguments. Out: their objects, and warnings about arguments without objects.
-//! Only the first argument has to be there. Semantics: `docs/cli.md`, resource sources.
+//! Only the first argument has to be there. Semantics: `docs/reference/cli.md`, resource sources.
 
 use std::sync::Arc;
 
 use ephor_document::{self, Document, ResourceOptions};
 use ephor_engine::Profile;
-use ephor_sources::files::{self, Cause, Loaded, Reading};
+use ephor_sources::files::{self, FileCause, Loaded, Reading};
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, dotted, follow, parse};
 
@@ -52,17 +52,17 @@ pub fn read(
     for n in notices {
         let first = arguments.first().is_some_and(|a| *a == n.place);
         match n.cause {
-            Cause::Missing | Cause::Unreadable if first => {
+            FileCause::Missing | FileCause::Unreadable if first => {
                 return Err((format!("failed to load {what} ({})", n.text), None));
             }
-            Cause::Missing | Cause::Unreadable => {
+            FileCause::Missing | FileCause::Unreadable => {
                 let line = "-".repeat(70);
                 out.failed.push(format!(
                     "\n{line}\nfailed to load resources: {}. \nerror: {}\n{line}\n",
                     n.place, n.text
                 ));
             }
-            Cause::Extension => out.others.push(n.to_string()),
+            FileCause::Extension => out.others.push(n.to_string()),
             _ => out.warnings.push(n.to_string()),
         }
     }

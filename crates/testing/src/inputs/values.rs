@@ -1,7 +1,7 @@
 //! Values files and `--set`.
 //!
 //! In: texts of the command line or of a test. Out: values by dotted path for every policy, rule
-//! and resource, and namespaces. Semantics: `docs/cli.md`, "apply".
+//! and resource, and namespaces. Semantics: `docs/reference/cli.md`, "apply".
 
 use std::collections::HashMap;
 

@@ -2,7 +2,7 @@
 //!
 //! In: policies with what was reached while their tests ran. Out: every piece with how often it was
 //! reached, by file and line, as text or as a document. Pieces of generated rules count where they
-//! are written. Semantics: `docs/test.md`, "Coverage".
+//! are written. Semantics: `docs/reference/test.md`, "Coverage".
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,6 +1,6 @@
 //! Why a test ends without results.
 //!
-//! Out: errors whose texts are Kyverno's. Semantics: `docs/test.md`.
+//! Out: errors whose texts are Kyverno's. Semantics: `docs/reference/test.md`.
 
 use thiserror::Error;
 

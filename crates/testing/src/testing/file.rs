@@ -1,7 +1,8 @@
 //! Test files: documents with the expected results of policies.
 //!
 //! In: the text of a file. Out: a [`Test`] for each document, or why it is none. Fields are checked
-//! strictly, paths are put together with the folder of the file. Semantics: `docs/test.md`.
+//! strictly, paths are put together with the folder of the file. Semantics:
+//! `docs/reference/test.md`.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! In: folders, patterns and addresses of repositories. Out: the texts of all files of a given
 //! name, in the order of their paths. Hidden folders are searched as well. Semantics:
-//! `docs/test.md`.
+//! `docs/reference/test.md`.
 
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //!
 //! In: a [`Test`]. Out: policies, objects, exceptions and data, ready to be evaluated, and the
 //! lines that Kyverno prints on the way. The first file that cannot be used ends the run.
-//! Semantics: `docs/test.md`, "Loading".
+//! Semantics: `docs/reference/test.md`, "Loading".
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use ephor_engine::Profile;
 use ephor_ir::expressions::Proxy;
 use ephor_kubernetes::Types;
 use ephor_sources::context::Context;
-use ephor_sources::files::{self, Cause};
+use ephor_sources::files::{self, FileCause};
 use ephor_sources::offline::Offline;
 use ephor_sources::payload;
 use ephor_sources::registry::client::registry;
@@ -146,7 +146,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
 /// The context file, or why there is none. Only policies that could read it care, as in Kyverno.
 fn context(test: &Test, log: &mut Log) -> (Context, Option<String>) {
     let Some(path) = &test.context else { return Default::default() };
-    let in_yaml = |e: ephor_document::yaml::Error| format!("error converting YAML to JSON: {e}");
+    let in_yaml = |e: ephor_document::yaml::YamlError| format!("error converting YAML to JSON: {e}");
     let read = crate::inputs::read(path)
         .map_err(|error| error.to_string())
         .and_then(|text| ephor_document::yaml_value_strict(&text).map_err(in_yaml))
@@ -182,8 +182,10 @@ fn policies(test: &Test, log: &mut Log) -> Result<Policies, TestError> {
         let loaded = files::policies(std::slice::from_ref(argument));
         for notice in &loaded.notices {
             match notice.cause {
-                Cause::Missing | Cause::Unreadable => return Err(TestError::Policies(notice.text.clone())),
-                Cause::NoMatch if !std::path::Path::new(argument).exists() => {
+                FileCause::Missing | FileCause::Unreadable => {
+                    return Err(TestError::Policies(notice.text.clone()));
+                }
+                FileCause::NoMatch if !std::path::Path::new(argument).exists() => {
                     log.hints.push(notice.to_string());
                     return Err(TestError::NoPolicies(argument.clone()));
                 }
@@ -253,8 +255,8 @@ fn payloads(test: &Test, log: &mut Log) -> Result<Vec<Payload>, TestError> {
         log.line("  Loading JSON payloads ...");
     }
     for (shown, path) in &test.json_payloads {
-        let failed = |error: payload::Error| match error.cause {
-            payload::Cause::NoObject(_) => TestError::NoObject(shown.clone()),
+        let failed = |error: payload::PayloadError| match error.cause {
+            payload::PayloadCause::NoObject(_) => TestError::NoObject(shown.clone()),
             cause => TestError::Payload { file: shown.clone(), text: cause.to_string() },
         };
         all.push((shown.clone(), None, payload::any_form(path).map_err(failed)?));

@@ -1,7 +1,7 @@
 //! Mocked API calls and global context entries of a test file.
 //!
 //! In: entries as written. Out: what rules read, or Kyverno's text for the first entry that is
-//! not well-formed. Semantics: `docs/test.md`, "Data of rules".
+//! not well-formed. Semantics: `docs/reference/test.md`, "Data of rules".
 
 use std::collections::HashMap;
 use std::path::{Component, Path};

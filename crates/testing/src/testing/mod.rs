@@ -2,7 +2,7 @@
 //!
 //! In: folders with test files. Out: for each test its rows, one an object that an expected result
 //! looks at. [`find`] looks for files, [`mod@file`] reads them, [`run`] evaluates a test, [`rows`]
-//! compares; [`mod@format`] turns rows into text. Semantics: `docs/test.md`.
+//! compares; [`mod@format`] turns rows into text. Semantics: `docs/reference/test.md`.
 //!
 //! - [`coverage`]: coverage: which rules, conditions and leaves of patterns tests reach.
 //! - [`error`]: why a test ends without results.

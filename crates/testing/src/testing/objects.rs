@@ -2,7 +2,7 @@
 //!
 //! In: an object and a file. Out: whether the file's object of that kind and name equals it, and a
 //! diff where it does not. Labels that name the generating rule, and empty parts, do not count.
-//! Semantics: `docs/test.md`, "Expected objects".
+//! Semantics: `docs/reference/test.md`, "Expected objects".
 
 use ephor_document::write as yaml;
 use ephor_document::{self, Document, ResourceOptions};

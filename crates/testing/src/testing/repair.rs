@@ -3,7 +3,7 @@
 //!
 //! In: a document that has passed the strict check. Out: the document as it should be, and a line
 //! on each repair. Fields that Kyverno no longer reads are moved first (`removed`). Semantics:
-//! `docs/cli.md`.
+//! `docs/reference/cli.md`.
 //!
 //! - `removed`: fields of tests that older releases of Kyverno read and 1.19.1 refuses.
 

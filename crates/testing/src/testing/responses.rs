@@ -2,7 +2,7 @@
 //!
 //! In: the outcome of an object. Out: one response a policy and phase, as Kyverno makes them:
 //! most policies respond to every object, though without results where they do not match.
-//! Semantics: `docs/test.md`, "Rows".
+//! Semantics: `docs/reference/test.md`, "Rows".
 
 use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use ephor_engine::RuleOutcome;

@@ -1,8 +1,8 @@
 //! Expected results against actual ones: one row for each object that is compared.
 //!
 //! In: the expected results of a test, and the responses of its policies. Out: rows that passed,
-//! were skipped or failed, and a note on each vacuous expected result. Semantics: `docs/test.md`,
-//! "Rows".
+//! were skipped or failed, and a note on each vacuous expected result. Semantics:
+//! `docs/reference/test.md`, "Rows".
 
 use std::collections::HashMap;
 

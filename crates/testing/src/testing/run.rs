@@ -11,7 +11,7 @@ use crate::load::{LoadedPolicy, Policies, Purpose};
 use crate::pitfalls::{self, Remarks};
 use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
 use ephor_document::{self, ResourceOptions};
-use ephor_engine::expressions::deletion::Subject as Looked;
+use ephor_engine::expressions::deletion::DeletionSubject as Looked;
 use ephor_engine::request::NoObjects;
 use ephor_engine::trace::{self, Hits};
 use ephor_engine::{Effect, Request, RuleOutcome, Status};

@@ -1,8 +1,8 @@
 //! The external data of a test: objects of a cluster, answers to calls, global context entries.
 //!
 //! In: the test file. Out: external data. Only a test with objects of a cluster answers calls of
-//! the Kubernetes API; calls of services without a mock are executed. Semantics: `docs/test.md`,
-//! "Data of rules".
+//! the Kubernetes API; calls of services without a mock are executed. Semantics:
+//! `docs/reference/test.md`, "Data of rules".
 
 use std::collections::HashMap;
 

@@ -69,7 +69,7 @@ pub(super) type Parted = (String, i64, i32, Format, bool);
 impl Quantity {
     /// Reads a quantity; `None` when `text` is none.
     pub fn parse(text: &str) -> Option<Quantity> {
-        let parts = Parts::of(text)?;
+        let parts = QuantityParts::of(text)?;
         let (format, exp10, exp2) = suffix(parts.suffix)?;
         let stored = stored_places(&parts, format, exp10, exp2);
         if stored.is_none() && !parts.has_digits {
@@ -114,7 +114,7 @@ impl Quantity {
     /// that look as if they were written in the canonical way.
     pub fn written(text: &Str) -> Option<Quantity> {
         let mut made = Quantity::parse(text)?;
-        let parts = Parts::of(text)?;
+        let parts = QuantityParts::of(text)?;
         let digits = || parts.int.bytes().chain(parts.frac.bytes());
         let looks_canonical = match made.format {
             Format::BinarySi => {
@@ -382,7 +382,7 @@ fn si_suffix(exp: i64) -> &'static str {
 }
 
 /// The pieces of a quantity's text. `int` is without leading zeros, but never empty.
-struct Parts<'a> {
+struct QuantityParts<'a> {
     negative: bool,
     has_digits: bool,
     int: &'a str,
@@ -390,7 +390,7 @@ struct Parts<'a> {
     suffix: &'a str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> QuantityParts<'a> {
     fn of(text: &'a str) -> Option<Self> {
         let negative = text.starts_with('-');
         let body = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -404,7 +404,13 @@ impl<'a> Parts<'a> {
         };
         let has_digits = !(int.is_empty() && frac.is_empty());
         let int = int.trim_start_matches('0');
-        Some(Parts { negative, has_digits, int: if int.is_empty() { "0" } else { int }, frac, suffix })
+        Some(QuantityParts {
+            negative,
+            has_digits,
+            int: if int.is_empty() { "0" } else { int },
+            frac,
+            suffix,
+        })
     }
 }
 
@@ -442,7 +448,7 @@ fn suffix(s: &str) -> Option<(Format, i32, u32)> {
 }
 
 /// The decimal places that the text has where the value is small enough for them to be stored.
-fn stored_places(parts: &Parts<'_>, format: Format, exp10: i32, exp2: u32) -> Option<i32> {
+fn stored_places(parts: &QuantityParts<'_>, format: Format, exp10: i32, exp2: u32) -> Option<i32> {
     let digits = i64::try_from(parts.int.len() + parts.frac.len()).ok()?;
     if format == Format::BinarySi {
         let room = 14 - digits - i64::from(exp2 * 3 / 10);

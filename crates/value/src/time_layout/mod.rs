@@ -9,7 +9,7 @@ mod element;
 
 use element::{Element, ZoneShape, next_element};
 
-use super::time::{Error, Time, days_from_date, days_in, is_leap};
+use super::time::{Time, TimeError, days_from_date, days_in, is_leap};
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -28,13 +28,13 @@ const MONTHS: [&str; 12] = [
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /// Why an element was not read, or why elements are no date.
-enum Bad {
+enum ElementError {
     Syntax,
     Range(&'static str),
     YearDay(&'static str),
 }
 
-type Read<T> = Result<T, Bad>;
+type Read<T> = Result<T, ElementError>;
 
 /// What was read so far.
 #[derive(Default)]
@@ -55,14 +55,15 @@ struct Fields {
 }
 
 /// Reads `text` by `layout`; see [`Time::parse`].
-pub(super) fn parse(layout: &str, text: &str) -> Result<Time, Error> {
+pub(super) fn parse(layout: &str, text: &str) -> Result<Time, TimeError> {
     let mut fields = Fields::default();
     let (mut format, mut value) = (layout, text.as_bytes());
     loop {
         let found = next_element(format.as_bytes());
         let (start, len) = found.map_or((format.len(), 0), |(start, len, _)| (start, len));
         let prefix = format.get(..start).unwrap_or_default();
-        value = skip(value, prefix.as_bytes()).map_err(|at| error(text, layout, at, prefix, Bad::Syntax))?;
+        value = skip(value, prefix.as_bytes())
+            .map_err(|at| error(text, layout, at, prefix, ElementError::Syntax))?;
         let Some((_, _, element)) = found else { break };
         let shown = format.get(start..start + len).unwrap_or_default();
         format = format.get(start + len..).unwrap_or_default();
@@ -71,20 +72,20 @@ pub(super) fn parse(layout: &str, text: &str) -> Result<Time, Error> {
         read.map_err(|bad| error(text, layout, hold, shown, bad))?;
     }
     if !value.is_empty() {
-        return Err(Error::Extra { text: text.into(), rest: value.into() });
+        return Err(TimeError::Extra { text: text.into(), rest: value.into() });
     }
     fields.finish().map_err(|bad| error(text, layout, value, "", bad))
 }
 
 /// The error of a text whose `rest` does not fit an element of the layout.
-fn error(text: &str, layout: &str, rest: &[u8], element: &str, bad: Bad) -> Error {
+fn error(text: &str, layout: &str, rest: &[u8], element: &str, bad: ElementError) -> TimeError {
     let text = text.into();
     match bad {
-        Bad::Syntax => {
-            Error::Element { text, layout: layout.into(), rest: rest.into(), element: element.into() }
+        ElementError::Syntax => {
+            TimeError::Element { text, layout: layout.into(), rest: rest.into(), element: element.into() }
         }
-        Bad::Range(what) => Error::Range { text, what },
-        Bad::YearDay(part) => Error::YearDay { text, part },
+        ElementError::Range(what) => TimeError::Range { text, what },
+        ElementError::YearDay(part) => TimeError::YearDay { text, part },
     }
 }
 
@@ -145,7 +146,7 @@ impl Fields {
             }
             Element::LongYear => {
                 if !value.first().is_some_and(u8::is_ascii_digit) {
-                    return Err(Bad::Syntax);
+                    return Err(ElementError::Syntax);
                 }
                 self.year = signed(take(value, 4)?)?;
             }
@@ -160,7 +161,7 @@ impl Fields {
                     h if h == pm => Some(true),
                     // Once an afternoon is seen it stays.
                     h if h == am => self.afternoon.or(Some(false)),
-                    _ => return Err(Bad::Syntax),
+                    _ => return Err(ElementError::Syntax),
                 };
             }
             Element::Zone { z, shape } => {
@@ -177,7 +178,7 @@ impl Fields {
                     *value = rest;
                     self.utc = true;
                 } else {
-                    let zone = take(value, zone_name_len(value).ok_or(Bad::Syntax)?)?;
+                    let zone = take(value, zone_name_len(value).ok_or(ElementError::Syntax)?)?;
                     let hours = zone.strip_prefix(b"GMT").and_then(|h| signed(h).ok()).unwrap_or(0);
                     self.zone = Some(hours * 3600);
                     self.zone_name = String::from_utf8_lossy(zone).into_owned();
@@ -205,18 +206,19 @@ impl Fields {
             _ => {}
         }
         if let Some(year_day) = self.year_day {
-            let (month, day) = date_of_year_day(year_day, self.year).ok_or(Bad::Range("day-of-year"))?;
+            let (month, day) =
+                date_of_year_day(year_day, self.year).ok_or(ElementError::Range("day-of-year"))?;
             if self.month.is_some_and(|m| m != month) {
-                return Err(Bad::YearDay("month"));
+                return Err(ElementError::YearDay("month"));
             }
             if self.day.is_some_and(|d| d != day) {
-                return Err(Bad::YearDay("day"));
+                return Err(ElementError::YearDay("day"));
             }
             (self.month, self.day) = (Some(month), Some(day));
         }
         let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
         if day < 1 || day > days_in(month, self.year) {
-            return Err(Bad::Range("day"));
+            return Err(ElementError::Range("day"));
         }
         let offset = if self.utc { 0 } else { self.offset.unwrap_or(0) };
         let clock = self.hour * 3600 + self.minute * 60 + self.second;
@@ -251,7 +253,7 @@ fn date_of_year_day(year_day: i64, year: i64) -> Option<(i64, i64)> {
 }
 
 fn take<'a>(value: &mut &'a [u8], n: usize) -> Read<&'a [u8]> {
-    let (head, rest) = value.split_at_checked(n).ok_or(Bad::Syntax)?;
+    let (head, rest) = value.split_at_checked(n).ok_or(ElementError::Syntax)?;
     *value = rest;
     Ok(head)
 }
@@ -266,14 +268,14 @@ fn name(value: &mut &[u8], names: &[&str], length: usize) -> Read<i64> {
             return Ok(i);
         }
     }
-    Err(Bad::Syntax)
+    Err(ElementError::Syntax)
 }
 
 /// One or two digits; exactly two when `two`.
 fn number(value: &mut &[u8], two: bool) -> Read<i64> {
     let digits = value.iter().take(2).take_while(|b| b.is_ascii_digit()).count();
     if digits == 0 || two && digits < 2 {
-        return Err(Bad::Syntax);
+        return Err(ElementError::Syntax);
     }
     Ok(decimal(take(value, digits)?))
 }
@@ -282,7 +284,7 @@ fn number(value: &mut &[u8], two: bool) -> Read<i64> {
 fn number3(value: &mut &[u8], three: bool) -> Read<i64> {
     let digits = value.iter().take(3).take_while(|b| b.is_ascii_digit()).count();
     if digits == 0 || three && digits < 3 {
-        return Err(Bad::Syntax);
+        return Err(ElementError::Syntax);
     }
     Ok(decimal(take(value, digits)?))
 }
@@ -296,30 +298,30 @@ fn decimal(digits: &[u8]) -> i64 {
 fn signed(s: &[u8]) -> Read<i64> {
     let digits = s.strip_prefix(b"-").or(s.strip_prefix(b"+")).unwrap_or(s);
     if !digits.iter().all(u8::is_ascii_digit) || digits.len() > 9 {
-        return Err(Bad::Syntax);
+        return Err(ElementError::Syntax);
     }
     let n = decimal(digits);
     Ok(if s.starts_with(b"-") { -n } else { n })
 }
 
 fn ranged(n: i64, range: std::ops::RangeInclusive<i64>, what: &'static str) -> Read<i64> {
-    if range.contains(&n) { Ok(n) } else { Err(Bad::Range(what)) }
+    if range.contains(&n) { Ok(n) } else { Err(ElementError::Range(what)) }
 }
 
 /// Point and digits as nanoseconds; digits beyond nine are dropped.
 fn fraction(s: &[u8]) -> Read<u32> {
     if !matches!(s.first(), Some(b'.' | b',')) {
-        return Err(Bad::Syntax);
+        return Err(ElementError::Syntax);
     }
     let digits = s.get(1..s.len().min(10)).unwrap_or_default();
     let mut n = signed(digits)?;
     if n < 0 {
-        return Err(Bad::Range("fractional second"));
+        return Err(ElementError::Range("fractional second"));
     }
     for _ in digits.len()..9 {
         n *= 10;
     }
-    u32::try_from(n).map_err(|_| Bad::Syntax)
+    u32::try_from(n).map_err(|_| ElementError::Syntax)
 }
 
 fn offset(value: &mut &[u8], shape: ZoneShape) -> Read<i64> {
@@ -333,7 +335,7 @@ fn offset(value: &mut &[u8], shape: ZoneShape) -> Read<i64> {
     };
     let text = take(value, len)?;
     if colons.iter().any(|i| text.get(*i) != Some(&b':')) {
-        return Err(Bad::Syntax);
+        return Err(ElementError::Syntax);
     }
     let mut hms = [0i64; 3];
     let mut syntax = false;
@@ -356,10 +358,10 @@ fn offset(value: &mut &[u8], shape: ZoneShape) -> Read<i64> {
         ranged(n, 0..=limit, what)?;
     }
     match text.first() {
-        _ if syntax => Err(Bad::Syntax),
+        _ if syntax => Err(ElementError::Syntax),
         Some(b'+') => Ok((h * 60 + m) * 60 + s),
         Some(b'-') => Ok(-((h * 60 + m) * 60 + s)),
-        _ => Err(Bad::Syntax),
+        _ => Err(ElementError::Syntax),
     }
 }
 

@@ -1,13 +1,13 @@
 //! Cleanup and deleting policies of `apply`: what a run of each would delete.
 //!
 //! In: resources and cleanup policies. Out: a result for every pair, after all other results, in
-//! the order of the policies: pass = it would be deleted. Semantics: `docs/cli.md`, "Deletions".
+//! the order of the policies: pass = it would be deleted. Semantics: `docs/reference/cli.md`, "Deletions".
 
 use std::collections::HashMap;
 use std::io::Write;
 
 use ephor_engine::error::ConditionError;
-use ephor_engine::expressions::deletion::Subject;
+use ephor_engine::expressions::deletion::DeletionSubject;
 use ephor_engine::images::Images;
 use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::facts::Stage;
@@ -71,15 +71,15 @@ impl Run<'_> {
             return Ok(Vec::new());
         }
         let objects = self.inputs.resources.iter().map(|d| &d.value).enumerate();
-        let objects = objects.map(|(i, object)| (i, object, Subject::Object));
-        let payloads = self.inputs.payloads.iter().map(|p| (usize::MAX, p, Subject::Payload));
+        let objects = objects.map(|(i, object)| (i, object, DeletionSubject::Object));
+        let payloads = self.inputs.payloads.iter().map(|p| (usize::MAX, p, DeletionSubject::Payload));
         let mut all: Vec<(String, usize, &Value, PolicyOutcome)> = Vec::new();
         for (i, object, subject) in objects.chain(payloads) {
             let request =
                 self.inputs.requests.of(object.clone(), None, engine).map_err(CommandError::input)?;
             for outcome in engine.deletions(&request, subject) {
                 if let Some(fault) = outcome.rules.iter().find(|r| r.status == Status::Error) {
-                    let what = if subject == Subject::Payload { "json" } else { "resource" };
+                    let what = if subject == DeletionSubject::Payload { "json" } else { "resource" };
                     return Err(CommandError::Deletion { what, cause: fault.message.to_string() });
                 }
                 all.push((outcome.policy.id(), i, object, outcome));

@@ -3,7 +3,7 @@
 //!
 //! In: arguments ([`InputArguments`]). Out: policies, resources, exceptions, payloads, what rules
 //! look up, and the engine over them ([`Inputs`]). The order of what is loaded, and which failures
-//! end the run, are Kyverno's (`docs/cli.md`); other failures are printed as warnings.
+//! end the run, are Kyverno's (`docs/reference/cli.md`); other failures are printed as warnings.
 //!
 //! - `cluster`: objects of a cluster instead of files.
 //! - `exceptions`: PolicyExceptions of files, resources and policies.

@@ -1,11 +1,11 @@
 //! The policies of `apply`: files, folders, addresses and repositories.
 //!
 //! In: arguments. Out: loaded policies. Which failures end the run is Kyverno's choice
-//! (`docs/cli.md`); the others are printed as warnings and change nothing.
+//! (`docs/reference/cli.md`); the others are printed as warnings and change nothing.
 
 use ephor_policies::load::{self, Policies};
 use ephor_sources::download::is_url;
-use ephor_sources::files::{self, Cause, Loaded, Notice};
+use ephor_sources::files::{self, FileCause, Loaded, Notice};
 use ephor_sources::git::Access;
 
 use super::super::arguments::InputArguments;
@@ -37,7 +37,7 @@ fn load_all(args: &InputArguments<'_>, log: &Log) -> Result<Policies, CommandErr
             true => access.policies(argument)?,
             false => files::policies(std::slice::from_ref(argument)),
         };
-        if let Some(n) = notices.iter().find(|n| is_url(&n.place) && n.cause == Cause::Unreadable) {
+        if let Some(n) = notices.iter().find(|n| is_url(&n.place) && n.cause == FileCause::Unreadable) {
             log.left_out(&lines, "policies");
             return Err(CommandError::input(n.text.clone()));
         }
@@ -74,11 +74,11 @@ fn load_all(args: &InputArguments<'_>, log: &Log) -> Result<Policies, CommandErr
 fn use_of(notice: &Notice, argument: &str, log: &Log) -> Option<Use> {
     match notice.cause {
         // What is a policy is meant to be read, in whatever file.
-        Cause::Extension if is_policy_in_json(&notice.place) => Some(Use::Missing),
+        FileCause::Extension if is_policy_in_json(&notice.place) => Some(Use::Missing),
         // A folder of policies may hold a page about them.
-        Cause::Extension if notice.place != *argument && !log.is_verbose() => None,
+        FileCause::Extension if notice.place != *argument && !log.is_verbose() => None,
         // A file that the argument itself names is meant to be one.
-        Cause::Extension if notice.place != *argument => Some(Use::Foreign),
+        FileCause::Extension if notice.place != *argument => Some(Use::Foreign),
         _ => Some(Use::Missing),
     }
 }

@@ -1,8 +1,8 @@
 //! `apply --deletions`: which resources would be deleted, by what, and when.
 //!
 //! In: resources and cleanup policies. Out: a list behind all other results: the runs of cleanup
-//! policies that select a resource, and labels that end its life. Semantics: `docs/cli.md`,
-//! "Deletions".
+//! policies that select a resource, and labels that end its life. Semantics:
+//! `docs/reference/cli.md`, "Deletions".
 
 use std::io::Write;
 

@@ -1,7 +1,7 @@
 //! The end of the output, and the exit code.
 //!
 //! In: what was printed and counted on the way. Out: what follows all results, files, the exit
-//! code. Semantics: `docs/cli.md`, "apply".
+//! code. Semantics: `docs/reference/cli.md`, "apply".
 
 use std::io::Write;
 

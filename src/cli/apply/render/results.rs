@@ -1,7 +1,7 @@
 //! Results of `apply` as text, table rows and counts.
 //!
 //! In: the results of one resource. Out: a [`Rendered`] piece that any thread can render and that
-//! is printed in input order. Semantics: `docs/cli.md`, "Results" to "Reports".
+//! is printed in input order. Semantics: `docs/reference/cli.md`, "Results" to "Reports".
 
 use super::super::object_path::path;
 use crate::cli::apply::output::ApplyOutput;

@@ -16,14 +16,14 @@ use crate::issue::{Issue, NOWHERE};
 use crate::syntax::lexer::{Tok, Token, blank};
 use crate::syntax::options::{MAX_DEPTH, Options};
 
-use network::{EPSILON, Kind, Network, Part, RULES, Rule, Set, State, bit};
+use network::{EPSILON, Network, RULES, Rule, RulePart, Set, State, StateKind, bit};
 use predict::{Choice, Stuck};
 
 /// How often cel-go recovers, and how far it skips.
-const MOST_RECOVERIES: usize = 30;
-const MOST_SKIPPED: usize = 256;
+const MAX_RECOVERIES: usize = 30;
+const MAX_SKIPPED: usize = 256;
 /// How many syntax errors it reports.
-const MOST_REPORTS: usize = 100;
+const MAX_REPORTS: usize = 100;
 /// Deeply nested texts are parsed on a stack of their own.
 const STACK: usize = 256 << 20;
 
@@ -40,7 +40,7 @@ pub fn issues(source: &str, tokens: &[Token<'_>], found: Vec<Issue>, options: Op
 }
 
 fn run(source: &str, tokens: &[Token<'_>], found: Vec<Issue>, options: Options) -> Vec<Issue> {
-    let mut parser = Parser {
+    let mut parser = RecoveringParser {
         source,
         network: network::network(),
         tokens,
@@ -67,7 +67,7 @@ fn run(source: &str, tokens: &[Token<'_>], found: Vec<Issue>, options: Options) 
             parser.issues
         }
         Err(End::Skipped) => {
-            let text = format!("error recovery token lookahead limit exceeded: {MOST_SKIPPED}");
+            let text = format!("error recovery token lookahead limit exceeded: {MAX_SKIPPED}");
             parser.issues.push(Issue::new(NOWHERE, text));
             parser.issues
         }
@@ -139,7 +139,7 @@ enum Item<'s> {
     Tree(Tree<'s>),
 }
 
-struct Parser<'p, 's> {
+struct RecoveringParser<'p, 's> {
     source: &'s str,
     network: &'static Network,
     tokens: &'p [Token<'s>],
@@ -159,7 +159,7 @@ struct Parser<'p, 's> {
     recoveries: usize,
 }
 
-impl<'s> Parser<'_, 's> {
+impl<'s> RecoveringParser<'_, 's> {
     fn token(&self, ahead: usize) -> Token<'s> {
         let last = Token { kind: Tok::Eof, at: 0, text: "<EOF>" };
         self.tokens.get(self.next + ahead).or(self.tokens.last()).copied().unwrap_or(last)
@@ -181,8 +181,8 @@ impl<'s> Parser<'_, 's> {
     }
 
     fn report(&mut self, at: Place, text: &str) -> Result<(), End> {
-        if self.reports >= MOST_REPORTS {
-            let text = format!("Syntax error: More than {MOST_REPORTS} syntax errors");
+        if self.reports >= MAX_REPORTS {
+            let text = format!("Syntax error: More than {MAX_REPORTS} syntax errors");
             self.issues.push(Issue::new(at, text));
             return Err(End::Enough);
         }
@@ -220,18 +220,18 @@ impl<'s> Parser<'_, 's> {
         Ok(tree)
     }
 
-    fn parts(&mut self, parts: &[Part], tree: &mut Tree<'s>) -> Result<(), Leave> {
+    fn parts(&mut self, parts: &[RulePart], tree: &mut Tree<'s>) -> Result<(), Leave> {
         parts.iter().try_for_each(|part| self.part(part, tree))
     }
 
-    fn part(&mut self, part: &Part, tree: &mut Tree<'s>) -> Result<(), Leave> {
+    fn part(&mut self, part: &RulePart, tree: &mut Tree<'s>) -> Result<(), Leave> {
         match part {
-            Part::Read(state, set, label) => {
+            RulePart::Read(state, set, label) => {
                 self.state = *state;
                 let item = self.read(*set)?;
                 tree.items.push((label, item));
             }
-            Part::Enter(state, rule, strength, label) => {
+            RulePart::Enter(state, rule, strength, label) => {
                 self.state = *state;
                 self.callers.push(*state);
                 let inner = self.rule(*rule, *strength)?;
@@ -240,20 +240,20 @@ impl<'s> Parser<'_, 's> {
                 }
                 tree.items.push((label, Item::Tree(inner)));
             }
-            Part::Strength(state, strength) => {
+            RulePart::Strength(state, strength) => {
                 self.state = *state;
                 if *strength < self.strengths.last().copied().unwrap_or(0) {
                     return Err(Leave::Error(Error::Weak(tree.rule, *strength)));
                 }
             }
-            Part::Maybe(start, set, inner) => {
+            RulePart::Maybe(start, set, inner) => {
                 self.state = *start;
                 self.sync()?;
                 if set & bit(self.peek()) != 0 {
                     self.parts(inner, tree)?;
                 }
             }
-            Part::Repeat(entry, back, set, inner) => {
+            RulePart::Repeat(entry, back, set, inner) => {
                 let mut at = *entry;
                 loop {
                     self.state = at;
@@ -272,7 +272,7 @@ impl<'s> Parser<'_, 's> {
                     at = *back;
                 }
             }
-            Part::Several(start, back, set, inner) => {
+            RulePart::Several(start, back, set, inner) => {
                 self.state = *start;
                 self.sync()?;
                 loop {
@@ -288,7 +288,7 @@ impl<'s> Parser<'_, 's> {
                     }
                 }
             }
-            Part::Choice(start, decided, ways) => {
+            RulePart::Choice(start, decided, ways) => {
                 self.state = *start;
                 self.sync()?;
                 let way = if *decided { self.way_of(*start)? } else { self.choose(*start)? };
@@ -319,7 +319,7 @@ impl<'s> Parser<'_, 's> {
 
     fn choose(&self, at: State) -> Result<usize, Leave> {
         let callers = self.behind();
-        let operators = self.network.kinds.get(at) == Some(&Kind::LoopEntry)
+        let operators = self.network.kinds.get(at) == Some(&StateKind::LoopEntry)
             && self
                 .network
                 .rule_of
@@ -354,8 +354,8 @@ impl<'s> Parser<'_, 's> {
     }
 
     fn count_recovery(&mut self) -> Result<(), End> {
-        if self.recoveries >= MOST_RECOVERIES {
-            let text = format!("error recovery attempt limit exceeded: {MOST_RECOVERIES}");
+        if self.recoveries >= MAX_RECOVERIES {
+            let text = format!("error recovery attempt limit exceeded: {MAX_RECOVERIES}");
             let at = self.token(0).at;
             self.report(at, &text)?;
             return Err(End::Enough);
@@ -427,13 +427,13 @@ impl<'s> Parser<'_, 's> {
             return Ok(());
         }
         match self.network.kinds.get(self.state) {
-            Some(Kind::BlockStart | Kind::LoopEntry) => {
+            Some(StateKind::BlockStart | StateKind::LoopEntry) => {
                 if self.drop_one()? {
                     return Ok(());
                 }
                 Err(Leave::Error(Error::Mismatch(self.next, self.state, self.behind())))
             }
-            Some(Kind::LoopBack) => {
+            Some(StateKind::LoopBack) => {
                 self.unwanted()?;
                 let until = self.expected() | self.recovery_set();
                 Ok(self.skip_until(until, None)?)
@@ -462,7 +462,7 @@ impl<'s> Parser<'_, 's> {
 
     fn recover(&mut self) -> Result<(), End> {
         self.count_recovery()?;
-        let mut left = MOST_SKIPPED;
+        let mut left = MAX_SKIPPED;
         let again = self
             .last_stop
             .as_ref()

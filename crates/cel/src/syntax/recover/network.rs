@@ -1,7 +1,7 @@
 //! The grammar as a network of states.
 //!
-//! Rules are written as parts ([`Part`]); building gives every part its states, of the kinds that
-//! the reference's parser generator makes, because what a message says depends on them.
+//! Rules are written as parts ([`RulePart`]); building gives every part its states, of the kinds that
+//! ANTLR, the parser generator of cel-go, makes, because what a message says depends on them.
 
 use std::sync::OnceLock;
 
@@ -49,7 +49,7 @@ pub type State = usize;
 
 /// The kinds of states that messages distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum StateKind {
     /// Any other.
     Basic,
     /// Before a choice.
@@ -77,7 +77,7 @@ pub enum Edge {
 
 /// A part of a rule with its states.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum RulePart {
     /// One of some tokens, under a label.
     Read(State, Set, &'static str),
     /// A rule, under a label.
@@ -85,30 +85,30 @@ pub enum Part {
     /// Operators must be at least so strong.
     Strength(State, u32),
     /// Perhaps these; taken when the next token is in the set.
-    Maybe(State, Set, Vec<Part>),
+    Maybe(State, Set, Vec<RulePart>),
     /// As often as it comes: the entry, the state after a round, the tokens that begin a round when
     /// those alone decide.
-    Repeat(State, State, Option<Set>, Vec<Part>),
+    Repeat(State, State, Option<Set>, Vec<RulePart>),
     /// At least once: the start, the state after a round, and as before.
-    Several(State, State, Option<Set>, Vec<Part>),
+    Several(State, State, Option<Set>, Vec<RulePart>),
     /// One of some, each under a name; `true` when the next token alone decides.
-    Choice(State, bool, Vec<(&'static str, Vec<Part>)>),
+    Choice(State, bool, Vec<(&'static str, Vec<RulePart>)>),
 }
 
 /// The network.
 #[derive(Debug)]
 pub struct Network {
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<StateKind>,
     pub edges: Vec<Vec<Edge>>,
     pub rule_of: Vec<Rule>,
     /// By rule: its first state, its last state, its parts.
-    pub rules: Vec<(State, State, Vec<Part>)>,
+    pub rules: Vec<(State, State, Vec<RulePart>)>,
 }
 
 /// The network of CEL.
 pub fn network() -> &'static Network {
     static NETWORK: OnceLock<Network> = OnceLock::new();
-    NETWORK.get_or_init(|| Builder::default().build())
+    NETWORK.get_or_init(|| NetworkBuilder::default().build())
 }
 
 /// What is written before states are known.
@@ -333,14 +333,14 @@ pub const ALL: [Rule; RULES] = [
 ];
 
 #[derive(Default)]
-struct Builder {
-    kinds: Vec<Kind>,
+struct NetworkBuilder {
+    kinds: Vec<StateKind>,
     edges: Vec<Vec<Edge>>,
     rule_of: Vec<Rule>,
 }
 
-impl Builder {
-    fn state(&mut self, kind: Kind, rule: Rule) -> State {
+impl NetworkBuilder {
+    fn state(&mut self, kind: StateKind, rule: Rule) -> State {
         self.kinds.push(kind);
         self.edges.push(Vec::new());
         self.rule_of.push(rule);
@@ -359,10 +359,10 @@ impl Builder {
 
     fn build(mut self) -> Network {
         let bounds: Vec<(State, State)> =
-            ALL.iter().map(|r| (self.state(Kind::Basic, *r), self.state(Kind::Stop, *r))).collect();
+            ALL.iter().map(|r| (self.state(StateKind::Basic, *r), self.state(StateKind::Stop, *r))).collect();
         let mut rules = Vec::new();
         for (rule, (start, stop)) in ALL.into_iter().zip(&bounds) {
-            let first = self.state(Kind::Basic, rule);
+            let first = self.state(StateKind::Basic, rule);
             self.free(*start, first);
             let (parts, last) = self.parts(plan(rule), first, rule);
             self.free(last, *stop);
@@ -385,7 +385,7 @@ impl Builder {
     }
 
     /// Builds parts one behind the other; gives the state behind them.
-    fn parts(&mut self, plans: Vec<Plan>, mut at: State, rule: Rule) -> (Vec<Part>, State) {
+    fn parts(&mut self, plans: Vec<Plan>, mut at: State, rule: Rule) -> (Vec<RulePart>, State) {
         let mut out = Vec::new();
         for plan in plans {
             let (part, next) = self.part(plan, at, rule);
@@ -395,26 +395,26 @@ impl Builder {
         (out, at)
     }
 
-    fn part(&mut self, plan: Plan, at: State, rule: Rule) -> (Part, State) {
-        let basic = |b: &mut Builder| b.state(Kind::Basic, rule);
+    fn part(&mut self, plan: Plan, at: State, rule: Rule) -> (RulePart, State) {
+        let basic = |b: &mut NetworkBuilder| b.state(StateKind::Basic, rule);
         match plan {
             Plan::Read(set, label) => {
                 let next = basic(self);
                 self.edge(at, Edge::Read(set, next));
-                (Part::Read(at, set, label), next)
+                (RulePart::Read(at, set, label), next)
             }
             Plan::Enter(entered, strength, label) => {
                 let next = basic(self);
                 self.edge(at, Edge::Enter(entered, strength, next));
-                (Part::Enter(at, entered, strength, label), next)
+                (RulePart::Enter(at, entered, strength, label), next)
             }
             Plan::Strength(strength) => {
                 let next = basic(self);
                 self.edge(at, Edge::Strength(strength, next));
-                (Part::Strength(at, strength), next)
+                (RulePart::Strength(at, strength), next)
             }
             Plan::Maybe(inner) => {
-                let start = self.state(Kind::BlockStart, rule);
+                let start = self.state(StateKind::BlockStart, rule);
                 self.free(at, start);
                 let first = basic(self);
                 self.free(start, first);
@@ -422,38 +422,38 @@ impl Builder {
                 let end = basic(self);
                 self.free(last, end);
                 self.free(start, end);
-                (Part::Maybe(start, 0, parts), end)
+                (RulePart::Maybe(start, 0, parts), end)
             }
             Plan::Repeat(decided, inner) => {
-                let entry = self.state(Kind::LoopEntry, rule);
+                let entry = self.state(StateKind::LoopEntry, rule);
                 self.free(at, entry);
-                let block = self.state(Kind::BlockStart, rule);
+                let block = self.state(StateKind::BlockStart, rule);
                 self.free(entry, block);
                 let first = basic(self);
                 self.free(block, first);
                 let (parts, last) = self.parts(inner, first, rule);
-                let back = self.state(Kind::LoopBack, rule);
+                let back = self.state(StateKind::LoopBack, rule);
                 self.free(last, back);
                 self.free(back, entry);
                 let end = basic(self);
                 self.free(entry, end);
-                (Part::Repeat(entry, back, decided.then_some(0), parts), end)
+                (RulePart::Repeat(entry, back, decided.then_some(0), parts), end)
             }
             Plan::Several(decided, inner) => {
-                let start = self.state(Kind::BlockStart, rule);
+                let start = self.state(StateKind::BlockStart, rule);
                 self.free(at, start);
                 let first = basic(self);
                 self.free(start, first);
                 let (parts, last) = self.parts(inner, first, rule);
-                let back = self.state(Kind::LoopBack, rule);
+                let back = self.state(StateKind::LoopBack, rule);
                 self.free(last, back);
                 self.free(back, start);
                 let end = basic(self);
                 self.free(back, end);
-                (Part::Several(start, back, decided.then_some(0), parts), end)
+                (RulePart::Several(start, back, decided.then_some(0), parts), end)
             }
             Plan::Choice(decided, alternatives) => {
-                let start = self.state(Kind::BlockStart, rule);
+                let start = self.state(StateKind::BlockStart, rule);
                 self.free(at, start);
                 let mut built = Vec::new();
                 let mut ends = Vec::new();
@@ -468,7 +468,7 @@ impl Builder {
                 for last in ends {
                     self.free(last, end);
                 }
-                (Part::Choice(start, decided, built), end)
+                (RulePart::Choice(start, decided, built), end)
             }
         }
     }
@@ -486,23 +486,23 @@ impl Network {
         self.rules = rules;
     }
 
-    fn settle_parts(&self, parts: &mut [Part]) {
+    fn settle_parts(&self, parts: &mut [RulePart]) {
         for part in parts {
             match part {
-                Part::Maybe(start, set, inner) => {
+                RulePart::Maybe(start, set, inner) => {
                     *set = self.first_way(*start);
                     self.settle_parts(inner);
                 }
-                Part::Repeat(entry, _, set, inner) => {
+                RulePart::Repeat(entry, _, set, inner) => {
                     *set = set.map(|_| self.first_way(*entry));
                     self.settle_parts(inner);
                 }
-                Part::Several(start, _, set, inner) => {
+                RulePart::Several(start, _, set, inner) => {
                     *set = set.map(|_| self.first_way(*start));
                     self.settle_parts(inner);
                 }
-                Part::Choice(_, _, all) => all.iter_mut().for_each(|(_, inner)| self.settle_parts(inner)),
-                Part::Read(..) | Part::Enter(..) | Part::Strength(..) => {}
+                RulePart::Choice(_, _, all) => all.iter_mut().for_each(|(_, inner)| self.settle_parts(inner)),
+                RulePart::Read(..) | RulePart::Enter(..) | RulePart::Strength(..) => {}
             }
         }
     }
@@ -537,7 +537,7 @@ impl Network {
             return;
         }
         seen.push(key);
-        if self.kinds.get(at) == Some(&Kind::Stop) {
+        if self.kinds.get(at) == Some(&StateKind::Stop) {
             if let Some(to) = own.pop() {
                 self.look(to, own, callers, seen, out);
                 own.push(to);

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::rc::Rc;
 
-use super::network::{Edge, Kind, Network, Rule, State, bit};
+use super::network::{Edge, Network, Rule, State, StateKind, bit};
 use crate::syntax::lexer::{Tok, Token};
 
 /// States to go back to, the innermost first.
@@ -93,7 +93,7 @@ impl Choice<'_, '_> {
     }
 
     fn is_stop(&self, at: State) -> bool {
-        self.network.kinds.get(at) == Some(&Kind::Stop)
+        self.network.kinds.get(at) == Some(&StateKind::Stop)
     }
 
     fn rule(&self) -> Option<Rule> {

@@ -1,6 +1,6 @@
 //! Why attestors do not verify an image.
 //!
-//! Out: errors whose texts are Kyverno's. Semantics: `docs/images.md`.
+//! Out: errors whose texts are Kyverno's. Semantics: `docs/semantics/images.md`.
 
 use thiserror::Error;
 
@@ -18,10 +18,10 @@ pub struct TooFewStatements {
     /// How many must.
     pub required: usize,
     /// The entries that have not.
-    pub entries: Vec<EntryError>,
+    pub entries: Vec<AttestorEntryError>,
 }
 
-fn joined(entries: &[EntryError]) -> String {
+fn joined(entries: &[AttestorEntryError]) -> String {
     match entries {
         [] => "attestations verification failed".to_owned(),
         entries => entries.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
@@ -30,7 +30,7 @@ fn joined(entries: &[EntryError]) -> String {
 
 /// Why an entry does not count.
 #[derive(Debug, Error)]
-pub enum EntryError {
+pub enum AttestorEntryError {
     /// It has signed nothing; the words are those of the verification.
     #[error("{0}")]
     Refused(String),

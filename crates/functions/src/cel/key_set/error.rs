@@ -1,7 +1,6 @@
 //! What is wrong with keys and signatures, in the words of the library that Kyverno 1.19.1 reads
 //! them with.
 
-use super::PROBED;
 use ephor_value::quote::quote;
 
 /// Why a text is no set of keys.
@@ -202,3 +201,6 @@ pub enum ConversionError {
         found: &'static str,
     },
 }
+
+/// What the reference reads first, as it prints it.
+const PROBED: &str = r#"struct { Kty string "json:\"kty\""; D json.RawMessage "json:\"d,omitempty\"" }"#;

@@ -5,7 +5,7 @@
 //! quantities or multiplies one. An API server rounds the amounts of resources up to whole
 //! thousandths, so the count is exact; what depends on finer parts is refused. What JMESPath
 //! refuses fails in CEL as well: a value that is missing or null, a divisor that is zero, the sum
-//! of no items. Semantics: `docs/functions.md`.
+//! of no items. Semantics: `docs/expressions/functions.md`.
 
 use crate::cel::build::{
     all, binary, call as function, choose, constant, equals, index, int, method, name, over, text,

@@ -1,6 +1,7 @@
 //! Functions of lists and objects.
 //!
-//! In: the arguments of a function. Out: its value, or a test. Semantics: `docs/functions.md`.
+//! In: the arguments of a function. Out: its value, or a test. Semantics:
+//! `docs/expressions/functions.md`.
 
 use crate::cel::build::{binary, call as function, equals, method, name, not, over, text};
 use crate::cel_tree::Node;

@@ -1,7 +1,7 @@
 //! Functions of JMESPath → functions of CEL.
 //!
 //! In: a function's name and its arguments. Out: its value. What the function refuses (a missing
-//! value, mostly) fails in CEL as well. Semantics: `docs/functions.md`.
+//! value, mostly) fails in CEL as well. Semantics: `docs/expressions/functions.md`.
 
 pub mod arithmetic;
 mod collections;

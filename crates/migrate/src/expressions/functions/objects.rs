@@ -1,6 +1,6 @@
 //! Functions that read or build objects by names.
 //!
-//! In: the arguments of a function. Out: its value. Semantics: `docs/functions.md`.
+//! In: the arguments of a function. Out: its value. Semantics: `docs/expressions/functions.md`.
 
 use crate::cel::build::{call as function, constant_bool, over, select_optional, text};
 use crate::cel_tree::{Kind, Node};

@@ -2,7 +2,7 @@
 //!
 //! In: a list, and the expression of a key. Out: the list, or one of its items. A key that is
 //! missing fails in JMESPath only in lists of two items and more, so it has to be there. Semantics:
-//! `docs/functions.md`.
+//! `docs/expressions/functions.md`.
 
 use crate::cel::build::{binary, call as function, int, method, name, over};
 use ephor_ir::Expr;

@@ -2,7 +2,7 @@
 //!
 //! In: the arguments of a function. Out: its value. Texts are written with the offset that they
 //! were read with, timestamps in UTC: what is computed of a time is written where this one is known
-//! to be UTC. Semantics: `docs/functions.md`.
+//! to be UTC. Semantics: `docs/expressions/functions.md`.
 
 use crate::cel::build::{all, binary, call, method, name, text};
 use crate::cel_tree::{Kind, Node};

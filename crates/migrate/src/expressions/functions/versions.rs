@@ -4,7 +4,7 @@
 //! operator with a version behind it that is read. Out: the test, which takes a range apart into
 //! comparisons. A text that is no version counts as 0.0.0, as it does for the old function; a range
 //! that is none fails. A version that is read for a range has to be a whole one: the old function
-//! takes some others for ranges, too, such as `1.x.0`. Semantics: `docs/functions.md`.
+//! takes some others for ranges, too, such as `1.x.0`. Semantics: `docs/expressions/functions.md`.
 
 use crate::cel::build::{
     all, any, binary, call, choose, flatten, held, index, int, list, method, name, object, or_value, over,
@@ -12,7 +12,7 @@ use crate::cel::build::{
 };
 use crate::cel_tree::{Kind, Node};
 use ephor_value::Value;
-use ephor_value::semver::{Range, Version};
+use ephor_value::semver::{SemverRange, Version};
 
 use super::super::Refusal;
 use super::super::scope::Scope;
@@ -61,7 +61,7 @@ fn within(range: &Val, own: &Node, scope: &Scope<'_>) -> Result<(Node, Faults), 
             };
             let (ranges, key) = lookup(node, "_[?_]").ok_or_else(refused)?;
             // An empty text has the default, too; any other that is no range fails.
-            if ranges.iter().any(|(_, range)| !range.is_empty() && Range::parse(range).is_err()) {
+            if ranges.iter().any(|(_, range)| !range.is_empty() && SemverRange::parse(range).is_err()) {
                 return Err(scope.refuse("a range of versions that is none", "write one: `>=1.2.0 <2.0.0`"));
             }
             let default = in_range(default, own, scope)?.ok_or_else(refused)?;
@@ -116,7 +116,7 @@ fn tests(ranges: &[(String, String)], own: &Node, scope: &Scope<'_>) -> Result<N
 
 /// Whether a version is in a range that is written; none where this is no range.
 fn in_range(range: &str, own: &Node, scope: &Scope<'_>) -> Result<Option<Node>, Refusal> {
-    if Range::parse(range).is_err() {
+    if SemverRange::parse(range).is_err() {
         return Ok(None);
     }
     let Some(branches) = branches(range) else {

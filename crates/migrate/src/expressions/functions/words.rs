@@ -1,6 +1,6 @@
 //! Functions of texts: what is cut off, and numbers in texts.
 //!
-//! In: the arguments of a function. Out: its value. Semantics: `docs/functions.md`.
+//! In: the arguments of a function. Out: its value. Semantics: `docs/expressions/functions.md`.
 
 use crate::cel::build::{
     binary, boolean, call, choose, constant_bool, index, int, method, name, object, or_value, text,

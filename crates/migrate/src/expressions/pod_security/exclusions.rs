@@ -1,10 +1,10 @@
 //! Exclusions from Pod Security controls.
 //!
 //! In: the `exclude` list of a rule. Out: for each control what is exempt ([`Exempt`]). Semantics:
-//! `docs/validate.md`, "Bodies" (exclusions): each entry is checked on a part of the pod, and what
-//! is found there is no violation.
+//! `docs/semantics/validate.md`, "Bodies" (exclusions): each entry is checked on a part of the pod,
+//! and what is found there is no violation.
 
-use ephor_ir::pod_security::{CONTROLS, Condition, Field, LISTS, Requirement};
+use ephor_ir::pod_security::{CONTROLS, Field, FieldCondition, FieldRequirement, LISTS};
 use ephor_value::Value;
 
 use super::super::Refusal;
@@ -39,7 +39,7 @@ impl Allowed {
     /// The source of volumes that it names, where a field may have some sources only: its values do
     /// not matter.
     pub fn source_of(&self, field: &Field) -> Option<&str> {
-        let Condition::FirstKey(_, others) = field.condition else { return None };
+        let FieldCondition::FirstKey(_, others) = field.condition else { return None };
         let key = self.field.strip_prefix(&written(field))?.strip_prefix('.')?;
         others.contains(&key).then_some(key)
     }
@@ -110,7 +110,7 @@ fn allowed(one: &Value, images: Option<&Vec<String>>, scope: &Scope<'_>) -> Resu
         _ => return Err(of_values(scope)),
     };
     let own = Allowed { list, field: field.into(), values };
-    let is_known = |requirement: &Requirement| requirement.fields.iter().any(|field| own.is_of(field));
+    let is_known = |requirement: &FieldRequirement| requirement.fields.iter().any(|field| own.is_of(field));
     let control = CONTROLS.iter().filter(|control| control.name == one.text_at(&["controlName"]));
     if !control.flat_map(|c| c.forms).flat_map(|form| form.requirements).any(is_known) {
         return Err(of_values(scope));

@@ -3,7 +3,7 @@
 //! In: a level, a version and exclusions. Out: what each control requires of a pod, from the rows
 //! that the engine runs (`ir::pod_security`). Exclusions of a control for all images leave it out,
 //! those for some images leave out the containers with such an image, those for values of a field
-//! let these pass. Semantics: `docs/validate.md`, "Bodies".
+//! let these pass. Semantics: `docs/semantics/validate.md`, "Bodies".
 
 mod exclusions;
 
@@ -15,8 +15,8 @@ use crate::cel::is_same;
 use crate::cel_tree::Node;
 use ephor_ir::check::PodSecurity;
 use ephor_ir::pod_security::{
-    Absent, Annotations, Condition, Field, Form, LISTS, Of, Placed, Requirement, annotations_path,
-    pod_spec_path,
+    Absent, Annotations, ControlVersion, Field, FieldCondition, FieldRequirement, LISTS, Of, Placed,
+    annotations_path, pod_spec_path,
 };
 use ephor_kubernetes::Types;
 use ephor_value::wildcard::matches;
@@ -90,7 +90,12 @@ fn of_object(keys: &[&str], scope: &Scope<'_>) -> Path {
     keys.iter().fold(root::object(scope), |path, key| path.key(key, &scope.cx.types))
 }
 
-fn form(form: &Form, spec: &Path, exempt: &Exempt<'_>, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
+fn form(
+    form: &ControlVersion,
+    spec: &Path,
+    exempt: &Exempt<'_>,
+    scope: &mut Scope<'_>,
+) -> Result<Node, Refusal> {
     let whole = match form.joined {
         Some(_) => of_requirements(form, form.requirements, spec, exempt, scope)?,
         // What the first requirement finds that is not met is all that is found.
@@ -116,8 +121,8 @@ fn form(form: &Form, spec: &Path, exempt: &Exempt<'_>, scope: &mut Scope<'_>) ->
 
 /// Requirements of a form whose violations are found together.
 fn of_requirements(
-    form: &Form,
-    all_of: &[Requirement],
+    form: &ControlVersion,
+    all_of: &[FieldRequirement],
     spec: &Path,
     exempt: &Exempt<'_>,
     scope: &mut Scope<'_>,
@@ -149,7 +154,7 @@ fn of_requirements(
 
 /// The fields of the pod.
 fn of_pod(
-    own: &Requirement,
+    own: &FieldRequirement,
     spec: &Path,
     exempt: &Exempt<'_>,
     scope: &mut Scope<'_>,
@@ -167,7 +172,7 @@ fn of_pod(
 
 /// The fields of the containers.
 fn of_lists(
-    own: &Requirement,
+    own: &FieldRequirement,
     spec: &Path,
     exempt: &Exempt<'_>,
     scope: &mut Scope<'_>,
@@ -191,7 +196,7 @@ fn of_lists(
 }
 
 /// Whether the pod's own fields satisfy a condition.
-fn meets(own: &Requirement, condition: &Condition, spec: &Path, scope: &mut Scope<'_>) -> Node {
+fn meets(own: &FieldRequirement, condition: &FieldCondition, spec: &Path, scope: &mut Scope<'_>) -> Node {
     any(own.fields.iter().map(|field| of_field(field, condition, spec, scope)).collect())
 }
 
@@ -203,7 +208,7 @@ fn one_list<'k>(spec: &Path, key: &'k str, var: &str, scope: &Scope<'_>) -> (Nod
 
 /// A container of a list; `has_images`: those with some images are exempt.
 fn of_container(
-    own: &Requirement,
+    own: &FieldRequirement,
     (item, key): (&Path, &str),
     exempt: &Exempt<'_>,
     has_images: bool,
@@ -245,8 +250,8 @@ fn without(test: Node, known: &[Node]) -> Node {
 /// An exclusion without images is checked on the pod with one empty container. Where this lacks
 /// what it needs, one container is exempt that lacks it, too (Kyverno's behaviour).
 fn spared(
-    form: &Form,
-    all_of: &[Requirement],
+    form: &ControlVersion,
+    all_of: &[FieldRequirement],
     spec: &Path,
     exempt: &Exempt<'_>,
     scope: &mut Scope<'_>,
@@ -301,7 +306,7 @@ fn containers(spec: &Path, var: &str, scope: &mut Scope<'_>) -> (Node, Path) {
     (node, Path::of(name(var), ty.item()))
 }
 
-fn of_field(field: &Field, condition: &Condition, base: &Path, scope: &mut Scope<'_>) -> Node {
+fn of_field(field: &Field, condition: &FieldCondition, base: &Path, scope: &mut Scope<'_>) -> Node {
     each(field, base, scope, &|path, _| of_condition(condition, path))
 }
 
@@ -317,17 +322,17 @@ fn of_field_or(field: &Field, its: &Allowed, base: &Path, scope: &mut Scope<'_>)
 
 /// Whether what stands under a path is as it may be, or is one of some values. What is missing or
 /// empty is no value, and passes.
-fn or_values(condition: &Condition, path: &Path, values: &[&str], types: &Types) -> Node {
+fn or_values(condition: &FieldCondition, path: &Path, values: &[&str], types: &Types) -> Node {
     let usual = of_condition(condition, path);
     let has_value = |value: &str| values.iter().any(|pattern| matches(pattern, value));
     let fits = |node: Node| texts::matches_any(&node, values, &[""]);
     let of_items = |fits: Node| over(path.or(list(Vec::new())), "all", "item", fits);
     match condition {
-        Condition::Not(b) if has_value(&b.to_string()) => boolean(true),
-        Condition::NotNumber(n) if has_value(&n.to_string()) => boolean(true),
-        Condition::Not(_) | Condition::NotNumber(_) | Condition::FirstKey(..) => usual,
-        Condition::Present | Condition::Parent => boolean(true),
-        Condition::Is(b) => {
+        FieldCondition::Not(b) if has_value(&b.to_string()) => boolean(true),
+        FieldCondition::NotNumber(n) if has_value(&n.to_string()) => boolean(true),
+        FieldCondition::Not(_) | FieldCondition::NotNumber(_) | FieldCondition::FirstKey(..) => usual,
+        FieldCondition::Present | FieldCondition::Parent => boolean(true),
+        FieldCondition::Is(b) => {
             let mut parent = path.clone();
             parent.steps.pop();
             let mut either = vec![usual, not(parent.present())];
@@ -335,8 +340,8 @@ fn or_values(condition: &Condition, path: &Path, values: &[&str], types: &Types)
             either.extend(has_value(&(!b).to_string()).then(|| path.present()));
             any(either)
         }
-        Condition::Unset => any(vec![usual, fits(path.key("path", types).or(text("")))]),
-        Condition::Number(n) => {
+        FieldCondition::Unset => any(vec![usual, fits(path.key("path", types).or(text("")))]),
+        FieldCondition::Number(n) => {
             let numbers: Option<Vec<i64>> = values.iter().map(|value| value.parse().ok()).collect();
             let own = path.or(int(*n));
             match numbers {
@@ -347,9 +352,11 @@ fn or_values(condition: &Condition, path: &Path, values: &[&str], types: &Types)
                 None => any(vec![usual, fits(call("string", vec![own]))]),
             }
         }
-        Condition::Texts(..) => any(vec![usual, fits(path.or(text("")))]),
-        Condition::Items(allowed) => of_items(texts::matches_any(&name("item"), values, allowed)),
-        Condition::Holds(_) => any(vec![usual, of_items(texts::matches_any(&name("item"), values, &[]))]),
+        FieldCondition::Texts(..) => any(vec![usual, fits(path.or(text("")))]),
+        FieldCondition::Items(allowed) => of_items(texts::matches_any(&name("item"), values, allowed)),
+        FieldCondition::Holds(_) => {
+            any(vec![usual, of_items(texts::matches_any(&name("item"), values, &[]))])
+        }
     }
 }
 
@@ -369,7 +376,7 @@ fn each(field: &Field, base: &Path, scope: &mut Scope<'_>, say: &dyn Fn(&Path, &
 }
 
 /// Whether what stands under a path is as it may be.
-fn of_condition(condition: &Condition, path: &Path) -> Node {
+fn of_condition(condition: &FieldCondition, path: &Path) -> Node {
     let truth = |absent: bool| path.or(boolean(absent));
     let parent = || {
         let mut parent = path.clone();
@@ -377,14 +384,14 @@ fn of_condition(condition: &Condition, path: &Path) -> Node {
         parent.present()
     };
     match condition {
-        Condition::Not(b) => equals(truth(!b), boolean(!b)),
-        Condition::Is(b) => equals(truth(!b), boolean(*b)),
-        Condition::Present => path.present(),
-        Condition::Parent => parent(),
-        Condition::Unset => not(path.present()),
-        Condition::Number(n) => equals(path.or(int(*n)), int(*n)),
-        Condition::NotNumber(n) => not(equals(path.or(int(n + 1)), int(*n))),
-        Condition::Texts(allowed, absent) => {
+        FieldCondition::Not(b) => equals(truth(!b), boolean(!b)),
+        FieldCondition::Is(b) => equals(truth(!b), boolean(*b)),
+        FieldCondition::Present => path.present(),
+        FieldCondition::Parent => parent(),
+        FieldCondition::Unset => not(path.present()),
+        FieldCondition::Number(n) => equals(path.or(int(*n)), int(*n)),
+        FieldCondition::NotNumber(n) => not(equals(path.or(int(n + 1)), int(*n))),
+        FieldCondition::Texts(allowed, absent) => {
             let is_one = |value: Node| match allowed {
                 [one] => equals(value, text(one)),
                 allowed => call("@in", vec![value, list_of(allowed.iter().copied())]),
@@ -398,15 +405,17 @@ fn of_condition(condition: &Condition, path: &Path) -> Node {
                 Absent::Empty => any(vec![not(parent()), is_one(path.or(text("")))]),
             }
         }
-        Condition::Items(allowed) => {
+        FieldCondition::Items(allowed) => {
             let test = match allowed {
                 [one] => equals(name("item"), text(one)),
                 allowed => call("@in", vec![name("item"), list_of(allowed.iter().copied())]),
             };
             over(path.or(list(Vec::new())), "all", "item", test)
         }
-        Condition::Holds(wanted) => call("@in", vec![text(wanted), path.or(list(Vec::new()))]),
-        Condition::FirstKey(allowed, _) => any(allowed.iter().map(|key| has(path.strict(), key)).collect()),
+        FieldCondition::Holds(wanted) => call("@in", vec![text(wanted), path.or(list(Vec::new()))]),
+        FieldCondition::FirstKey(allowed, _) => {
+            any(allowed.iter().map(|key| has(path.strict(), key)).collect())
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::load::{self, Reader};
 use crate::{Engine, PolicySet};
 use ephor_document::yaml_value;
 use ephor_engine::Profile;
-use ephor_engine::admission::{Answer, Review};
+use ephor_engine::admission::{AdmissionOutcome, Review};
 use ephor_external::{Authorizer, ExternalData, NoData};
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
@@ -50,7 +50,7 @@ fn review(more: &str) -> Review {
     Review::new(Value::Map(request))
 }
 
-fn denied(answer: &Answer) -> Option<&str> {
+fn denied(answer: &AdmissionOutcome) -> Option<&str> {
     answer.denial.as_ref().map(|denial| &*denial.message)
 }
 

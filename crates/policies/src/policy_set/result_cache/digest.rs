@@ -8,11 +8,12 @@ use ephor_kubernetes::Kinds;
 use ephor_matching::Target;
 use ephor_value::{Map, Str, Value};
 
-/// Results of requests of which more than this is read are not cached.
-const MOST: usize = 1 << 20;
+/// Results of requests of which more than this is read are not cached. What is read is hashed for
+/// every request; results that are not cached are evaluated again.
+const MAX_READ: usize = 1 << 20;
 
-/// Results about deeper objects are not cached.
-const DEEPEST: usize = 256;
+/// Results about deeper objects are not cached. They are evaluated again.
+const MAX_DEPTH: usize = 256;
 
 /// What is evaluated: how its parts become bytes.
 pub trait Subject {
@@ -54,7 +55,7 @@ impl Bytes {
 
     /// All bytes; `None` = something has no bytes, or there are too many.
     pub fn bytes(&self) -> Option<&[u8]> {
-        (!self.lost && self.out.len() <= MOST).then_some(&*self.out)
+        (!self.lost && self.out.len() <= MAX_READ).then_some(&*self.out)
     }
 
     /// A number; most are small.
@@ -133,7 +134,7 @@ impl Bytes {
 
     /// All of a value.
     pub fn value(&mut self, value: &Value, depth: usize) {
-        if self.out.len() > MOST || depth > DEEPEST {
+        if self.out.len() > MAX_READ || depth > MAX_DEPTH {
             self.lost = true;
             return;
         }

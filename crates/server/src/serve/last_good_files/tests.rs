@@ -217,7 +217,7 @@ fn links_of_a_mounted_config_map_are_followed() {
 fn a_file_above_the_limit_is_not_read() {
     let mut folder = Folder::new(&[("a.yaml", "a")]);
     let file = std::fs::File::create(folder.path("b.yaml")).expect("a file");
-    file.set_len(ephor_sources::files::served::LARGEST_FILE + 1).expect("a length");
+    file.set_len(ephor_sources::files::served::MAX_FILE + 1).expect("a length");
     let (all, current) = folder.read(0);
     assert_eq!((&*all, current.lost.len()), ("a", 1));
     assert!(current.problems[0].ends_with("larger than 64 MiB"), "{:?}", current.problems);

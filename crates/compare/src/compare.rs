@@ -1,0 +1,44 @@
+//! The entry: two sides, compared.
+//!
+//! In: two [`Side`]s. Out: a [`Comparison`]. Sides that say the same whatever lookups answer are the same;
+//! else lookups that both sides share become fields of the object, and `search::sides` compares.
+
+use crate::model::answer::{Answer, Comparison};
+use crate::model::observer::Observer;
+use crate::model::options::Options;
+use crate::search::any_inputs::{SymbolicResult, compare_for_any_inputs};
+use crate::search::sides::of_sides;
+use crate::sides::side::Side;
+
+/// Compares two sides.
+pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
+    compare_observed(old, new, options, None)
+}
+
+/// The same, with an observer of the objects that are evaluated.
+pub fn compare_observed<'s>(
+    old: &'s Side,
+    new: &'s Side,
+    options: Options,
+    observer: Option<&'s dyn Observer>,
+) -> Comparison {
+    // What holds relative to external data is no proof of the kind that counts.
+    if options.proof_only {
+        return of_sides(old, new, options, observer);
+    }
+    let doubt = match compare_for_any_inputs([old, new], options) {
+        SymbolicResult::Equal(found) => {
+            observer.into_iter().for_each(Observer::skipped);
+            return *found;
+        }
+        SymbolicResult::Other(doubt) => doubt,
+    };
+    let mut found = of_sides(old, new, options, observer);
+    if let Some(doubt) = doubt {
+        if let Answer::Tested(reasons) = &mut found.answer {
+            reasons.push(doubt.clone());
+        }
+        found.reasons.push(doubt);
+    }
+    found
+}

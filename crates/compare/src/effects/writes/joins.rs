@@ -1,0 +1,83 @@
+//! Texts that join a value of each item of a list, or of those that are chosen.
+//!
+//! In: an expression of either language. Out: that the values are copied, and what decides about an
+//! item. Such a text has a part for each item, in their order, and nothing else that depends on
+//! them. So sides that put such texts together alike for no item, for each item and for each two do
+//! so for all lists: two items show what stands between them.
+
+use ephor_analysis::reads::Step;
+use ephor_ir::Expr;
+use ephor_ir::strict::{Comprehension, ComprehensionKind};
+use ephor_kubernetes::schema::Leaf;
+use ephor_value::Value;
+
+use crate::effects::writes::model::{COMPUTED, CopyKind, Unknown, WriteCollector, in_items};
+use crate::effects::writes::places::{in_item, lists_in_turn, lists_of, unfiltered};
+
+impl<'r> WriteCollector<'r> {
+    /// The list of texts that is joined, if an expression does so with a constant between them.
+    pub(crate) fn joined_list(&self, expr: &'r Expr) -> Option<&'r Expr> {
+        let (list, between) = match expr {
+            Expr::Invoke(call) => match (call.function.name, &*call.args) {
+                ("join", [list, between]) => (list, between),
+                _ => return None,
+            },
+            Expr::Call { function, args } => match (function.name, &**args) {
+                ("join", [between, list]) => (list, between),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        self.plain(between).constant().and_then(Value::as_str).map(|_| self.plain(list))
+    }
+
+    /// What is joined: the same for every item.
+    pub(crate) fn join(&mut self, list: &'r Expr, wanted: CopyKind) -> Result<bool, Unknown> {
+        let is_one = matches!(wanted, CopyKind::Scalar | CopyKind::Text | CopyKind::Any);
+        // Two in one text may stand in another order than their items.
+        if !is_one
+            || !self.loops.is_empty()
+            || !self.elements.is_empty()
+            || self.found.joins.contains(&self.path)
+        {
+            return Err(COMPUTED);
+        }
+        let (lists, below) = match (self.is_document, list) {
+            (false, Expr::Comprehension(l)) => self.mapped(l)?,
+            (true, Expr::Project { source, body: Some(body), .. }) => {
+                let source = if let Expr::Rescue { expr, .. } = &**source { expr } else { source };
+                (lists_of(source).ok_or(COMPUTED)?, in_item(body).ok_or(COMPUTED)?)
+            }
+            _ => return Err(COMPUTED),
+        };
+        for list in lists {
+            let place = in_items(&list, &below);
+            if self.leaf(&place) != Some(Leaf::String) {
+                return Err(COMPUTED);
+            }
+            if self.is_document {
+                self.found.quoted.insert(place.clone());
+            }
+            self.found.copied.insert(place);
+            self.found.named.insert(list);
+        }
+        self.found.joins.insert(self.path.clone());
+        Ok(false)
+    }
+
+    /// The lists of a loop in CEL, and the place in an item.
+    fn mapped(&mut self, l: &'r Comprehension) -> Result<(Vec<Vec<Step>>, Vec<Step>), Unknown> {
+        let (range, chosen) = unfiltered(&l.range);
+        let range = self.plain(range);
+        let lists = lists_in_turn(range).ok_or(COMPUTED)?;
+        let below = in_item(&l.body).ok_or(COMPUTED)?;
+        if l.kind != ComprehensionKind::List || l.two {
+            return Err(COMPUTED);
+        }
+        self.loops.push((range, false));
+        let done = chosen.into_iter().chain(&l.keep).try_for_each(|keep| self.condition(keep));
+        self.loops.pop();
+        done?;
+        Ok((lists, below))
+    }
+}

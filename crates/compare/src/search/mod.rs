@@ -1,0 +1,27 @@
+//! The search for objects on which two sides differ, or the proof that there are none.
+//!
+//! - `any_inputs`: sides that are the same whatever lookups answer
+//! - `budget`: how much is looked at for a unit
+//! - `candidates`: which units of the other side cover one
+//! - `cover`: whether some units cover one
+//! - `differences`: objects on which both sides as a whole differ
+//! - `domains`: values of each class, and the cases that are combinations of them
+//! - `footprint`: what a unit and others read and test
+//! - `neighbours`: variations of an object
+//! - `run`: the state of a comparison
+//! - `sample`: objects that are tried where nothing can be proved
+//! - `shrink`: smaller objects that show the same
+//! - `sides`: the procedure
+
+pub(crate) mod any_inputs;
+pub(crate) mod candidates;
+pub(crate) mod budget;
+pub(crate) mod cover;
+pub(crate) mod domains;
+pub(crate) mod footprint;
+pub(crate) mod differences;
+pub(crate) mod neighbours;
+pub(crate) mod run;
+pub(crate) mod sample;
+pub(crate) mod shrink;
+pub(crate) mod sides;

@@ -1,0 +1,11 @@
+//! Sides: policies that are evaluated together, without anything that answers lookups.
+//!
+//! - `environments`: what two sides are compared in
+//! - `lookup_stub`: nothing answers, but for objects that rules copy
+//! - `side`: policies that are evaluated together
+//! - `wildcard_keys`: wildcards in keys of patterns
+
+pub(crate) mod environments;
+pub(crate) mod lookup_stub;
+pub(crate) mod side;
+pub(crate) mod wildcard_keys;

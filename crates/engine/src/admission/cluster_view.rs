@@ -1,0 +1,85 @@
+//! The cluster around a request.
+
+use std::sync::Arc;
+
+use super::Review;
+use crate::request::namespace_of_labels;
+use ephor_external::ExternalData;
+use ephor_functions::{CelLevel, Context, untracked};
+use ephor_kubernetes::{Kinds, Types, convert};
+use ephor_value::{Str, Value};
+
+/// The cluster around a request.
+#[derive(Clone)]
+pub struct ClusterView<'e> {
+    external: &'e dyn ExternalData,
+    kinds: Arc<Kinds>,
+    /// The namespace of a request, looked up once.
+    namespace: Option<(Str, Option<Value>)>,
+}
+
+impl<'e> ClusterView<'e> {
+    /// The cluster that external data is of.
+    pub fn of(external: &'e dyn ExternalData) -> ClusterView<'e> {
+        ClusterView { external, kinds: external.known_kinds(), namespace: None }
+    }
+
+    /// The cluster around a request, whose namespace is the same as long as it is evaluated.
+    pub fn of_request(external: &'e dyn ExternalData, review: &Review) -> ClusterView<'e> {
+        let name = &review.attributes.namespace;
+        let known = if name.is_empty() { None } else { external.namespace(name) };
+        ClusterView { namespace: Some((name.clone(), known)), ..ClusterView::of(external) }
+    }
+
+    /// Its kinds; those that every cluster has where nothing is known of them.
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// The fields of the kinds, likewise.
+    pub fn types(&self) -> &'e Types {
+        self.external.types().unwrap_or_else(|| Types::built_in())
+    }
+
+    /// What functions may know, for a request.
+    pub fn functions(&self, review: &Review) -> Context {
+        let user = review.request.get("userInfo").cloned().unwrap_or_default();
+        let authorizer = self.external.authorizer(&user);
+        Context { authorizer, cel_level: CelLevel::V26, ..Context::default() }
+    }
+
+    /// The kinds, for others to share.
+    pub fn shared_kinds(&self) -> &Arc<Kinds> {
+        &self.kinds
+    }
+
+    /// A namespace, if it is known.
+    pub fn namespace(&self, name: &str) -> Option<Value> {
+        match &self.namespace {
+            Some((own, known)) if **own == *name => known.clone(),
+            _ => self.external.namespace(name),
+        }
+    }
+
+    /// A namespace; of one that may exist without being known the name and its label.
+    pub(super) fn assumed_namespace(&self, name: &Str) -> Option<Value> {
+        self.namespace(name).or_else(|| {
+            let label = [(Str::from("kubernetes.io/metadata.name"), Value::Str(name.clone()))];
+            let assumed = || namespace_of_labels(name, label.into_iter().collect());
+            (!self.external.knows_all_namespaces()).then(assumed)
+        })
+    }
+
+    /// The objects of a kind that may be parameters, in a namespace.
+    pub(super) fn parameters(&self, group: &str, kind: &str, namespace: &str) -> Vec<Value> {
+        self.external.parameters(group, kind, namespace).unwrap_or_default()
+    }
+}
+
+/// An object as policies for another version of its kind see it.
+pub fn converted(object: &Value, to: &[Str; 3]) -> Value {
+    let Some(changed) = convert::converted(object, to) else { return object.clone() };
+    // Expressions read fields under other names than those that the request has.
+    untracked::note();
+    changed
+}

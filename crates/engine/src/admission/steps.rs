@@ -1,0 +1,104 @@
+//! From a policy with its bindings to evaluations.
+//!
+//! An evaluation is a policy with a binding and a parameter. Which there are is settled before the
+//! first one runs; what is wrong with a policy or binding shows here.
+
+use std::cell::OnceCell;
+
+use ephor_ir::constraints::Constraints;
+use ephor_ir::facts::FailurePolicy;
+use ephor_matching::constraints::{Accepted, accepts};
+use ephor_value::{Map, Str, Value};
+
+use super::bound::BoundPolicy;
+use super::cluster_view::ClusterView;
+use super::params::params;
+use super::{BindingError, Review};
+
+/// A step of a policy.
+#[derive(Debug)]
+pub enum BoundStep {
+    /// To be run.
+    Run(Run),
+    /// A mistake in the policy or in the binding that counts as a denial.
+    Broken {
+        /// The binding by its position, when it is the one.
+        binding: Option<usize>,
+        /// What is wrong.
+        text: String,
+    },
+}
+
+/// An evaluation.
+#[derive(Debug)]
+pub struct Run {
+    /// The binding by its position.
+    pub binding: usize,
+    /// The resource and kind as the policy knows them.
+    pub accepted: Accepted,
+    /// The parameter; `None` for a policy that has none.
+    pub param: Option<Value>,
+}
+
+/// The steps of a policy on a request, none when it is not concerned.
+pub fn steps(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterView<'_>) -> Vec<BoundStep> {
+    let broken = |binding: Option<usize>, error: BindingError| match policy.failure_policy() {
+        FailurePolicy::Ignore => None,
+        FailurePolicy::Fail => {
+            let what = if binding.is_some() { "binding" } else { "policy" };
+            Some(BoundStep::Broken { binding, text: format!("failed to configure {what}: {error}") })
+        }
+        FailurePolicy::Unrecognised(word) => {
+            Some(BoundStep::Broken { binding, text: format!("unrecognized failure policy: '{word}'") })
+        }
+    };
+    let found = match &policy.bound.constraints {
+        None => Err(BindingError::NoConstraints),
+        Some(when) => matched(when, review, cluster),
+    };
+    let accepted = match found {
+        Ok(Some(accepted)) => accepted,
+        Ok(None) => return Vec::new(),
+        Err(error) => return broken(None, error).into_iter().collect(),
+    };
+    if let Some([group, version, kind]) = policy.param_kind()
+        && cluster.kinds().kind(group, version, kind).is_none()
+    {
+        let [group, version, kind] = [group, version, kind].map(Str::clone);
+        return broken(None, BindingError::UnknownParamKind { group, version, kind }).into_iter().collect();
+    }
+    let mut steps = Vec::new();
+    for (at, binding) in policy.bindings().iter().enumerate() {
+        match binding.when.as_ref().map(|when| matched(when, review, cluster)) {
+            Some(Ok(None)) => continue,
+            Some(Err(error)) => {
+                steps.extend(broken(Some(at), error));
+                continue;
+            }
+            None | Some(Ok(Some(_))) => {}
+        }
+        match params(policy, binding, review, cluster) {
+            Err(error) => steps.extend(broken(Some(at), error)),
+            Ok(found) => steps.extend(
+                found
+                    .into_iter()
+                    .map(|param| BoundStep::Run(Run { binding: at, accepted: accepted.clone(), param })),
+            ),
+        }
+    }
+    steps
+}
+
+fn matched(
+    when: &Constraints,
+    review: &Review,
+    cluster: &ClusterView<'_>,
+) -> Result<Option<Accepted>, BindingError> {
+    let none = Map::new();
+    let a = &review.attributes;
+    let namespace = OnceCell::new();
+    accepts(when, a, cluster.kinds(), || match namespace.get_or_init(|| cluster.namespace(&a.namespace)) {
+        Some(namespace) => Ok(namespace.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none)),
+        None => Err(BindingError::NoNamespace(a.namespace.clone())),
+    })
+}
