@@ -3,7 +3,7 @@
 //! In: UpdateRequests, and changes of policies. Out: generated objects, changed objects, deleted
 //! ones. A request stays until its work is done; each piece of work compares what is there with
 //! what should be there, so it may be done again after a crash. Two requests about the same trigger
-//! are never worked on at the same time. Semantics: `docs/cluster.md`, "Background work".
+//! are never worked on at the same time. Semantics: `docs/reference/cluster.md`, "Background work".
 //!
 //! - `accounts`: whether the accounts of scans and of deletions may do what a policy wants of
 //!   them.

@@ -9,7 +9,7 @@
 //! have carried that bundle for a while; the former authority stays in the bundle until it expires,
 //! and no certificate that it signed is valid any longer. So at every moment the bundle verifies
 //! what any replica serves. A Secret that another program writes is only read. Semantics:
-//! `docs/cluster.md`, "Certificates".
+//! `docs/reference/cluster.md`, "Certificates".
 //!
 //! - [`content`]: what Secrets with certificates hold, and what is wrong with it.
 //! - [`issue`]: certificates that this program issues: an authority, and pairs for servers that it

@@ -4,7 +4,8 @@
 //! (ClusterPolicyReport without namespace) under the object's uid and owned by it. Several programs
 //! may write one report: each changes the results that it read, and reads again when another one
 //! was faster. Nothing is written when only times differ, and a report without results is deleted.
-//! Reports of other programs are never changed. Semantics: `docs/cluster.md`, "Reports and events".
+//! Reports of other programs are never changed. Semantics: `docs/reference/cluster.md`, "Reports
+//! and events".
 //!
 //! - [`result_owner`]: which results still have their policy.
 //! - [`results`]: results as reports hold them.

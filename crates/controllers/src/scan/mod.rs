@@ -3,7 +3,7 @@
 //! In: the policies in use, the objects of the kinds that they are about. Out: reports with the
 //! results, and events about new violations. An object is scanned when it is new, when it or the
 //! policies change, and after an interval; workers take objects from a queue at a limited pace.
-//! Only the replica that leads scans. Semantics: `docs/cluster.md`, "Background scans".
+//! Only the replica that leads scans. Semantics: `docs/reference/cluster.md`, "Background scans".
 //!
 //! - `evaluate`: evaluating policies on a stored object.
 //! - `followed`: the kinds whose objects are followed.

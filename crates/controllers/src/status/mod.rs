@@ -3,7 +3,7 @@
 //! In: a stored policy, and whether the webhook configurations carry it. Out: its status as Kyverno
 //! writes it, with what is wrong in the message where Kyverno has none. A status that is as it
 //! should be is not written; times of conditions that stay the same stay. Semantics:
-//! `docs/cluster.md`, "Statuses of policies".
+//! `docs/reference/cluster.md`, "Statuses of policies".
 //!
 //! - `cel`: the status of policies whose expressions are CEL.
 //! - `classic`: the status of ClusterPolicies and Policies.

@@ -3,7 +3,7 @@
 //! In: a cluster, and the external data of the policies. Out: a [`Link`] that watches objects as
 //! long as the server runs, and for each set of policies a [`FromCluster`] that answers. Objects of
 //! files take precedence over those of the cluster. What is not watched is fetched when a rule
-//! needs it. Semantics: `docs/cluster.md`, "In the server".
+//! needs it. Semantics: `docs/reference/cluster.md`, "In the server".
 //!
 //! - `error`: why a global context entry has no data.
 

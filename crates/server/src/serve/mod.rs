@@ -2,7 +2,7 @@
 //!
 //! In: policies and data in files, certificates, reviews over HTTPS. Out: answers, metrics, an
 //! audit log. Deciding is [`crate::admit`]'s; here is what a server needs around it. Semantics:
-//! `docs/serve.md`.
+//! `docs/reference/serve.md`.
 //!
 //! - `answering`: answering one review whose body is there.
 //! - [`audit`]: the audit log: a line of JSON for every decision.

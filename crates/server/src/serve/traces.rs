@@ -4,7 +4,8 @@
 //! samples, batches and sends over OTLP (`export`), with the attributes of this replica
 //! (`resource`). A `traceparent` header makes a span part of the caller's trace, and what the
 //! caller does not sample is not recorded. Span kind, status and HTTP attributes follow
-//! OpenTelemetry's semantic conventions for HTTP servers. Semantics: `docs/serve.md`, "Traces".
+//! OpenTelemetry's semantic conventions for HTTP servers. Semantics: `docs/reference/serve.md`,
+//! "Traces".
 //!
 //! - `export`: what sends spans: the OTLP exporter of OpenTelemetry on our HTTP client.
 //! - `resource`: what the spans of a replica say about it.
