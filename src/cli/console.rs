@@ -1,6 +1,7 @@
 //! Standard output, standard error and their colours.
 //!
-//! In: texts. Out: what a command prints, warnings as `warning: TEXT`, and whether there are colours.
+//! In: texts. Out: what a command prints, warnings as `warning: TEXT`, and whether there are
+//! colours.
 
 use ephor_report::formats::Document;
 use ephor_value::environment::{self, Variable};

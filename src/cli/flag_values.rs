@@ -1,4 +1,5 @@
-//! Values of flags that are more than a text: counts, durations, names of objects, levels of the log.
+//! Values of flags that are more than a text: counts, durations, names of objects, levels of the
+//! log.
 //!
 //! In: the text of a flag. Out: its value, or why there is none.
 

@@ -6,9 +6,9 @@ use crate::cli::candidates::{kind_names, rule_names};
 /// Explains the rules of policies and their decisions about resources
 ///
 /// Shows each rule of policies as lowered and as optimised, generated rules included, with file and
-/// line of the source of every piece. docs/internals/ir.md describes the nodes. With -r: what the rules
-/// decide about resources, with the place of every decision in the policy and of every value in the
-/// resource.
+/// line of the source of every piece. docs/internals/ir.md describes the nodes. With -r: what the
+/// rules decide about resources, with the place of every decision in the policy and of every value
+/// in the resource.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # all rules of a policy

@@ -1,7 +1,8 @@
 //! Cleanup and deleting policies of `apply`: what a run of each would delete.
 //!
 //! In: resources and cleanup policies. Out: a result for every pair, after all other results, in
-//! the order of the policies: pass = it would be deleted. Semantics: `docs/reference/cli.md`, "Deletions".
+//! the order of the policies: pass = it would be deleted. Semantics: `docs/reference/cli.md`,
+//! "Deletions".
 
 use std::collections::HashMap;
 use std::io::Write;
