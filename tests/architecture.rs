@@ -33,7 +33,10 @@ fn files(dir: &Path, extension: &str, out: &mut Vec<PathBuf>) {
 /// The file's code without comments and without what is compiled for tests only.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
-    let text = Regex::new(r"(?s)#\[cfg\(test\)\]\s*mod \w+ \{.*\z").unwrap().replace(&text, "").into_owned();
+    let text = Regex::new(r"(?s)#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))? )?mod \w+ \{.*\z")
+        .unwrap()
+        .replace(&text, "")
+        .into_owned();
     Regex::new(r"(?m)//.*$").unwrap().replace_all(&text, "").into_owned()
 }
 
@@ -250,4 +253,77 @@ fn nothing_after_lowering_names_a_kind_of_policy_or_reads_the_api_of_a_policy() 
         readers,
         [PathBuf::from("crates/ir/src/policy.rs"), PathBuf::from("crates/policies/src/policy_set/set.rs")]
     );
+}
+
+/// Crates that are about the kinds of policies: their schemas, lowering, and moving between them.
+const OF_KINDS: [&str; 3] = ["crates/api/", "crates/lower/", "crates/migrate/"];
+
+/// Files and folders of other crates that name kinds of policies, and why. Whoever has a lowered
+/// policy reads its facts (`ir::facts`, `lower::background`).
+const NAMING_KINDS: &[(&str, &str)] = &[
+    ("crates/admission/src/admit/changing.rs", "a text of Kyverno that begins with `Policy`"),
+    ("crates/admission/src/admit/denial.rs", "a text of Kyverno that begins with `Policy`"),
+    ("crates/admission/src/admit/gate.rs", "the text about a policy that a path names and that is gone"),
+    ("crates/admission/src/admit/online.rs", "reviews of policies: documents"),
+    ("crates/admission/src/admit/policies.rs", "reviews of policies: documents"),
+    ("crates/admission/src/admit/route.rs", "the paths of webhooks: a table"),
+    ("crates/admission/src/native/", "writes policies of Kubernetes for documents of Kyverno"),
+    ("crates/admission/src/registration/", "the webhooks of each API"),
+    ("crates/admission/src/webhooks/matching.rs", "kinds that no webhook is called for"),
+    ("crates/compare/src/identity.rs", "names of nodes of the IR"),
+    ("crates/conformance/src/", "recorded documents and texts"),
+    ("crates/controllers/src/background/accounts.rs", "reviews of policies: documents"),
+    ("crates/controllers/src/background/intake.rs", "reviews of policies: documents"),
+    ("crates/controllers/src/cleanup.rs", "stored policies: documents"),
+    ("crates/controllers/src/events.rs", "events refer to a policy by its kind"),
+    ("crates/controllers/src/in_use.rs", "stored policies: documents"),
+    ("crates/controllers/src/native.rs", "stored policies: documents"),
+    ("crates/controllers/src/reports/alive.rs", "the sources of results in reports"),
+    ("crates/controllers/src/scan/native.rs", "stored policies: what watches list"),
+    ("crates/controllers/src/status/", "statuses of stored policies: documents"),
+    ("crates/document/src/scope.rs", "kinds outside of namespaces"),
+    ("crates/engine/src/admission/validate.rs", "texts of the API server"),
+    ("crates/engine/src/manifests/difference.rs", "kinds of objects whose manifests were signed"),
+    ("crates/inspect/src/lint/", "documents of policies, as they are written"),
+    ("crates/inspect/src/upgrade/", "documents of policies, as they are stored"),
+    ("crates/ir/src/policy.rs", "the identity of a policy, which exceptions name"),
+    ("crates/policies/src/kinds.rs", "the kinds that a cluster serves: a table"),
+    ("crates/policies/src/load", "loading: from documents to what is lowered"),
+    ("crates/policies/src/policy_set/set.rs", "the text about a kind that a set does not take"),
+    ("crates/report/src/formats/", "headings"),
+    ("crates/server/src/serve/audit.rs", "a line of a log names the kind"),
+    ("crates/server/src/serve/metrics.rs", "a label of a metric"),
+    ("crates/server/src/serve/policies.rs", "the text about a policy of Kubernetes"),
+    ("crates/server/src/serve/stored.rs", "the text about a flag"),
+    ("crates/testing/src/inputs/values.rs", "the fields of a file of values: a table"),
+    ("crates/testing/src/testing/", "headings and messages of Kyverno"),
+];
+
+#[test]
+fn other_crates_read_the_facts_of_a_policy_and_not_its_kind() {
+    let kinds = Regex::new(concat!(
+        r#""[^"\n]*\b(?:Cluster|Namespaced)?(?:(?:Image)?Validating|Mutating|Generating|Deleting|Cleanup)?"#,
+        r#"(?:Admission)?Policy(?:Binding)?\b[^"\n]*"|\bapi\.(?:kind|group)\b|"(?:n?[vmgd]pol|n?ivpol|c?pol)""#,
+    ))
+    .unwrap();
+    let mut all = Vec::new();
+    files(&root().join("crates"), "rs", &mut all);
+    let tests = test_files(&all);
+    let (mut used, mut wrong) = (BTreeSet::new(), Vec::new());
+    for path in all.iter().filter(|path| !tests.contains(*path)) {
+        let name = path.strip_prefix(root()).unwrap().to_str().unwrap();
+        if !name.contains("/src/") || OF_KINDS.iter().any(|of| name.starts_with(of)) {
+            continue;
+        }
+        let code = code(path);
+        if let Some(found) = kinds.find(&code) {
+            match NAMING_KINDS.iter().find(|(place, _)| name.starts_with(place)) {
+                Some((place, _)) => drop(used.insert(*place)),
+                None => wrong.push(format!("{name}: {}", found.as_str())),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "read facts that `lower` sets instead:\n{}", wrong.join("\n"));
+    let unused: Vec<_> = NAMING_KINDS.iter().filter(|(place, _)| !used.contains(place)).collect();
+    assert!(unused.is_empty(), "these name no kind any more: {unused:?}");
 }

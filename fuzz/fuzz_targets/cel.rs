@@ -1,7 +1,7 @@
 //! Any text as a CEL expression, evaluated on a small document within the limit of its cost, and
 //! traced.
 #![no_main]
-use ephor_search::cel::{Environment, Expression};
+use ephor_search::cel::{CelExpression, Environment};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -10,7 +10,7 @@ fuzz_target!(|text: &str| {
     )
     .unwrap_or_default();
     let data = Environment::Kubernetes.data(&object);
-    if let Ok(expression) = Expression::compile(text, Environment::Kubernetes, &data) {
+    if let Ok(expression) = CelExpression::compile(text, Environment::Kubernetes, &data) {
         let _ = expression.evaluate(&data).to_text();
         let _ = expression.trace(&data);
     }

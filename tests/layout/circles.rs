@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::layout::sources::sources;
 
-    /// The circles of a made-up crate.
+    /// The circles of a crate in the test.
     fn of(files: &[(&str, &str)]) -> Vec<String> {
         let files = files.iter().map(|(path, text)| ((*path).to_string(), (*text).to_string())).collect();
         let names = |c: &Circle| c.files.iter().map(|m| m.join("::")).collect::<Vec<_>>().join(" ");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_made_known_elsewhere_is_of_the_file_that_defines_it() {
+    fn a_name_that_is_re_exported_is_of_the_file_that_defines_it() {
         let types = ("a/types.rs", "pub struct T;");
         let user = ("a/user.rs", "use super::T;");
         let of_mod = |text: &'static str| of(&[("lib.rs", "pub mod a;"), ("a/mod.rs", text), types, user]);

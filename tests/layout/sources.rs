@@ -20,7 +20,8 @@ pub struct Source {
     pub code: String,
 }
 
-/// The sources below a folder, or those of a made-up crate: paths relative to it, with their texts.
+/// The sources below a folder, or those of a crate in the test: paths relative to it, with their
+/// texts.
 pub fn sources(files: Vec<(String, String)>) -> Vec<Source> {
     let all = files.into_iter().map(|(path, text)| {
         let mut module: Module = path.trim_end_matches(".rs").split('/').map(String::from).collect();

@@ -3,6 +3,10 @@
 //! In: a ConfigMap. Out: which users and resources are excluded from admission, what is added to
 //! webhook configurations, which events are written. An invalid value leaves the default of its
 //! key. Semantics: `docs/reference/settings.md`.
+//!
+//! - `keys`: the keys of the ConfigMaps of settings: the tables that they are read by, and
+//!   `docs/reference/settings.md` lists
+//! - [`metrics`]: the settings of metrics: the ConfigMap `kyverno-metrics` of Kyverno
 
 mod keys;
 pub mod metrics;

@@ -5,8 +5,9 @@
 //! proof about a rule assumes that these stay as they are. How they are lowered at run time is
 //! [`ephor_ir::late::Late`].
 
-use super::tree::{Node, Tree};
 use ephor_ir::Rule;
+
+use super::tree::{Node, Tree};
 
 /// Why a node has no meaning before a request is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

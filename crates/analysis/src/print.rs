@@ -1,6 +1,6 @@
 //! The IR as text that people read.
 //!
-//! In: a rule or a part of one. Out: a [`Node`] tree, laid out as indented lines. It has the same
+//! In: a rule or a part of one. Out: a [`PrintedNode`] tree, laid out as indented lines. It has the same
 //! fields as the JSON ([`crate::tree`]), so that rules that differ print differently; what is
 //! missing in JSON is missing here. Passes of the optimiser are tested by it, `ephor explain` shows
 //! it. A node is its name, its flags and its fields, below each other or on one line; patterns,
@@ -10,22 +10,22 @@
 
 mod expr;
 
-use serde::Serialize;
-
-use crate::tree::{Node as Part, Tree};
 use ephor_ir::origin::Origin;
 use ephor_ir::pattern::{Leaf, Operand, Term, TermOp};
 use ephor_ir::shape::Anchor;
 use ephor_ir::{Expr, Rule};
 use ephor_value::place::{Path, PathPart, dotted, parse};
 use ephor_value::{Value, stack};
+use serde::Serialize;
+
+use crate::tree::{Node as Part, Tree};
 
 /// Expressions that fit into this many columns stay on one line.
 const WIDTH: usize = 96;
 
 /// A printed piece: a line, and what stands indented under it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Node {
+pub struct PrintedNode {
     /// The line.
     pub head: String,
     /// The same piece on one line, where it has such a form.
@@ -33,32 +33,32 @@ pub struct Node {
     /// Where it stands in the policy document.
     pub place: Option<Path>,
     /// What it consists of.
-    pub below: Vec<Node>,
+    pub below: Vec<PrintedNode>,
 }
 
-impl Node {
-    fn new(head: impl Into<String>) -> Node {
-        Node { head: head.into(), ..Node::default() }
+impl PrintedNode {
+    fn new(head: impl Into<String>) -> PrintedNode {
+        PrintedNode { head: head.into(), ..PrintedNode::default() }
     }
 
-    fn with(mut self, below: impl IntoIterator<Item = Node>) -> Node {
+    fn with(mut self, below: impl IntoIterator<Item = PrintedNode>) -> PrintedNode {
         self.below.extend(below);
         self
     }
 
     /// A piece that is one line.
-    fn line(text: impl Into<String>) -> Node {
+    fn line(text: impl Into<String>) -> PrintedNode {
         let text = text.into();
-        Node { inline: Some(text.clone()), ..Node::new(text) }
+        PrintedNode { inline: Some(text.clone()), ..PrintedNode::new(text) }
     }
 
     /// The piece under the name of a field or variant, if it has one: on the same line when it is
     /// short.
-    fn labelled(self, name: &str) -> Node {
+    fn labelled(self, name: &str) -> PrintedNode {
         if name.is_empty() { self } else { self.under(&words(name)) }
     }
 
-    fn under(mut self, label: &str) -> Node {
+    fn under(mut self, label: &str) -> PrintedNode {
         self.head = format!("{label}: {}", self.head);
         self.inline = self.inline.map(|text| format!("{label}: {text}"));
         self
@@ -101,19 +101,19 @@ impl Node {
 }
 
 /// Lines with places as paths.
-impl std::fmt::Display for Node {
+impl std::fmt::Display for PrintedNode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text(&|place| dotted(place)))
     }
 }
 
 /// A rule with everything it holds.
-pub fn rule(rule: &Rule) -> Node {
+pub fn rule(rule: &Rule) -> PrintedNode {
     to_node(rule)
 }
 
 /// An expression.
-pub fn expression(expr: &Expr) -> Node {
+pub fn expression(expr: &Expr) -> PrintedNode {
     to_node(expr)
 }
 
@@ -122,10 +122,10 @@ pub fn literal(v: &Value) -> String {
     Tree::of(v).map_or_else(|| v.cel_type().to_string(), |tree| constant(&tree))
 }
 
-fn to_node(node: &impl Serialize) -> Node {
+fn to_node(node: &impl Serialize) -> PrintedNode {
     match Tree::of(node) {
-        Some(tree) => Place::default().tree("", &tree),
-        None => Node::new("a constant that only a run of expressions has"),
+        Some(tree) => PrintedPlace::default().tree("", &tree),
+        None => PrintedNode::new("a constant that only a run of expressions has"),
     }
 }
 
@@ -176,20 +176,20 @@ fn constant(tree: &Tree) -> String {
 
 /// Where a piece stands: the nearest origin around it, and the steps from there.
 #[derive(Clone, Debug, Default)]
-struct Place {
+struct PrintedPlace {
     origin: Origin,
     steps: Vec<PathPart>,
 }
 
-impl Place {
-    fn below(&self, step: PathPart) -> Place {
+impl PrintedPlace {
+    fn below(&self, step: PathPart) -> PrintedPlace {
         let mut steps = self.steps.clone();
         steps.push(step);
-        Place { origin: self.origin.clone(), steps }
+        PrintedPlace { origin: self.origin.clone(), steps }
     }
 
-    fn of(origin: Origin) -> Place {
-        Place { origin, steps: Vec::new() }
+    fn of(origin: Origin) -> PrintedPlace {
+        PrintedPlace { origin, steps: Vec::new() }
     }
 
     /// The place of a piece below an origin, where there is one.
@@ -198,7 +198,7 @@ impl Place {
     }
 
     /// A part under a name, which may be empty.
-    fn tree(&self, name: &str, tree: &Tree) -> Node {
+    fn tree(&self, name: &str, tree: &Tree) -> PrintedNode {
         match tree {
             Tree::Node(node) => self.node(name, node),
             Tree::List(items)
@@ -206,40 +206,44 @@ impl Place {
             {
                 self.list(name, items)
             }
-            plain => Node::line(constant(plain)).labelled(name),
+            plain => PrintedNode::line(constant(plain)).labelled(name),
         }
     }
 
-    fn list(&self, name: &str, items: &[Tree]) -> Node {
-        let below: Vec<Node> = items.iter().map(|item| self.tree("", item)).collect();
+    fn list(&self, name: &str, items: &[Tree]) -> PrintedNode {
+        let below: Vec<PrintedNode> = items.iter().map(|item| self.tree("", item)).collect();
         let head = if name.is_empty() { "list".into() } else { words(name) };
         let inline = inline(&below).map(|items| format!("[{}]", items.join(", ")));
         let inline =
             inline.map(|text| if name.is_empty() { text } else { format!("{}: {text}", words(name)) });
-        Node { inline, ..Node::new(head).with(below) }
+        PrintedNode { inline, ..PrintedNode::new(head).with(below) }
     }
 
-    fn node(&self, name: &str, node: &Part) -> Node {
+    fn node(&self, name: &str, node: &Part) -> PrintedNode {
         match (node.kind, node.variant, &node.fields[..]) {
             ("Expr", ..) => expr::expression(node).labelled(name),
             ("Result", "Ok", [(_, inner)]) | ("Template", "const", [(_, inner)]) => self.tree(name, inner),
-            ("Result", _, [(_, why)]) => Node::line(format!("broken {}", constant(why))).labelled(name),
-            ("KindPattern", ..) => Node::line(kind(node)).labelled(name),
+            ("Result", _, [(_, why)]) => {
+                PrintedNode::line(format!("broken {}", constant(why))).labelled(name)
+            }
+            ("KindPattern", ..) => PrintedNode::line(kind(node)).labelled(name),
             ("Template", "object", [(_, Tree::List(pairs))]) => self.object(name, pairs),
             ("Template", "list", [(_, Tree::List(items))]) => {
                 let item = |(i, t): (usize, &Tree)| self.below(PathPart::Index(i)).tree("", t);
-                let below: Vec<Node> = items.iter().enumerate().map(item).collect();
+                let below: Vec<PrintedNode> = items.iter().enumerate().map(item).collect();
                 titled(name, "list", "").with(below)
             }
-            ("Rounds", ..) => Node::line(rounds(node)).labelled(if name == "rounds" { "" } else { name }),
+            ("Rounds", ..) => {
+                PrintedNode::line(rounds(node)).labelled(if name == "rounds" { "" } else { name })
+            }
             ("Member", ..) => {
-                let value = node.get("value").map_or_else(Node::default, |value| self.tree("", value));
+                let value = node.get("value").map_or_else(PrintedNode::default, |value| self.tree("", value));
                 let value = value.under(&member(node));
                 let test = node.get("test").map(|test| self.tree("test", test));
                 let inline = value.inline.clone().filter(|_| test.is_none());
-                Node { inline, ..value.with(test) }
+                PrintedNode { inline, ..value.with(test) }
             }
-            ("Shape", "leaf", [(_, source)]) => Node::line(leaf(source)).labelled(name),
+            ("Shape", "leaf", [(_, source)]) => PrintedNode::line(leaf(source)).labelled(name),
             ("MapShape", ..) => self.map(name, node),
             ("ListShape", ..) => self.list_shape(name, node),
             ("Pattern", ..) => self.pattern(name, node),
@@ -249,9 +253,9 @@ impl Place {
     }
 
     /// A node by its name, flags and fields.
-    fn plain(&self, name: &str, node: &Part) -> Node {
+    fn plain(&self, name: &str, node: &Part) -> PrintedNode {
         let origin = node.fields.iter().find_map(|(_, field)| origin(field));
-        let here = origin.clone().map_or_else(|| self.clone(), Place::of);
+        let here = origin.clone().map_or_else(|| self.clone(), PrintedPlace::of);
         let mut flags = String::new();
         let mut below = Vec::new();
         for (field, tree) in &node.fields {
@@ -270,7 +274,7 @@ impl Place {
                 Tree::Node(_) => {}
                 Tree::List(items) if node.kind == "Overlays" || field.is_empty() => {
                     let item = |(i, t): (usize, &Tree)| match node.kind {
-                        "Overlays" => Place::of(here.origin.index(i)).tree("", t),
+                        "Overlays" => PrintedPlace::of(here.origin.index(i)).tree("", t),
                         _ => here.tree("", t),
                     };
                     below.extend(items.iter().enumerate().map(item));
@@ -293,7 +297,7 @@ impl Place {
             ([one], false) if place.is_none() || one.place.is_none() => {
                 let one = std::mem::take(one).labelled(title);
                 let place = place.or(one.place.clone());
-                return Node { place, ..if name.is_empty() { one } else { one.labelled(name) } };
+                return PrintedNode { place, ..if name.is_empty() { one } else { one.labelled(name) } };
             }
             _ => titled(name, title, &flags),
         };
@@ -302,23 +306,23 @@ impl Place {
         } else if let Some(parts) = inline(&below).filter(|_| node.variant.is_empty() && place.is_none()) {
             printed.inline = Some(format!("{} {{{}}}", printed.head, parts.join(", ")));
         }
-        Node { place, ..printed.with(below) }
+        PrintedNode { place, ..printed.with(below) }
     }
 
     /// Where a field of a node stands, if it does not stand where the node does.
-    fn at(&self, node: &Part, field: &str) -> Place {
+    fn at(&self, node: &Part, field: &str) -> PrintedPlace {
         match (node.kind, node.variant, field) {
-            ("Condition", _, "key" | "value") => Place::of(self.origin.key(field)),
+            ("Condition", _, "key" | "value") => PrintedPlace::of(self.origin.key(field)),
             ("BindingSource", "variable", "value" | "default") => {
-                Place::of(self.origin.key("variable").key(field))
+                PrintedPlace::of(self.origin.key("variable").key(field))
             }
-            ("BindingSource", "apiCall", "call") => Place::of(self.origin.key("apiCall")),
+            ("BindingSource", "apiCall", "call") => PrintedPlace::of(self.origin.key("apiCall")),
             _ => self.clone(),
         }
     }
 
     /// A document with variables.
-    fn object(&self, name: &str, pairs: &[Tree]) -> Node {
+    fn object(&self, name: &str, pairs: &[Tree]) -> PrintedNode {
         let entry = |pair: &Tree| {
             let Tree::List(pair) = pair else { return Vec::new() };
             let [key, value] = &pair[..] else { return Vec::new() };
@@ -335,15 +339,15 @@ impl Place {
     }
 
     /// A pattern: what is not seen in its shape is seen in its source.
-    fn pattern(&self, name: &str, node: &Part) -> Node {
-        let mut root = node.get("root").map_or_else(Node::default, |root| self.tree(name, root));
+    fn pattern(&self, name: &str, node: &Part) -> PrintedNode {
+        let mut root = node.get("root").map_or_else(PrintedNode::default, |root| self.tree(name, root));
         let anchors = node.get("anchors").map(constant).filter(|n| n != "0");
         root.also(&anchors.map(|n| format!(", {n} anchors to be met")).unwrap_or_default());
         let source = node.get("source").filter(|source| has_long_list(source));
-        root.with(source.map(|source| Node::line(constant(source)).labelled("written")))
+        root.with(source.map(|source| PrintedNode::line(constant(source)).labelled("written")))
     }
 
-    fn map(&self, name: &str, node: &Part) -> Node {
+    fn map(&self, name: &str, node: &Part) -> PrintedNode {
         let Some(Tree::List(entries)) = node.get("entries") else { return titled(name, "object", "") };
         let first = node.get("first").map(constant).and_then(|n| n.parse().ok()).unwrap_or(0);
         let expand = if node.get("expand").is_some() { ", keys found for each object" } else { "" };
@@ -352,16 +356,17 @@ impl Place {
         titled(name, "object", expand).with(entries)
     }
 
-    fn entry(&self, entry: &Part, first: bool) -> Node {
+    fn entry(&self, entry: &Part, first: bool) -> PrintedNode {
         let first = if first { "first " } else { "" };
         let counted = entry.get("counted").map(|n| format!(" (anchor {})", constant(n))).unwrap_or_default();
         let label = format!("{first}{}{counted}", member(entry));
         let here = self.below(PathPart::Key(entry.text("raw").unwrap_or_default().into()));
-        let shape = entry.get("shape").map_or_else(Node::default, |shape| here.tree("", shape)).under(&label);
-        Node { place: here.path(), ..shape }
+        let shape =
+            entry.get("shape").map_or_else(PrintedNode::default, |shape| here.tree("", shape)).under(&label);
+        PrintedNode { place: here.path(), ..shape }
     }
 
-    fn list_shape(&self, name: &str, node: &Part) -> Node {
+    fn list_shape(&self, name: &str, node: &Part) -> PrintedNode {
         let item = |(i, t): (usize, &Tree)| self.below(PathPart::Index(i)).tree("", t);
         match (node.variant, &node.fields[..]) {
             ("each", [(_, first), (_, Tree::List(rest))]) => {
@@ -369,42 +374,46 @@ impl Place {
                 existence(node, rest, item)
             }
             ("scalars", [(_, first), (_, Tree::List(rest))]) => {
-                let node = Node::line(format!("list, each item {}", leaf(first))).labelled(name);
+                let node = PrintedNode::line(format!("list, each item {}", leaf(first))).labelled(name);
                 existence(node, rest, item)
             }
             ("positions", [(_, Tree::List(shapes))]) => {
                 titled(name, "list, item by item", "").with(shapes.iter().enumerate().map(item))
             }
-            _ => Node::line("empty list: satisfied by nothing").labelled(name),
+            _ => PrintedNode::line("empty list: satisfied by nothing").labelled(name),
         }
     }
 }
 
 /// The items of a list behind its first one, which only an existence anchor reads.
-fn existence(mut node: Node, rest: &[Tree], item: impl Fn((usize, &Tree)) -> Node) -> Node {
+fn existence(
+    mut node: PrintedNode,
+    rest: &[Tree],
+    item: impl Fn((usize, &Tree)) -> PrintedNode,
+) -> PrintedNode {
     if rest.is_empty() {
         return node;
     }
     node.inline = None;
     let others = rest.iter().enumerate().map(|(i, t)| match t {
-        Tree::None => Node::line("no object: an error"),
+        Tree::None => PrintedNode::line("no object: an error"),
         map => item((i + 1, map)),
     });
-    node.with([Node::new("below an existence anchor also").with(others)])
+    node.with([PrintedNode::new("below an existence anchor also").with(others)])
 }
 
 /// A node's first line: the name that it is found under, or what it is.
-fn titled(name: &str, title: &str, flags: &str) -> Node {
+fn titled(name: &str, title: &str, flags: &str) -> PrintedNode {
     let is_kind = title.chars().next().is_some_and(char::is_uppercase);
     match (name.is_empty(), is_kind) {
-        (true, _) => Node::new(format!("{}{flags}", words(title))),
-        (false, true) => Node::new(format!("{}{flags}", words(name))),
-        (false, false) => Node::new(format!("{}: {}{flags}", words(name), words(title))),
+        (true, _) => PrintedNode::new(format!("{}{flags}", words(title))),
+        (false, true) => PrintedNode::new(format!("{}{flags}", words(name))),
+        (false, false) => PrintedNode::new(format!("{}: {}{flags}", words(name), words(title))),
     }
 }
 
 /// The parts on one line, when all have such a form and none has a place of its own.
-fn inline(below: &[Node]) -> Option<Vec<&str>> {
+fn inline(below: &[PrintedNode]) -> Option<Vec<&str>> {
     let all: Option<Vec<&str>> =
         below.iter().map(|n| n.inline.as_deref().filter(|_| n.place.is_none())).collect();
     // Longer texts are never shown on one line, so they need not be put together.

@@ -14,8 +14,8 @@ use ephor_ir::images::ImageChecks;
 use ephor_ir::mutate::{Change, Json, Merge, Patch};
 use ephor_ir::rule::{Binding, BindingSource, Body, QuerySource};
 use ephor_ir::template::Part;
-
-use ephor_ir::{Conditions, Expr, Policy, Query, Rule, Template, walk::children};
+use ephor_ir::walk::children;
+use ephor_ir::{Conditions, Expr, Policy, Query, Rule, Template};
 
 /// The external systems that may be called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

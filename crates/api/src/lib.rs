@@ -4,6 +4,16 @@
 //! document: [`schema::check`] refuses unknown fields and wrong types and fills in the defaults;
 //! [`lint`] judges the policy as a whole; [`autogen`] derives the rules for pod controllers. The
 //! meaning of expressions and rule bodies is known elsewhere.
+//!
+//! - [`admission`]: admission policies, bindings and webhook configurations as the Kubernetes API
+//!   takes them: defaults and validation
+//! - [`autogen`]: generated rules: rules on pods extended to the controllers that make pods
+//! - [`lint`]: policy checks: what is wrong with a ClusterPolicy or Policy that fits its schema
+//! - [`read`]: reading policy documents: the parts of rules and filters that several checks look at
+//! - [`repair`]: repairing policies: matchers, preconditions and operators of former versions
+//!   become those of today
+//! - [`schema`]: schemas of the policy objects of groups `kyverno.io` and `policies.kyverno.io`:
+//!   unknown fields, types, defaults
 #![forbid(unsafe_code)]
 
 pub mod admission;

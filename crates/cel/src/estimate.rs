@@ -1,8 +1,11 @@
 //! How much an expression will cost, as far as that is known before it runs.
 //!
 //! In: a checked tree, the environment, and how large values at paths can be. Out: the least and
-//! the most cost of an evaluation. The rules are cel-go's (`docs/expressions/cel.md`, "Estimates"):
-//! also where they differ from the cost that the evaluation counts in the end.
+//! the most cost of an evaluation. The rules are cel-go's (`docs/expressions/cel.md`, "Estimates"): also where
+//! they differ from the cost that the evaluation counts in the end.
+//!
+//! - `calls`: what calls may cost, and how large their results can be
+//! - `size`: ranges of sizes and costs
 
 mod calls;
 mod size;

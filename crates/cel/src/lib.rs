@@ -1,8 +1,25 @@
 //! CEL, the Common Expression Language: text → syntax tree → checked tree → IR.
 //!
 //! In: an expression and the environment that it may use. Out: an IR expression that the one
-//! evaluator runs, its type, and the issues in the exact words of cel-go. Semantics:
-//! `docs/expressions/cel.md`.
+//! evaluator runs, its type, and the issues in the exact words of cel-go. Semantics: `docs/expressions/cel.md`.
+//!
+//! - [`ast`]: the syntax tree of CEL after macro expansion
+//! - [`check`]: type checking
+//! - [`env`]: environments: what names, functions and messages an expression may use
+//! - [`estimate`]: how much an expression will cost, as far as that is known before it runs
+//! - [`fold`]: constant folding for strict expressions: calls of constants are computed once, at
+//!   their cost
+//! - `infer`: assigning types to unknowns: what may stand for what, and what the unknowns turn out
+//!   to be
+//! - [`issue`]: issues of expressions, in cel-go's words
+//! - [`library`]: the environments: which libraries of functions, variables and messages each
+//!   declares
+//! - [`lower`]: checked trees → IR
+//! - [`schema`]: types from OpenAPI schemas: what the checker knows of objects of a kind
+//! - [`spans`]: the texts of an expression's parts
+//! - [`syntax`]: the syntax of CEL: tokens, grammar, macros
+//! - `validate`: checks of literals: items of one type, well-formed durations, times, patterns and
+//!   formats
 #![forbid(unsafe_code)]
 
 pub mod ast;

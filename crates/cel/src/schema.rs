@@ -4,6 +4,9 @@
 //! with the fields that expressions may name, how large its values can be, and how data are read
 //! ([`values`]). Properties whose schema says nothing of a type are no fields. Semantics:
 //! `docs/expressions/cel.md`.
+//!
+//! - [`names`]: names of properties as expressions write them
+//! - [`values`]: data → values as their schema declares them
 
 pub mod names;
 #[cfg(feature = "declared-data")]

@@ -212,7 +212,8 @@ fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn 
     let (options, leaves) = Options { errors: false, ..options }.of_both(before, after);
     let mut found = compare_observed(before, after, options, observer);
     if found.needs_more_objects() {
-        let [objects, evaluations] = [options.objects, options.evaluations].map(|n| n.saturating_mul(MORE_OBJECTS_FACTOR));
+        let [objects, evaluations] =
+            [options.objects, options.evaluations].map(|n| n.saturating_mul(MORE_OBJECTS_FACTOR));
         found = compare_observed(before, after, Options { objects, evaluations, ..options }, observer);
     }
     let mut apart = BTreeSet::new();
@@ -416,7 +417,8 @@ const MAX_OBJECTS_FOR_ERRORS: usize = 200;
 /// Whether one policy fails where the other one is violated, as far as a few objects show it.
 fn differs_in_errors(before: &Side, after: &Side, options: &Options) -> bool {
     let deadline = Instant::now().checked_add(Duration::from_millis(300));
-    let own = Options { objects: options.objects.min(MAX_OBJECTS_FOR_ERRORS), deadline, errors: true, ..*options };
+    let own =
+        Options { objects: options.objects.min(MAX_OBJECTS_FOR_ERRORS), deadline, errors: true, ..*options };
     let found = compare(before, after, own);
     let is_error = |one: &Judgement| one.verdict == Verdict::Error;
     found

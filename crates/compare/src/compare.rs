@@ -1,7 +1,8 @@
 //! The entry: two sides, compared.
 //!
-//! In: two [`Side`]s. Out: a [`Comparison`]. Sides that say the same whatever lookups answer are the same;
-//! else lookups that both sides share become fields of the object, and `search::sides` compares.
+//! In: two [`Side`]s. Out: a [`Comparison`]. Sides that say the same whatever lookups answer are
+//! the same; else lookups that both sides share become fields of the object, and `search::sides`
+//! compares.
 
 use crate::model::answer::{Answer, Comparison};
 use crate::model::observer::Observer;

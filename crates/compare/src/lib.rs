@@ -10,31 +10,53 @@
 //! values of each field fall into few classes of which one stands for all (`words`, `domain`). Each
 //! unit of one side must be covered by units of the other on all combinations of classes (`cover`).
 //! The engine is the only semantics: every combination is evaluated.
+//!
+//! - `accepted`: differences that are accepted: `ephor-diff.yaml`
+//! - `admitted`: objects as an API server admits and shows them
+//! - `certificate`: what a comparison evaluated, to be repeated
+//! - `claim`: the answer about a policy that takes the place of another
+//! - `compare`: the entry
+//! - `effects`: sides that change or generate objects
+//! - `inputs`: external data that both sides share
+//! - `lint`: what a policy never does, always does, or does in error
+//! - `lists`: lists of any length
+//! - `messages`: what violations say
+//! - `model`: requests, verdicts, answers, limits
+//! - `normal`: rules in a normal form
+//! - `objects`: objects and requests that stand for all others
+//! - `pairs`: which policies are compared
+//! - `predicates`: what rules test
+//! - `questions`: questions about two sides as a whole
+//! - `search`: the search for differences, or the proof
+//! - `sides`: policies that are evaluated together
+//! - `strings`: classes of texts
+//! - `trace`: what decided on an object
+//! - `units`: rules that check one thing
 #![forbid(unsafe_code)]
 
-pub(crate) mod accepted;
-pub(crate) mod admitted;
-pub(crate) mod certificate;
-pub(crate) mod claim;
-pub(crate) mod compare;
+mod accepted;
+mod admitted;
+mod certificate;
+mod claim;
+mod compare;
 #[cfg(test)]
-pub(crate) mod compare_tests;
-pub(crate) mod effects;
-pub(crate) mod inputs;
-pub(crate) mod lint;
-pub(crate) mod lists;
-pub(crate) mod messages;
-pub(crate) mod model;
-pub(crate) mod normal;
-pub(crate) mod objects;
-pub(crate) mod pairs;
-pub(crate) mod predicates;
-pub(crate) mod questions;
-pub(crate) mod search;
-pub(crate) mod sides;
-pub(crate) mod strings;
-pub(crate) mod trace;
-pub(crate) mod units;
+mod compare_tests;
+mod effects;
+mod inputs;
+mod lint;
+mod lists;
+mod messages;
+mod model;
+mod normal;
+mod objects;
+mod pairs;
+mod predicates;
+mod questions;
+mod search;
+mod sides;
+mod strings;
+mod trace;
+mod units;
 
 pub use certificate::{Certificate, CertificateError, Certified, CheckedCertificate};
 pub use claim::{Apart, Claim, LEFT_KIND, but_for};

@@ -405,7 +405,9 @@ impl Errors<'_> {
         self.of(environment, case, rule)?;
         Some(match seen_in_clusters(environment, case) {
             AdmittedView::Unknown => Universe::Any,
-            AdmittedView::MissingField(_) | AdmittedView::InvalidText | AdmittedView::Refused(_) => Universe::Files,
+            AdmittedView::MissingField(_) | AdmittedView::InvalidText | AdmittedView::Refused(_) => {
+                Universe::Files
+            }
             AdmittedView::Admitted(seen) => match self.of(environment, &seen, rule) {
                 Some(_) => Universe::Cluster,
                 None => Universe::Files,

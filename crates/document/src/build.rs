@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::intern::Interner;
 use super::scalar::{Scalar, decode_binary};
-use super::yaml::{DuplicateKey, NoJsonKey, YamlError};
+use super::yaml_error::{DuplicateKey, NoJsonKey, YamlError};
 use super::{Duplicates, MAX_DEPTH};
 use ephor_value::quote::quote;
 use ephor_value::{Map, Str, Value, number, print};

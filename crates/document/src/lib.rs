@@ -6,8 +6,27 @@
 //! loader gives them ([`resource`]). Positions inside a document are looked up again only when a
 //! message needs them ([`locate`]).
 //!
-//! Semantics: `docs/reference/cli.md`, policy and resource sources; typing of scalars as in YAML
-//! 1.1.
+//! Semantics: `docs/reference/cli.md`, policy and resource sources; typing of scalars as in YAML 1.1.
+//!
+//! - `build`: builds a `Value` from the nodes of a YAML document, in the order in which they are
+//!   read
+//! - [`comments`]: the comments of a text, which values do not have
+//! - [`decode`]: the JSON decoder of expressions and of answers from outside, with the error texts
+//!   of the reference
+//! - `event`: the event parser: YAML text to the starts, scalars and ends of its nodes
+//! - `intern`: sharing of equal short strings within a document and among its neighbours
+//! - [`json`]: JSON text to `Value` and back, through `serde_json`
+//! - [`locate`]: where a part of a document stands in the user's file
+//! - [`resource`]: resource files: what is done to each document before a rule sees it
+//! - `scalar`: what a YAML scalar means: the typing rules of YAML 1.1 as Kyverno 1.19.1's decoder
+//!   applies them
+//! - [`scope`]: which built-in kinds live outside namespaces
+//! - [`spelling`]: JSON whose numbers and texts keep their spelling
+//! - [`split`]: cuts a stream into its documents, the way Kyverno 1.19.1's loader does for every
+//!   kind of file
+//! - [`write`]: values as YAML text, byte for byte as the reference prints them
+//! - [`yaml`]: YAML text to `Value`
+//! - `yaml_error`: why a text of YAML has no value
 #![forbid(unsafe_code)]
 
 mod build;
@@ -24,6 +43,7 @@ pub mod spelling;
 pub mod split;
 pub mod write;
 pub mod yaml;
+mod yaml_error;
 
 use std::fmt;
 use std::sync::Arc;

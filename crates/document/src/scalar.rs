@@ -6,7 +6,7 @@
 //! then as a float; everything else, dates included, is text. A tag such as `!!int` makes a quoted
 //! scalar typed and refuses text of another type. Tags that are not of YAML leave the text alone.
 
-use super::yaml::YamlError;
+use super::yaml_error::YamlError;
 use ephor_value::bytes::{decode_base64, lossy};
 use ephor_value::number::parse_float;
 

@@ -12,6 +12,9 @@
 //!
 //! The layout rules are libyaml's emitter: three facts about the position (column, whether white
 //! space precedes, whether only indentation precedes) decide where a line breaks.
+//!
+//! - `natural`: the order of keys in printed YAML: *natural* order
+//! - `scalar`: how a text is written in YAML: plain, quoted or as a literal block
 
 use std::fmt::Write;
 

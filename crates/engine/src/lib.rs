@@ -3,6 +3,51 @@
 //! In: lowered policies, a [`Request`], a [`Profile`], and a source of data. Out: a result for
 //! every rule that matches. The engine knows neither files nor languages; the order of work inside
 //! a rule is match, exclude, data, preconditions, exceptions, body.
+//!
+//! - [`action`]: failure actions: does a failed rule block the request?
+//! - [`admission`]: what an API server does with a request because of its policies
+//! - `cells`: cells of expressions that are evaluated once
+//! - [`cleanup`]: cleanup policies: which objects a run of one would delete
+//! - `comprehension`: comprehensions of strict expressions (`all`, `exists`, `map`, `filter` and
+//!   the like)
+//! - [`condition`]: evaluating conditions
+//! - [`data`]: the data that a rule's expressions see, loaded when it is first mentioned
+//! - `entries`: the entries of a map that a comprehension builds one by one
+//! - [`error`]: why a part of a rule cannot be evaluated
+//! - [`eval`]: the evaluator of expressions: the only one, for every language
+//! - [`expressions`]: running rules with CEL expressions: which exceptions and conditions there
+//!   are, then validations, then audit annotations
+//! - [`fill`]: filling in templates
+//! - [`generate`]: generate rules: objects that are created because of a request
+//! - [`images`]: the image references of an object, as the variable `images` shows them
+//! - [`leaf`]: comparing a scalar with a leaf of a pattern, which a trace shows
+//! - `lists`: lists that expressions build: projections, flattening, functions that run an
+//!   expression for each item
+//! - `manifests`: rules that verify the signatures of the manifest from which an object was created
+//! - `unverified`: what rules about signatures come to in a build without the feature `signatures`:
+//!   an error, never a pass
+//! - `matched`: a rule that matches a request, with what it is evaluated with, and what all rules
+//!   do before their body runs: preconditions, exceptions, properties
+//! - [`meter`]: the cost of strict evaluation, and composed variables, each with a meter of its own
+//! - [`mutate`]: mutate rules: patches on the object of the request, or on other objects
+//! - [`outcome`]: what rules say about a request
+//! - [`pod_security`]: Pod Security Standards: `validate.podSecurity` rules
+//! - [`profile`]: fidelity profiles: where Kyverno's command line and Kyverno in a cluster differ
+//! - [`request`]: what the rules decide about
+//! - `results`: what rules did: what one gives and leaves to the next, and what a phase gives
+//! - `rule_params`: parameters of `validate.cel` rules
+//! - [`run`]: the one runner: the rules of a policy in order, for one phase of one request
+//! - [`shape`]: running shapes: does a document look like a pattern?
+//! - [`shared`]: results of expressions that the rules of many policies share, cached for one
+//!   request
+//! - [`sorted`]: lists that `sort_by` has put in order
+//! - [`strict`]: evaluating strict nodes: missing things are faults, every step has a cost
+//! - [`trace`]: tracing an evaluation: which pieces of rules it reaches, and what decides it
+//! - [`validate`]: validate rules: deny, pattern, anyPattern, foreach
+//! - `verdict`: rules that give verdicts
+//! - [`verify`]: `verifyImages` rules: signatures and attestations of images, and whether they were
+//!   checked
+//! - [`view`]: what expressions see: the one place that builds it
 #![forbid(unsafe_code)]
 
 pub mod action;

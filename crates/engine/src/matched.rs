@@ -1,5 +1,5 @@
-//! A rule that matches a request, with what it is evaluated with, and what all rules do before their
-//! body runs: preconditions, exceptions, properties.
+//! A rule that matches a request, with what it is evaluated with, and what all rules do before
+//! their body runs: preconditions, exceptions, properties.
 
 use ephor_external::ExternalData;
 use ephor_ir::late::Late;
@@ -47,7 +47,7 @@ pub(super) struct MatchedRule<'d, 'r> {
     pub policy: &'d Policy,
     pub rule: &'d Rule,
     pub request: &'d Request,
-    pub around: EvalContext<'r>,
+    pub context: EvalContext<'r>,
     /// What rules after the first that matches see.
     pub(super) later: Option<&'d Value>,
     pub(super) sorted: Option<&'d Sorted>,
@@ -76,14 +76,14 @@ impl<'d, 'r: 'd> MatchedRule<'d, 'r> {
     fn world(&self) -> World<'d> {
         World {
             functions: &self.request.functions,
-            sources: self.around.sources,
-            late: self.around.late,
+            sources: self.context.sources,
+            late: self.context.late,
             deleting: self.request.deleting(),
             images: &self.request.images,
             policy_namespace: self.policy.namespace.as_deref(),
-            injected: (self.around.rule_values)(&self.rule.name),
+            injected: (self.context.rule_values)(&self.rule.name),
             sorted: self.sorted,
-            drops_unanswered: self.around.profile.unanswered_entries_are_dropped,
+            drops_unanswered: self.context.profile.unanswered_entries_are_dropped,
         }
     }
 
@@ -97,10 +97,10 @@ impl<'d, 'r: 'd> MatchedRule<'d, 'r> {
     where
         'd: 'f,
     {
-        let met = MatchedRule { request: former, later: None, sorted: None, ..*self };
-        let mut data = met.data(former.root.get());
+        let matched = MatchedRule { request: former, later: None, sorted: None, ..*self };
+        let mut data = matched.data(former.root.get());
         data.register(&self.rule.bindings);
-        (met, data)
+        (matched, data)
     }
 
     /// Does what comes before the body, on the rule's new data; a result where that ends the rule.
@@ -136,7 +136,7 @@ impl<'d, 'r: 'd> MatchedRule<'d, 'r> {
     /// The exceptions that apply to the rule and the object. One whose conditions cannot be
     /// evaluated does not apply.
     pub fn exceptions(&self, data: &mut Data<'_>) -> Vec<&'r Exception> {
-        let exceptions = self.around.exceptions;
+        let exceptions = self.context.exceptions;
         if exceptions.is_empty() {
             return Vec::new();
         }

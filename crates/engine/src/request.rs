@@ -1,4 +1,7 @@
 //! Requests: what the rules decide about.
+//!
+//! - `changed`: a request whose object was changed by a rule
+//! - `root`: the root of variables: `request` and values that were put in
 
 use ephor_kubernetes::kinds::guessed_plural as plural;
 use ephor_kubernetes::{kind_object, resource_object};

@@ -30,7 +30,7 @@ impl From<Vec<RuleOutcome>> for Results {
 #[derive(Default)]
 pub(super) struct RuleRun {
     pub results: Vec<RuleOutcome>,
-    pub left: RuleEffect,
+    pub effect: RuleEffect,
 }
 
 /// What a rule leaves to those after it, and to the end of the phase.
@@ -51,7 +51,7 @@ pub(super) enum RuleEffect {
 
 impl<R: IntoIterator<Item = RuleOutcome>> From<R> for RuleRun {
     fn from(results: R) -> RuleRun {
-        RuleRun { results: results.into_iter().collect(), left: RuleEffect::Same }
+        RuleRun { results: results.into_iter().collect(), effect: RuleEffect::Same }
     }
 }
 
@@ -61,10 +61,10 @@ impl RuleRun {
     pub(super) fn exceeding(self, rule: &Rule, excess: Excess) -> RuleRun {
         let failed = self.results.into_iter().find(|r| matches!(r.status, Status::Fail | Status::Error));
         let error = || RuleOutcome::new(&rule.name, rule.kind, Status::Error, excess.text());
-        let left = match (&rule.body, &rule.expressions) {
+        let effect = match (&rule.body, &rule.expressions) {
             (Body::Mutate(_), None) => RuleEffect::Lost,
             _ => RuleEffect::Same,
         };
-        RuleRun { results: vec![failed.unwrap_or_else(error)], left }
+        RuleRun { results: vec![failed.unwrap_or_else(error)], effect }
     }
 }

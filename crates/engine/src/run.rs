@@ -65,13 +65,13 @@ impl Phase {
         }
     }
 
-    fn body(self, met: MatchedRule<'_, '_>) -> RuleRun {
+    fn body(self, matched: MatchedRule<'_, '_>) -> RuleRun {
         match self {
-            Phase::Mutate => mutate::run(met),
-            Phase::Verify => verify::run(met),
-            Phase::Decide => verdict::run(met).into(),
-            Phase::Generate => generate::run(met),
-            Phase::Trigger => generate::verdict(met).into(),
+            Phase::Mutate => mutate::run(matched),
+            Phase::Verify => verify::run(matched),
+            Phase::Decide => verdict::run(matched).into(),
+            Phase::Generate => generate::run(matched),
+            Phase::Trigger => generate::verdict(matched).into(),
         }
     }
 
@@ -91,19 +91,19 @@ pub fn policy<'p>(
     policy: &Policy,
     rules: impl Iterator<Item = &'p Rule>,
     request: &Request,
-    around: EvalContext<'_>,
+    context: EvalContext<'_>,
 ) -> Results {
     let mut out = Results::default();
-    let concern = concern(policy, request, around.profile);
+    let applicability = applicability(policy, request, context.profile);
     let is_skipped = match phase {
         Phase::Verify => request.deleting(),
-        Phase::Generate | Phase::Trigger => concern != Applicability::Yes,
+        Phase::Generate | Phase::Trigger => applicability != Applicability::Yes,
         Phase::Mutate | Phase::Decide => false,
     };
-    if is_skipped || concern == Applicability::No {
+    if is_skipped || applicability == Applicability::No {
         return out;
     }
-    let (mut matched, sorted) = (0usize, Sorted::default());
+    let (mut matching, sorted) = (0usize, Sorted::default());
     let (mut records, mut described) = (Records::default(), Vec::new());
     let mut current: Option<Request> = None;
     for rule in rules {
@@ -118,7 +118,7 @@ pub fn policy<'p>(
         if !phase.matches(rule, request) {
             continue;
         }
-        if let Applicability::Unknown(text) = concern {
+        if let Applicability::Unknown(text) = applicability {
             if phase == Phase::Decide {
                 // It is the verdict on all rules.
                 out.rules.clear();
@@ -126,19 +126,19 @@ pub fn policy<'p>(
             out.rules.push(undecided(rule, text));
             return out;
         }
-        matched += 1;
-        let later = if matched > 1 { request.later_root.as_ref().map(Root::get) } else { None };
+        matching += 1;
+        let later = if matching > 1 { request.later_root.as_ref().map(Root::get) } else { None };
         let sorted = (phase == Phase::Decide).then_some(&sorted);
-        let met = MatchedRule { policy, rule, request, around, later, sorted };
+        let matched = MatchedRule { policy, rule, request, context, later, sorted };
         trace::emit(&rule.origin, || EventKind::Rule(rule.name.clone()));
-        let (ran, excess) = budget::spend(|| phase.body(met));
-        let RuleRun { results, left } = match excess {
+        let (ran, excess) = budget::spend(|| phase.body(matched));
+        let RuleRun { results, effect } = match excess {
             None => ran,
             // What was changed so far has no effect without the rest.
             Some(Excess::Time) => return Results { object: None, ..out },
             Some(excess) => ran.exceeding(rule, excess),
         };
-        let next = match left {
+        let next = match effect {
             RuleEffect::Same => None,
             RuleEffect::Changed(object) => Some(request.with_object(object)),
             RuleEffect::Lost => Some(request.without_object()),
@@ -168,8 +168,8 @@ pub fn policy<'p>(
         out.object = Some(records.on(&request.object));
     }
     if !described.is_empty() && !request.object.is_null() {
-        let met = |rule| MatchedRule { policy, rule, request, around, later: None, sorted: None };
-        let described: Vec<_> = described.into_iter().map(|(at, rule)| (at, met(rule))).collect();
+        let matched = |rule| MatchedRule { policy, rule, request, context, later: None, sorted: None };
+        let described: Vec<_> = described.into_iter().map(|(at, rule)| (at, matched(rule))).collect();
         generate::finish(&described, &mut out);
     }
     out
@@ -193,11 +193,11 @@ pub fn changes_others(rule: &Rule) -> bool {
 }
 
 /// The objects that a rule changes because of a request, in addition to that of the request.
-pub fn targets(policy: &Policy, rule: &Rule, request: &Request, around: EvalContext<'_>) -> Targets {
+pub fn targets(policy: &Policy, rule: &Rule, request: &Request, context: EvalContext<'_>) -> Targets {
     if !applies(rule, request) {
         return Targets::None;
     }
-    existing::targets(MatchedRule { policy, rule, request, around, later: None, sorted: None })
+    existing::targets(MatchedRule { policy, rule, request, context, later: None, sorted: None })
 }
 
 /// What a rule that generates objects wants to exist, and why that is not all.
@@ -205,10 +205,10 @@ pub fn wanted(
     policy: &Policy,
     rule: &Rule,
     request: &Request,
-    around: EvalContext<'_>,
+    context: EvalContext<'_>,
     present: &dyn Present,
 ) -> (Vec<WantedObject>, Option<GenerationError>) {
-    generate::wanted(MatchedRule { policy, rule, request, around, later: None, sorted: None }, present)
+    generate::wanted(MatchedRule { policy, rule, request, context, later: None, sorted: None }, present)
 }
 
 /// Whether a policy is evaluated for a request.
@@ -223,7 +223,7 @@ enum Applicability {
 }
 
 /// Whether the rules of a policy are evaluated for the request at all.
-fn concern(policy: &Policy, request: &Request, profile: Profile) -> Applicability {
+fn applicability(policy: &Policy, request: &Request, profile: Profile) -> Applicability {
     if !namespace_fits(policy, request, profile) {
         return Applicability::No;
     }

@@ -1,7 +1,7 @@
 //! Running shapes: does a document look like a pattern?
 //!
-//! In: a pattern and a value. Out: a verdict; for everything but a pass a `ShapeMismatch` that knows
-//! the path and builds its text only when it is read. Most checks pass, so nothing is
+//! In: a pattern and a value. Out: a verdict; for everything but a pass a `ShapeMismatch` that
+//! knows the path and builds its text only when it is read. Most checks pass, so nothing is
 //! allocated before something fails. The semantics' source is `docs/semantics/patterns.md`.
 
 use std::fmt::Write;

@@ -17,21 +17,21 @@ use super::outcome::{RuleOutcome, Status};
 use super::validate::{self, CheckSubject};
 
 /// Runs the body of a rule that gives a verdict.
-pub(super) fn run(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
-    let MatchedRule { policy, rule, request, around, .. } = met;
+pub(super) fn run(matched: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
+    let MatchedRule { policy, rule, request, context, .. } = matched;
     if let Some(bound) = &rule.bound {
-        let creates = around.profile.admission_policies_see_creations;
+        let creates = context.profile.admission_policies_see_creations;
         return super::admission::offline::verdict(bound, rule, request, creates);
     }
     if let Some(expressions) = rule.expressions.as_ref().filter(|e| e.view != View::Rule) {
-        return super::expressions::run(met, expressions);
+        return super::expressions::run(matched, expressions);
     }
-    let mut data = met.data(met.root());
-    let EnteredRule { properties, exceptions } = match met.enter(&mut data) {
+    let mut data = matched.data(matched.root());
+    let EnteredRule { properties, exceptions } = match matched.enter(&mut data) {
         Ok(entered) => entered,
         Err(result) => return Some(*result),
     };
-    let outcome = |status, message: Str| met.result(status, message);
+    let outcome = |status, message: Str| matched.result(status, message);
     let mut result = match &rule.body {
         Body::Validate { check: Check::PodSecurity(check), .. } => {
             super::pod_security::rule(check, rule, request, &exceptions)
@@ -41,7 +41,7 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
             rule.expressions.as_ref().map(|expressions| {
                 let passed = &message.passed;
                 let (status, text) =
-                    super::expressions::rule::run(expressions, validations, passed, request, around);
+                    super::expressions::rule::run(expressions, validations, passed, request, context);
                 outcome(status, text)
             })
         }
@@ -72,7 +72,7 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
     }?;
     if result.status == Status::Fail
         && tolerates_existing(policy, rule, request)
-        && failed_before(met, &mut data)
+        && failed_before(matched, &mut data)
     {
         result = outcome(
             Status::Skip,
@@ -94,17 +94,17 @@ fn tolerates_existing(policy: &Policy, rule: &Rule, request: &Request) -> bool {
 /// Whether the former object, as if it were created now, fails the rule as well. Kyverno keeps what
 /// it has loaded and filled in for the new object: images, context entries, and the patterns of the
 /// rule itself (`docs/semantics/validate.md`, "Existing violations").
-fn failed_before(met: MatchedRule<'_, '_>, current: &mut Data<'_>) -> bool {
-    let (rule, former) = (met.rule, met.request.former());
+fn failed_before(matched: MatchedRule<'_, '_>, current: &mut Data<'_>) -> bool {
+    let (rule, former) = (matched.rule, matched.request.former());
     if !applies(rule, &former) {
         return false;
     }
-    let (met, mut data) = met.on(&former);
+    let (matched, mut data) = matched.on(&former);
     data.adopt_loaded(current);
     match &rule.body {
         // The only check that looks up exceptions again.
         Body::Validate { check: Check::PodSecurity(check), .. } => {
-            let exceptions = met.exceptions(&mut data);
+            let exceptions = matched.exceptions(&mut data);
             super::pod_security::rule(check, rule, &former, &exceptions)
                 .is_some_and(|outcome| outcome.status == Status::Fail)
         }

@@ -9,6 +9,11 @@
 //! Kyverno's command line answers context entries and expressions from different data, and in
 //! different words; a lookup says who reads ([`Reader`], [`Address`]). Semantics:
 //! `docs/semantics/variables.md`, `docs/semantics/cel-policies.md`, `docs/semantics/admission.md`.
+//!
+//! - [`facts`]: facts about an image: its manifest and its configuration
+//! - [`reference`]: names of images as registries read them: `[registry/]repository[:tag][@digest]`
+//! - [`registry`]: what is read of registries of images: manifests, blobs and what refers to an
+//!   image
 #![forbid(unsafe_code)]
 
 pub mod facts;

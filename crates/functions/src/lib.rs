@@ -4,6 +4,33 @@
 //! looks a function up once, when an expression is lowered, and calls one of JMESPath through
 //! [`call`], which checks the number and the types of the arguments first, and one of CEL through
 //! [`cel::call`]. [`page`] makes `docs/expressions/functions.md` of the registry.
+//!
+//! - `args`: reading checked arguments
+//! - `arithmetic`: arithmetic on numbers, Kubernetes quantities and durations
+//! - [`cel`]: CEL's functions: what they compute and what they cost
+//! - [`collections`]: functions of lists and objects, and the standard functions of any value
+//! - [`encode`]: base64 and hash functions
+//! - [`go_syntax`]: Go's regular expression syntax (RE2), translated to the syntax of the `regex`
+//!   crate
+//! - `json`: `parse_json` and `parse_yaml`
+//! - [`limits`]: bounds on what functions make
+//! - `misc`: functions of versions, images and addresses
+//! - [`page`]: the registry as text: the page `docs/expressions/functions.md`, and what `jp function` shows of
+//!   one function
+//! - `random`: `random(pattern)`: text that matches a pattern
+//! - [`regex`]: regular expression functions
+//! - [`registry`]: the function registry: one row for each function of each language
+//! - `remarks`: what functions do with arguments that they take for something else, without a word
+//! - `row`: what a row of the registry is: a function of one language and all that is known of it
+//! - `strings`: functions of strings
+//! - `table`: JMESPath's rows of the registry, in the order of their names; see
+//!   `functions::registry`
+//! - `timefn`: functions of points in time and durations
+//! - [`untracked`]: notes what makes results depend on more than the request: clocks, chance,
+//!   external data, expressions that are composed at run time
+//! - `url`: `is_external_url(url)`: whether a URL leads outside of private networks
+//! - `x509`: `x509_decode(pem)` and `x509.decode(pem)`: the fields of a certificate or certificate
+//!   request
 #![forbid(unsafe_code)]
 
 mod args;

@@ -1,7 +1,7 @@
 //! What a row of the registry is: a function of one language and all that is known of it.
 //!
-//! Types alone; the rows are in `functions::table` (JMESPath) and `functions::cel::table` (CEL), and
-//! [`super::registry`] finds them.
+//! Types alone; the rows are in `functions::table` (JMESPath) and `functions::cel::table` (CEL),
+//! and [`super::registry`] finds them.
 
 use serde::{Deserialize, Serialize};
 
@@ -98,8 +98,8 @@ pub enum Overloads {
         /// Result type as documentation shows it.
         returns: &'static str,
     },
-    /// Those that the library texts declare under its name, see [`super::cel::overload::of`]; the checker
-    /// chooses.
+    /// Those that the library texts declare under its name, see [`super::cel::overload::of`]; the
+    /// checker chooses.
     Declared,
     /// None: lowering puts it in the place of a function that expressions name.
     InPlaceOf(&'static str),

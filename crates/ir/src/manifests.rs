@@ -29,13 +29,13 @@ pub struct AttestorSet {
     pub required: usize,
     /// The attestors.
     #[serde(default, skip_serializing_if = "super::unset")]
-    pub entries: Box<[Attestor]>,
+    pub entries: Box<[ManifestAttestor]>,
 }
 
 /// An attestor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Attestor {
+#[serde(rename_all = "camelCase", deny_unknown_fields, rename = "Attestor")]
+pub struct ManifestAttestor {
     /// What verifies the signature.
     pub proof: Proof,
     /// Annotations that the object must have.

@@ -1,5 +1,5 @@
-//! Nodes that hold nodes of their own kind: how derived serialisation is given room on the stack and
-//! a bound for the nesting.
+//! Nodes that hold nodes of their own kind: how derived serialisation is given room on the stack
+//! and a bound for the nesting.
 
 use std::cell::Cell;
 use std::thread::LocalKey;

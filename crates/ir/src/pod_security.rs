@@ -5,6 +5,10 @@
 //! reports; each is a list of [`FieldRequirement`]s, each of which names fields and their [`FieldCondition`].
 //! `engine::pod_security` runs them and words what they find; an analysis reads the same rows.
 //! Semantics: `docs/semantics/validate.md`, "Bodies".
+//!
+//! - `control`: the types of the Pod Security Standards' rows: controls, their versions, fields and
+//!   conditions
+//! - `controls`: the rows of the Pod Security controls, in the order of reports
 
 mod control;
 mod controls;

@@ -2,8 +2,14 @@
 //!
 //! In: an expression. Out: an [`Ast`], or a [`SyntaxError`] with the reference's text and the byte
 //! where it happened. The grammar deviates from the JMESPath specification in many small ways (see
-//! `docs/expressions/jmespath.md`), which is why the published parsers cannot be used. The tree is
-//! only walked to be printed or lowered to the IR; nothing is evaluated here.
+//! `docs/expressions/jmespath.md`), which is why the published parsers cannot be used. The tree is only walked
+//! to be printed or lowered to the IR; nothing is evaluated here.
+//!
+//! - [`ast`]: the syntax tree and its two texts: the tree of `jp parse` and the one-line form of
+//!   type errors
+//! - [`lexer`]: text → tokens
+//! - [`lower`]: syntax tree → IR
+//! - [`parser`]: tokens → syntax tree: an operator-precedence parser
 #![forbid(unsafe_code)]
 
 pub mod ast;

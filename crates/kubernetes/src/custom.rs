@@ -10,7 +10,8 @@ use ephor_value::{Str, Value};
 const MAX_DEPTH: usize = 128;
 
 impl Types {
-    /// Those of the kinds that every API server has, and those of custom resources that the documents define.
+    /// Those of the kinds that every API server has, and those of custom resources that the
+    /// documents define.
     pub fn with<'v>(definitions: impl IntoIterator<Item = &'v Value>) -> Arc<Types> {
         let mut own =
             definitions.into_iter().filter(|d| d.text_at(&["kind"]) == "CustomResourceDefinition").peekable();

@@ -2,6 +2,24 @@
 //!
 //! In: names, and definitions of custom resources. Out: the facts. The tables are written by
 //! `conformance/reference/kubernetes.py` from what an API server says about itself.
+//!
+//! - [`admitted`]: which objects an API server admits, and the form in which admission webhooks see
+//!   them
+//! - [`convert`]: objects under another version of their kind
+//! - `custom`: types of custom resources: the schemas of their definitions
+//! - [`decode`]: whether an object fits its kind, as a Go decoder checks it: the API server's, or
+//!   Kyverno's
+//! - [`defaults`]: what an API server fills into an object that it has decoded
+//! - [`go`]: the Go names of fields, which the texts of decoding errors show
+//! - [`groups`]: groups of our own with Kyverno's kinds: `ephor.dev` for `kyverno.io`,
+//!   `policies.ephor.dev` for `policies.kyverno.io`
+//! - `id`: how requests name kinds and resources: objects with group, version and the name
+//! - [`kinds`]: kinds and the resources under which an API server serves them
+//! - [`prune`]: what an API server drops of an object when it decodes it: fields that the kind does
+//!   not have
+//! - [`published`]: schemas of kinds as a server publishes them, without references
+//! - [`schema`]: the fields of kinds: types, how lists and maps are merged, defaults
+//! - [`structure`]: whether an object has the structure of its kind
 #![forbid(unsafe_code)]
 
 pub mod admitted;

@@ -1,7 +1,7 @@
 //! `validate.manifests` → [`Manifests`]. Variables are not filled in here, as in the reference.
 
 use ephor_api::lint::attestor_set_problem;
-use ephor_ir::manifests::{Attestor, AttestorSet, Ignored, Manifests, Objects, Proof, public_keys};
+use ephor_ir::manifests::{AttestorSet, Ignored, ManifestAttestor, Manifests, Objects, Proof, public_keys};
 use ephor_value::wildcard::Wildcard;
 use ephor_value::{Str, Value, print};
 
@@ -21,7 +21,7 @@ fn list<'v>(of: &'v Value, key: &str) -> &'v [Value] {
 }
 
 fn set(set: &Value) -> AttestorSet {
-    let entries: Box<[Attestor]> = list(set, "entries").iter().flat_map(attestors).collect();
+    let entries: Box<[ManifestAttestor]> = list(set, "entries").iter().flat_map(attestors).collect();
     let count = match set.get("count") {
         Some(Value::Int(n)) => usize::try_from(*n).ok(),
         _ => None,
@@ -30,7 +30,7 @@ fn set(set: &Value) -> AttestorSet {
 }
 
 /// An entry with several public keys is one attestor a key.
-fn attestors(entry: &Value) -> Vec<Attestor> {
+fn attestors(entry: &Value) -> Vec<ManifestAttestor> {
     let keys = public_keys(entry.text_at(&["keys", "publicKeys"]));
     let proofs = if keys.is_empty() {
         vec![proof(entry)]
@@ -40,7 +40,7 @@ fn attestors(entry: &Value) -> Vec<Attestor> {
     let annotations = entry.get("annotations").and_then(Value::as_map).cloned().unwrap_or_default();
     let repository = Str::from(entry.text_at(&["repository"]));
     let attestor =
-        |proof| Attestor { proof, annotations: annotations.clone(), repository: repository.clone() };
+        |proof| ManifestAttestor { proof, annotations: annotations.clone(), repository: repository.clone() };
     proofs.into_iter().map(attestor).collect()
 }
 

@@ -2,6 +2,15 @@
 //!
 //! In: a [`Target`] (what a request is about) and the matchers of rules. Out: yes or no, and
 //! through [`index`] the rules that can apply at all. Nothing here knows what a rule does.
+//!
+//! - [`constraints`]: evaluating constraints
+//! - [`filter`]: evaluating matchers
+//! - [`index`]: the index from what a request is about to the rules that can match it
+//! - [`kinds`]: kind selectors: what a `kinds` entry such as `apps/v1/Deployment` or `Pod/exec`
+//!   stands for
+//! - [`mismatch`]: why a rule does not match a request, for its author
+//! - [`unknown`]: matching requests of which something is not known: the labels of a namespace, the
+//!   roles of a user
 #![forbid(unsafe_code)]
 
 pub mod constraints;

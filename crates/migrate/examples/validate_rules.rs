@@ -122,7 +122,7 @@ fn policy_of(name: &str, kinds: &[[String; 4]], converted: &Converted, controlle
             ),
         ])
     };
-    let named = |all: &[ephor_migrate::expressions::Named]| {
+    let named = |all: &[ephor_migrate::expressions::NamedExpression]| {
         Value::list(
             all.iter()
                 .map(|n| {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ephor_compare::Answer;
-use ephor_migrate::{File, Limits, Options, Outcome, To, file};
+use ephor_migrate::{DocumentOutcome, File, Limits, Options, TargetApi, file};
 use ephor_value::print::json;
 use ephor_value::{Value, parallel};
 
@@ -36,15 +36,15 @@ fn generated(objects: &[Value]) -> String {
 }
 
 /// The word for an outcome, and what is to be said about it.
-fn shown(outcome: &Outcome, with_objects: bool) -> Option<(&'static str, String)> {
+fn shown(outcome: &DocumentOutcome, with_objects: bool) -> Option<(&'static str, String)> {
     Some(match outcome {
-        Outcome::Unchanged => return None,
-        Outcome::Unreadable(why) => ("unreadable", why.clone()),
-        Outcome::Refused(all) => {
+        DocumentOutcome::Unchanged => return None,
+        DocumentOutcome::Unreadable(why) => ("unreadable", why.clone()),
+        DocumentOutcome::Refused(all) => {
             let texts = all.iter().map(|r| format!("{} at {}", r.construct, r.place));
             ("refused", texts.collect::<Vec<_>>().join("; "))
         }
-        Outcome::Moved(_, proof) => match &**proof {
+        DocumentOutcome::Moved(_, proof) => match &**proof {
             Err(why) => ("unusable", why.to_string()),
             Ok(proof) => {
                 let why = match &proof.claim.answer {
@@ -87,7 +87,7 @@ fn main() {
         }
     }
     let limits = Limits { time: Some(Duration::from_secs(seconds)), ..Limits::default() };
-    let to = if arguments.iter().any(|a| a == "--vap") { To::Kubernetes } else { To::Kyverno };
+    let to = if arguments.iter().any(|a| a == "--vap") { TargetApi::Kubernetes } else { TargetApi::Kyverno };
     let options = Options { to, ..Options::default() };
     let one = |path: &PathBuf| -> Option<File> {
         let text = std::fs::read_to_string(path).ok()?;

@@ -4,42 +4,37 @@
 //! `policies.kyverno.io` or of Kubernetes' `admissionregistration.k8s.io`, each compared with its
 //! origin by `ephor-compare`; what cannot be said in CEL is refused by name and place. Nothing is
 //! dropped silently.
+//!
+//! - `cel`: CEL as text
+//! - `constraints`: `match` and `exclude`
+//! - `driver`: policies and files
+//! - `expressions`: validate rules → expressions
+//! - `kinds`: a kind of policy a file
+//! - `model`: what conversions share
+//! - `notes`: what a reader has to know
+//! - `proof`: whether both mean the same
+//! - `text`: documents as people write them
 #![forbid(unsafe_code)]
+
+pub mod cel;
+pub mod constraints;
+mod driver;
+pub mod expressions;
+pub mod kinds;
+mod model;
+mod notes;
+mod proof;
+pub mod text;
 
 use ephor_cel::ast as cel_tree;
 
-mod actions;
-mod boundary;
-mod calls;
-pub mod cel;
-mod comments;
-pub mod constraints;
-mod deleting;
-mod draft;
-mod exceptions;
-pub mod expressions;
-mod files;
-mod generating;
-mod images;
-mod lists;
-mod mutating;
-mod names;
-mod native;
-mod operations;
-mod original;
-mod paired;
-mod parts;
-mod policy;
-mod proof;
-pub mod text;
-mod validating;
-mod verbatim;
-mod wildcards;
-
-pub use deleting::denial_of_deletion;
-pub use expressions::Refusal;
-pub use files::{File, Outcome, Part, Refused, document, exceptions, file, shadows};
-pub use original::{LAST_APPLIED, OF_SERVERS, Original};
-pub use paired::compare_acting;
-pub use policy::{Document, Migrated, Note, Options, To, Way, migrate, migrate_in};
-pub use proof::{Limits, Proof, prove};
+pub use crate::driver::files::{
+    DocumentOutcome, File, FileDocument, Refused, document, exceptions, file, shadows,
+};
+pub use crate::driver::policy::{migrate, migrate_in};
+pub use crate::expressions::refusal::Refusal;
+pub use crate::kinds::deleting::denial_of_deletion;
+pub use crate::model::migrated::{AutogenStrategy, Document, Migrated, Note, Options, TargetApi};
+pub use crate::model::original::{LAST_APPLIED, OF_SERVERS, Original};
+pub use crate::proof::paired::compare_acting;
+pub use crate::proof::prove::{Limits, Proof, prove};

@@ -4,6 +4,8 @@
 //! did; a failed patch has no effect. Beyond RFC 6902, as the library of Kyverno 1.19.1 is set up:
 //! negative indices count from the end, removing what is not there is no failure, and adding
 //! creates the containers above.
+//!
+//! - `error`: why a JSON patch fails
 
 mod error;
 

@@ -7,6 +7,15 @@
 //! rules.
 //!
 //! Semantics: RFC 6902 and `docs/semantics/mutate.md`.
+//!
+//! - [`apply`]: running JSON patches
+//! - [`diff`]: the JSON patch that leads from one document to another
+//! - `keyed`: lists in a strategic merge
+//! - [`merge`]: strategic merge: a patch document laid over an object
+//! - [`operation`]: JSON patches: texts → operations, and operations → documents
+//! - [`schema`]: which lists are merged item by item, and by which keys
+//! - [`structured`]: the structured merge: an object is changed by what another one says, field by
+//!   field, as its schema has it
 #![forbid(unsafe_code)]
 
 pub mod apply;

@@ -3,6 +3,9 @@
 //! In: the document of a `pattern`, an item of `anyPattern`, or either after its variables were
 //! filled in. Out: shapes with keys in checking order and compiled leaves. The semantics' source is
 //! `docs/semantics/patterns.md`.
+//!
+//! - [`layer`]: documents to be laid over objects: anchors separated, conditions compiled
+//! - [`strip`]: cleaning a layer once its anchors are decided
 #![forbid(unsafe_code)]
 
 pub mod layer;

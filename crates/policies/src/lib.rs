@@ -1,4 +1,13 @@
 //! Policy sets: policies that are loaded, indexed, and run on a request.
+//!
+//! - [`kinds`]: the kinds of policies and exceptions that clusters store
+//! - [`load`]: policy sources → policies, ready to be evaluated
+//! - [`pitfalls`]: where Kyverno 1.19.1 does what its users do not expect, and the output that it
+//!   gives does not say so
+//! - [`policy_set`]: policy sets and the engine that runs them: the library's front door
+//! - [`scan`]: evaluating many resources: in parallel, with results in input order
+//! - [`subjects`]: which resources of a cluster rules are about
+//! - [`violation`]: where in an object a rule is violated
 #![forbid(unsafe_code)]
 
 pub mod kinds;

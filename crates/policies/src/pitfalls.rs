@@ -7,6 +7,8 @@
 //! each policy has the object that it leaves, and [`of_outcome`] for a run, where policies in CEL
 //! have one for all of them, and which also says what a cluster does otherwise. Semantics:
 //! `docs/reference/cli.md`, "What Kyverno is silent about".
+//!
+//! - `outcome`: what the results of one object hold that Kyverno is silent about
 
 mod outcome;
 

@@ -3,6 +3,22 @@
 //! In: policy documents. Out: for a [`Request`](ephor_engine::Request), the results of every rule
 //! that matches. A set (`set`) is immutable; `engine` evaluates it on requests, [`phases`] in the
 //! order of Kyverno's phases, [`verdicts`] as a server does.
+//!
+//! - `background`: what controllers do after a request: objects that rules generate, and other
+//!   objects that they change
+//! - `engine`: a policy set with everything that it needs to decide
+//! - `native`: native policies of a set, as an API server evaluates them
+//! - [`outcomes`]: results of policies in parts that may be shared with other requests
+//! - [`phases`]: sets that mutate or generate objects: all mutate rules first, each policy on what
+//!   the former one left, then the rules that give verdicts, on the mutated object; then
+//!   Kubernetes' own mutations, CEL policies likewise, all policies that generate objects, and at
+//!   the end Kubernetes' own verdicts
+//! - `result_cache`: a request that agrees with a former one in all that results
+//!   depend on gets the same results
+//! - `results`: the results of a request: for each policy, what its rules did
+//! - `set`: policies, compiled and indexed
+//! - `stages`: which policies of a set run in which phase
+//! - [`verdicts`]: verdicts of Kyverno's policies on a request as it is, within limits
 
 mod background;
 mod engine;

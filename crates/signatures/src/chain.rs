@@ -3,8 +3,9 @@
 //!
 //! In: certificates in DER, leaf first. Out: their public facts, or what is wrong with the first
 //! that is not as it must be, in the words and the order of Kyverno. Semantics: the Notary
-//! Project's signature specification, "Certificate Requirements"; `docs/semantics/images.md`,
-//! "Notary".
+//! Project's signature specification, "Certificate Requirements"; `docs/semantics/images.md`, "Notary".
+//!
+//! - `error`: what is wrong with a certificate or a chain, in Kyverno's words
 
 mod error;
 

@@ -2,6 +2,9 @@
 //!
 //! In: an envelope. Out: what it holds, once its own signature is right, or what is wrong with it,
 //! in the words and the order of Kyverno. Whether the signer is trusted is not decided here.
+//!
+//! - `headers`: headers of COSE: maps whose labels occur once and whose known parameters have the
+//!   type that they must have
 
 mod headers;
 
@@ -12,8 +15,8 @@ use ephor_value::time::Time;
 
 use self::headers::{ALGORITHM, CONTENT_TYPE, CRITICAL, Fields, labelled, named};
 use crate::chain::{self, Link};
+use crate::envelope::{Claims, Envelope, algorithm_named};
 use crate::jws::{EXPIRY, PLUGIN, SCHEME, SIGNING_AUTHORITY, TIME, TIMESTAMP, TRUE_TIME, UNDERSTOOD};
-use crate::notary::{Claims, Envelope, algorithm_named};
 
 const TAG: u64 = 18;
 const CHAIN: i64 = 33;

@@ -4,6 +4,8 @@
 //! there is none. Signatures are layers of the image under the tag `sha256-….sig`, statements of
 //! the one under `sha256-….att`: DSSE envelopes with in-toto statements. Order and texts are
 //! Kyverno's (`docs/semantics/images.md`, "Registries").
+//!
+//! - `error`: why a signature or a statement does not count, in Kyverno's words
 
 mod error;
 

@@ -12,7 +12,7 @@ use ephor_value::{Map, Value};
 
 use crate::chain::{self, Link};
 use crate::content;
-use crate::notary::{Claims, Envelope, algorithm_named};
+use crate::envelope::{Claims, Envelope, algorithm_named};
 use crate::public_key::{self, Hash, PublicKey};
 
 /// The header with the scheme.

@@ -1,5 +1,7 @@
 //! What an attestor requires: keys, certificates, logs and repositories are read in the order in
 //! which Kyverno reads them; the first that cannot be read is the error.
+//!
+//! - `error`: what an attestor names that cannot be read, in Kyverno's words
 
 mod error;
 

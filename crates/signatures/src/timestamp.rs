@@ -6,6 +6,9 @@
 //! token. `cosign` and Notary have rules of their own: [`TsaTrust`] and [`TsaRoots`]. Semantics:
 //! RFC 3161 and 5816, and what `timestamp-authority` and `tspclient-go` check beyond them
 //! (`docs/semantics/images.md`). Nothing is fetched.
+//!
+//! - `error`: why a timestamp does not count, in the words of `cosign` and Notary where they have
+//!   words for it
 
 mod error;
 

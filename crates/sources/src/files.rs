@@ -14,6 +14,9 @@
 //!
 //! Nothing here ends a run: what could not be read, or was left out, is a [`Notice`], and the
 //! caller knows which of them Kyverno takes for fatal. Semantics: `docs/reference/cli.md`, sources.
+//!
+//! - [`served`]: files that a server reads again and again: reading one never blocks and never
+//!   takes unbounded memory
 
 use std::fmt;
 use std::fs;

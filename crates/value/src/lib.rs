@@ -9,6 +9,50 @@
 //!
 //! In: parsed documents, literals of policies, results of functions. Out: the same, to rules,
 //! messages and reports. The module knows nothing of policies.
+//!
+//! - [`address`]: addresses in the brackets of a URL, with the reasons why a text is none
+//! - [`budget`]: what an evaluation may use: time, memory, and variables that data bring in
+//! - [`bytes`]: bytes as text: base64 and UTF-8, as Go reads them
+//! - [`cron`]: cron schedules, as Kyverno 1.19.1 computes the next run of cleanup and deleting
+//!   policies
+//! - [`duration`]: durations in Go's syntax (`1h30m`, `-1.5h`, `250ms`), the only duration parser
+//!   of the program
+//! - `encoding`: values as JSON that loses nothing, through `serde`
+//! - [`environment`]: the environment variables that the program reads, those of its flags aside
+//! - [`fault`]: what goes wrong while an expression is evaluated
+//! - [`file_path`]: paths of files as texts
+//! - [`footprint`]: what values keep alive on the heap, for caches that have a limit
+//! - `identity`: whether two values are one and the same: what `==` says of values
+//! - [`image`]: container image references
+//! - [`list`]: a shared, immutable run of values
+//! - `local_zone`: the time zone of the machine: `TZ`, or what the system is set to
+//! - [`map`]: objects: shared maps that keep their keys in the order in which they were written
+//! - [`names`]: names, label keys and label values of Kubernetes objects: what is well-formed, and
+//!   the texts that say what is not
+//! - [`number`]: numbers as text, the way the reference's language prints and reads them
+//! - [`object`]: values of kinds that only expressions know
+//! - [`parallel`]: work on many threads: with the feature `parallel`, else on the caller's
+//! - [`path`]: dotted paths of injected values: `cm.data."a.b"`
+//! - [`place`]: places in a document: the keys and indices that lead from the root to a part of it
+//! - `plain_json`: values of `serde_json` as values, and back
+//! - [`print`]: values as text: JSON, and the display text that messages and operators use
+//! - [`quantity`]: Kubernetes resource quantities (`500m`, `1.5Gi`, `2e3`), the only quantity type
+//!   of the program
+//! - [`quote`]: text in quotes the way Kyverno 1.19.1's messages show it (`%q`): `"a\tb\u200b"`
+//! - [`range`]: range texts of condition values: `1-10`, `128Mi-1Gi`, `10s!-1m`
+//! - [`semver`]: semantic versions and the range language of `semver_compare`
+//! - [`stack`]: room on the stack for recursion whose depth data or policies decide
+//! - [`suggest`]: what a misspelt name was probably meant to be
+//! - [`time`]: points in time and Go's time layouts
+//! - `time_layout`: reading times by a layout: the element scanner and the parser behind
+//!   `Time::parse`
+//! - [`ttl`]: the label `cleanup.kyverno.io/ttl`: how long an object may live, or until when
+//! - [`url`]: URLs as Go reads and writes them
+//! - [`variables`]: variables `{{ … }}` and references `$(…)` in texts
+//! - `whole`: whole numbers as an API server keeps them: an object that was written as JSON and
+//!   read back holds integers wherever a number is written without fraction and exponent and fits
+//!   64 bits, and doubles everywhere else
+//! - [`wildcard`]: wildcard matching, the only one in the program
 #![forbid(unsafe_code)]
 
 pub mod address;

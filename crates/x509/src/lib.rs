@@ -4,6 +4,17 @@
 //! `crypto/x509` structures, as Kyverno 1.19.1 shows them: bytes as base64, object identifiers as
 //! lists of numbers, the serial number as a double ([`decode`], RSA keys only); elements of DER
 //! ([`der`]); contents of PEM blocks.
+//!
+//! - `asn1`: DER as Go's `encoding/asn1` reads it into typed structures, with its error texts
+//! - `certificate`: certificates
+//! - [`der`]: DER, the encoding of certificates: the one reader of its elements, and their writer
+//! - `error`: what is wrong with a certificate or a request, in the words of Go's `crypto/x509` and
+//!   `encoding/asn1`
+//! - `extensions`: extensions of certificates
+//! - `keys`: public keys and signature algorithms
+//! - `names`: distinguished names, strings and times of certificates
+//! - `pem`: the text armour of certificates
+//! - `request`: certificate requests
 #![forbid(unsafe_code)]
 
 mod asn1;

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use ephor_document::write::{Style, to_string};
-use ephor_migrate::{File, Outcome};
+use ephor_migrate::{DocumentOutcome, File};
 use ephor_value::{Map, Value};
 
 use crate::cli::CommandError;
@@ -53,7 +53,7 @@ pub fn write(
 fn objects(file: &File) -> Vec<Value> {
     let mut out = Vec::new();
     for part in &file.parts {
-        let Outcome::Moved(migrated, proof) = &part.outcome else { continue };
+        let DocumentOutcome::Moved(migrated, proof) = &part.outcome else { continue };
         let Ok(proof) = &**proof else { continue };
         if migrated.documents.iter().all(|document| KINDS.contains(&document.kind)) {
             out.extend(proof.boundary.iter().cloned());

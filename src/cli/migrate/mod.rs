@@ -260,8 +260,8 @@ fn options(args: &MigrateArgs, sources: &[SourceText], definitions: Vec<Value>) 
     let documents: Vec<Value> = of_files.chain(definitions).collect();
     Options {
         to: match args.to {
-            To::Vpol => ephor_migrate::To::Kyverno,
-            To::Vap => ephor_migrate::To::Kubernetes,
+            To::Vpol => ephor_migrate::TargetApi::Kyverno,
+            To::Vap => ephor_migrate::TargetApi::Kubernetes,
         },
         kinds: Kinds::with(&documents),
         types: Types::with(&documents),

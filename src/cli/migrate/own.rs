@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use ephor_kubernetes::groups::PolicyNames;
-use ephor_migrate::{File, Outcome};
+use ephor_migrate::{DocumentOutcome, File};
 use ephor_sources::files::SourceText;
 
 use crate::cli::CommandError;
@@ -52,7 +52,7 @@ pub fn as_own(files: &mut [File], own: &BTreeSet<String>) -> Result<(), CommandE
         rename(&mut file.text)?;
         for part in &mut file.parts {
             rename(&mut part.text)?;
-            if let Outcome::Moved(migrated, _) = &mut part.outcome {
+            if let DocumentOutcome::Moved(migrated, _) = &mut part.outcome {
                 let written = migrated.documents.iter_mut().chain(&mut migrated.shadows);
                 written.map(|document| &mut document.text).try_for_each(rename)?;
             }

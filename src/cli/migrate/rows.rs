@@ -4,7 +4,7 @@ use serde_json::json;
 
 use ephor_compare::{Answer, Apart, Difference, Universe, but_for};
 use ephor_document::json::to_serde;
-use ephor_migrate::{File, Outcome, Part, Proof, Refused};
+use ephor_migrate::{DocumentOutcome, File, FileDocument, Proof, Refused};
 
 /// A line of a report.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ pub fn rows(file: &File) -> Vec<MigrateRow<'_>> {
     file.parts.iter().filter_map(|part| row(file, part)).collect()
 }
 
-fn row<'f>(file: &'f File, part: &'f Part) -> Option<MigrateRow<'f>> {
+fn row<'f>(file: &'f File, part: &'f FileDocument) -> Option<MigrateRow<'f>> {
     let mut row = MigrateRow {
         file: &file.name,
         line: part.line,
@@ -124,13 +124,13 @@ fn row<'f>(file: &'f File, part: &'f Part) -> Option<MigrateRow<'f>> {
         time: part.time.as_millis(),
     };
     match &part.outcome {
-        Outcome::Unchanged => return None,
-        Outcome::Unreadable(why) => row.why.clone_from(why),
-        Outcome::Refused(all) => {
+        DocumentOutcome::Unchanged => return None,
+        DocumentOutcome::Unreadable(why) => row.why.clone_from(why),
+        DocumentOutcome::Refused(all) => {
             row.status = Status::Refused;
             row.refused = all;
         }
-        Outcome::Moved(migrated, proof) => {
+        DocumentOutcome::Moved(migrated, proof) => {
             row.new = migrated.documents.iter().map(|d| (d.kind, d.name.as_str())).collect();
             let texts: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
             row.new_text = texts.join("---\n");

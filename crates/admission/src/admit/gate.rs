@@ -16,6 +16,7 @@ use ephor_engine::request::NoObjects;
 use ephor_engine::{Profile, Request, RuleOutcome};
 use ephor_external::ExternalData;
 use ephor_ir::facts::Stage;
+use ephor_ir::rule::RuleKind;
 use ephor_ir::{Matcher, Policy, Rule};
 use ephor_matching::Target;
 
@@ -47,7 +48,7 @@ pub struct Gate {
     selecting: Vec<Arc<Policy>>,
     /// Policies whose rules have work for controllers, with what these are written as.
     background: HashMap<PolicyId, Background>,
-    /// Keys of MutatingPolicies that also change what the controllers themselves send.
+    /// Keys of policies whose expressions also change what the controllers themselves send.
     taking_own: HashSet<String>,
     /// Policies with others in audit mode that may replace them.
     shadows: Vec<Pair>,
@@ -251,12 +252,12 @@ impl Gate {
     /// deletions.
     pub(super) fn works_on_deletions(&self, route: &Route) -> bool {
         let mut all = self.background.iter();
-        all.any(|((class, _), (policy, _))| class.phase() == Phase::Mutate && route.selects(policy))
+        all.any(|((class, _), (policy, _))| phase_of(*class) == Phase::Mutate && route.selects(policy))
     }
 
     /// Whether a policy leaves out what the controllers themselves send.
     pub(super) fn skips_own(&self, policy: &Policy) -> bool {
-        is_mutating_policy(policy) && !self.taking_own.contains(&policy.key())
+        changes_by_expressions(policy) && !self.taking_own.contains(&policy.key())
     }
 
     /// Whether a path selects a policy of rules.
@@ -282,7 +283,7 @@ impl Gate {
     ) -> Vec<Work> {
         let mut all = Vec::new();
         for ((class, key), (policy, facts)) in &self.background {
-            if class.phase() != route.phase || !self.selects(policy, route, &request.target) {
+            if phase_of(*class) != route.phase || !self.selects(policy, route, &request.target) {
                 continue;
             }
             // Policies that generate by expressions refuse nothing.
@@ -454,19 +455,29 @@ impl Gate {
 
 fn background_facts(loaded: &LoadedPolicy) -> Option<(PolicyId, Background)> {
     let policy = loaded.policy.as_ref()?;
-    let class = Class::of(loaded.document.text_at(&["kind"]))?;
-    let facts = background::facts(&loaded.document);
-    (!facts.is_empty()).then(|| ((class, policy.key()), (policy.clone(), facts.into())))
+    let facts = loaded.background_work();
+    let class = facts.first()?.kind.class();
+    Some(((class, policy.key()), (policy.clone(), facts.into())))
 }
 
-/// The key of a MutatingPolicy that also changes what the controllers themselves send.
+/// The key of a policy whose expressions also change what the controllers themselves send.
 fn takes_own(loaded: &LoadedPolicy) -> Option<String> {
-    let policy = loaded.policy.as_ref().filter(|policy| is_mutating_policy(policy))?;
-    (!background::skips_own_requests(&loaded.document)).then(|| policy.key())
+    let policy = loaded.policy.as_ref().filter(|policy| changes_by_expressions(policy))?;
+    (!loaded.skips_own_requests()).then(|| policy.key())
 }
 
-fn is_mutating_policy(policy: &Policy) -> bool {
-    matches!(&*policy.short_name, "mpol" | "nmpol")
+/// Whether the expressions of a policy change the objects of requests.
+fn changes_by_expressions(policy: &Policy) -> bool {
+    policy.stage == Stage::Expressions && policy.rules.iter().any(|rule| rule.kind == RuleKind::Mutation)
+}
+
+/// The webhook whose requests have work: policies whose expressions change objects have no other
+/// one.
+fn phase_of(class: Class) -> Phase {
+    match class {
+        Class::Rules | Class::Generating => Phase::Validate,
+        Class::Mutating => Phase::Mutate,
+    }
 }
 
 /// The object of a request, as work finds it again.

@@ -4,8 +4,10 @@ use ephor_api::read::{listed, member, texts as texts_of};
 use ephor_value::wildcard::matches;
 use ephor_value::{Map, Value};
 
+use super::outcome::{Known, Native, NativeError};
+use super::parts::{copy, map, named, texts};
 use super::resources::UnknownKind;
-use super::{Known, Native, NativeError, copy, map, named, refusals, resources, texts};
+use super::{refusals, resources};
 
 /// The policy and its binding.
 pub fn native(policy: &Value, known: &Known<'_>) -> Result<Native, NativeError> {

@@ -8,7 +8,7 @@ use ephor_matching::kinds::parse;
 use ephor_value::wildcard::matches;
 use ephor_value::{Map, Value};
 
-use super::{map, texts};
+use super::parts::{map, texts};
 
 /// What a rule without operations is about.
 const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "CONNECT", "DELETE"];

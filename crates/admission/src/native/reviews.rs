@@ -5,7 +5,8 @@ use ephor_lower::cel_policy::{check_match_conditions, has_variants};
 use ephor_value::time::Time;
 use ephor_value::{Map, Value};
 
-use super::{Known, Native, NativeError, SkipReason, copy, map, named, texts};
+use super::outcome::{Known, Native, NativeError, SkipReason};
+use super::parts::{copy, map, named, texts};
 
 /// A ValidatingAdmissionPolicy.
 pub fn validating(policy: &Value, known: &Known<'_>) -> Result<Native, NativeError> {

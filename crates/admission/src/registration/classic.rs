@@ -8,8 +8,9 @@ use ephor_api::read::{Body, filters, has_body, items, listed, member, texts};
 use ephor_kubernetes::Kinds;
 use ephor_value::Value;
 
+use super::draft::{Draft, blocks, mode};
+use super::options::Options;
 use super::resources::{Entry, entries, is_known, rules};
-use super::{Draft, Options, blocks, mode};
 
 const ALL: [&str; 4] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
 

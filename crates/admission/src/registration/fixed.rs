@@ -8,7 +8,8 @@
 
 use ephor_value::{Map, Value};
 
-use super::{OWNER, Options, WebhookNames, client, texts};
+use super::draft::{client, texts};
+use super::options::{OWNER, Options, WebhookNames};
 
 /// Kinds of policies, as rules name them.
 const CLASSIC: [(&str, &str); 2] = [("ClusterPolicy", "clusterpolicies"), ("Policy", "policies")];
@@ -178,7 +179,7 @@ impl Fixed {
         webhook.insert("sideEffects", if self.mutating { "NoneOnDryRun" } else { "None" }.into());
         webhook.insert("timeoutSeconds", Value::Int(options.timeout));
         let name = format!("{prefix}-{}-webhook-cfg", self.name);
-        let [mutating, validating] = super::KINDS;
+        let [mutating, validating] = super::options::KINDS;
         let kind = if self.mutating { mutating } else { validating };
         configuration(kind, &name, vec![Value::Map(webhook)], options)
     }
@@ -189,7 +190,7 @@ impl Fixed {
                 WebhookNames::Ephor => name.replacen(".kyverno.svc", ".ephor.svc", 1),
                 WebhookNames::Kyverno => name.into(),
             },
-            (None, super::Address::Service { namespace, name, .. }) => {
+            (None, super::options::Address::Service { namespace, name, .. }) => {
                 // Kyverno serves these elsewhere; the Service is ours, the name its.
                 let is_elsewhere = ["cleanup-validating", "ttl-validating"].contains(&self.name);
                 let name = match options.names {
@@ -198,7 +199,7 @@ impl Fixed {
                 };
                 format!("{name}.{namespace}.svc")
             }
-            (None, super::Address::Url(_)) => format!("{}.ephor.svc", self.name),
+            (None, super::options::Address::Url(_)) => format!("{}.ephor.svc", self.name),
         }
     }
 }
@@ -228,7 +229,7 @@ pub(super) fn configuration(kind: &str, name: &str, webhooks: Vec<Value>, option
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::super::Address;
+    use super::super::options::Address;
     use super::*;
 
     fn written(names: WebhookNames) -> Vec<Value> {

@@ -12,7 +12,7 @@ use ephor_matching::kinds::{KindSelector, parse};
 use ephor_value::Value;
 use ephor_value::wildcard::matches;
 
-use super::texts;
+use super::draft::texts;
 
 /// An operation on a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,8 +12,9 @@ use ephor_lower::cel_policy::{is_about_pods, variants_of};
 use ephor_value::Value;
 use ephor_value::print::json;
 
+use super::draft::{Draft, blocks, condition, mode, texts};
+use super::options::Options;
 use super::resources::{Listed, in_order};
-use super::{Draft, Options, blocks, condition, mode, texts};
 
 /// A kind of policies in a configuration.
 struct Family {

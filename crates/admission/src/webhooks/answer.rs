@@ -13,9 +13,9 @@ use ephor_value::bytes::{decode_base64, lossy};
 use ephor_value::quote::quote;
 use ephor_value::{Map, Str, Value};
 
+use super::call::{Call, Event, Log, Reply, Server};
 use super::failure::Failure;
 use super::response::wrong_type;
-use super::{Call, Event, Log, Reply, Server};
 
 /// What a webhook says, once the answer is understood.
 #[derive(Clone, Debug)]

@@ -14,9 +14,9 @@ use ephor_value::print::write_json_string;
 use ephor_value::{Str, Value};
 
 use super::answer::{self, Response};
+use super::call::{Event, Log, Server};
 use super::failure::Failure;
 use super::matching::{WebhookDecision, Why, decide};
-use super::{Event, Log, Server};
 
 const MUTATION: &str = "mutation.webhook.admission.k8s.io/";
 const PATCH: &str = "patch.webhook.admission.k8s.io/";

@@ -6,8 +6,8 @@ use ephor_engine::admission::{Denial, Review};
 use ephor_value::Value;
 
 use super::answer::call;
+use super::call::{Event, Log, Server};
 use super::matching::{WebhookDecision, decide};
-use super::{Event, Log, Server};
 
 const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io/round_0_index_";
 

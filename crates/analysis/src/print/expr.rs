@@ -3,20 +3,21 @@
 //! Keys are read with the separator that says what reading from anything but an object gives: `.`
 //! null, `!.` a fault. A key that an object does not have is a fault.
 
-use super::{Node, Part, Tree, constant, inline, key, words};
+use super::{Part, PrintedNode, Tree, constant, inline, key, words};
 
 /// An expression: a line with its operands below it.
-pub(super) fn expression(expr: &Part) -> Node {
+pub(super) fn expression(expr: &Part) -> PrintedNode {
     let mut form = Form::default();
     let (head, postfix) = form.head(expr);
-    let below: Vec<Node> = form.operands.iter().map(|(label, e)| expression(e).labelled(label)).collect();
+    let below: Vec<PrintedNode> =
+        form.operands.iter().map(|(label, e)| expression(e).labelled(label)).collect();
     let inline = inline(&below).map(|parts| match (postfix, &parts[..]) {
         (true, [base]) => format!("{base}{head}"),
         (_, []) => head.clone(),
         _ => format!("{head}({})", parts.join(", ")),
     });
     let head = if postfix { format!("{head} of") } else { head };
-    Node { head, inline, place: None, below }
+    PrintedNode { head, inline, place: None, below }
 }
 
 /// What an expression consists of.

@@ -9,11 +9,12 @@ use ephor_ir::rule::INPUTS;
 use ephor_ir::strict::{Comprehension, ComprehensionKind, Invoke, Make, Step as Walked, Walk};
 use ephor_value::{Map, Object, Str, Value};
 
-use super::looked::LookedFor;
-use super::seen::{AbstractValue, Reader, ValueSet, composed, either};
-use super::tests::By;
 use super::texts::{TextStep, step_of};
-use super::{Step, Untracked};
+use crate::reads::abstract_value::{AbstractValue, ValueSet, composed, either};
+use crate::reads::comparisons::By;
+use crate::reads::expected_type::ExpectedType;
+use crate::reads::footprint::{Step, Untracked};
+use crate::reads::reader::Reader;
 
 type Found = Result<ValueSet, Untracked>;
 
@@ -104,12 +105,12 @@ fn is_empty(e: &Expr) -> bool {
 }
 
 /// What is looked for in a value in whose place there may be another one.
-fn like(other: &Expr) -> LookedFor {
+fn like(other: &Expr) -> ExpectedType {
     match other.constant() {
-        Some(Value::List(_)) => LookedFor::LIST,
-        Some(Value::Map(_)) => LookedFor::MAP,
-        None if is_empty(other) => LookedFor::LIST,
-        _ => LookedFor::NONE,
+        Some(Value::List(_)) => ExpectedType::LIST,
+        Some(Value::Map(_)) => ExpectedType::MAP,
+        None if is_empty(other) => ExpectedType::LIST,
+        _ => ExpectedType::NONE,
     }
 }
 
@@ -155,7 +156,7 @@ fn are_objects_from_outside(values: &ValueSet) -> bool {
 }
 
 /// The value whose type is compared with a constant, and which one is looked for.
-fn type_test<'e>(of: &'e Expr, with: &Expr) -> Option<(&'e Expr, LookedFor)> {
+fn type_test<'e>(of: &'e Expr, with: &Expr) -> Option<(&'e Expr, ExpectedType)> {
     let Expr::Invoke(invoke) = of else { return None };
     let [value] = &*invoke.args else { return None };
     let Some(Value::Object(object)) = with.constant().filter(|_| invoke.function.name == "type") else {
@@ -163,24 +164,24 @@ fn type_test<'e>(of: &'e Expr, with: &Expr) -> Option<(&'e Expr, LookedFor)> {
     };
     let Object::Type(name) = &**object else { return None };
     let what = match &**name {
-        "list" => LookedFor::LIST,
-        "map" => LookedFor::MAP,
-        "string" => LookedFor::TEXT,
-        "bool" | "int" | "double" | "uint" => LookedFor::SCALAR,
-        _ => LookedFor::ANY,
+        "list" => ExpectedType::LIST,
+        "map" => ExpectedType::MAP,
+        "string" => ExpectedType::TEXT,
+        "bool" | "int" | "double" | "uint" => ExpectedType::SCALAR,
+        _ => ExpectedType::ANY,
     };
     Some((value, what))
 }
 
 /// What is looked for in a value that is one of some constants.
-fn of_set(set: &[Value]) -> LookedFor {
+fn of_set(set: &[Value]) -> ExpectedType {
     let is_scalar = |value: &Value| !matches!(value, Value::List(_) | Value::Map(_));
-    if set.iter().all(is_scalar) { LookedFor::SCALAR } else { LookedFor::ANY }
+    if set.iter().all(is_scalar) { ExpectedType::SCALAR } else { ExpectedType::ANY }
 }
 
 /// What is looked for in a value that is in a constant.
-fn of_constants(constant: &Value) -> LookedFor {
-    constant.as_list().map_or(LookedFor::ANY, of_set)
+fn of_constants(constant: &Value) -> ExpectedType {
+    constant.as_list().map_or(ExpectedType::ANY, of_set)
 }
 
 impl Reader {
@@ -197,7 +198,7 @@ impl Reader {
 
     /// Something depends on whether a value is true.
     fn truth(&mut self, values: &ValueSet) -> Result<(), Untracked> {
-        self.look_for(values, LookedFor::SCALAR);
+        self.look_for(values, ExpectedType::SCALAR);
         self.read_shape(values)
     }
 
@@ -236,7 +237,7 @@ impl Reader {
             }
             Expr::Slice { base, .. } => {
                 let base = self.expr(base, a)?;
-                self.look_for(&base, LookedFor::LIST);
+                self.look_for(&base, ExpectedType::LIST);
                 composed(AbstractValue::List(self.items(&base)?))
             }
             Expr::Let { value, body } => {
@@ -392,7 +393,7 @@ impl Reader {
         a: &AbstractEnv<'_>,
     ) -> Found {
         let source = self.expr(source, a)?;
-        self.look_for(&source, if over == Over::Values { LookedFor::MAP } else { LookedFor::LIST });
+        self.look_for(&source, if over == Over::Values { ExpectedType::MAP } else { ExpectedType::LIST });
         let items = self.items(&source)?;
         if over == Over::Values {
             // The body runs on null as well.
@@ -413,7 +414,7 @@ impl Reader {
 
     fn looped(&mut self, l: &Comprehension, a: &AbstractEnv<'_>) -> Found {
         let range = self.expr(&l.range, a)?;
-        self.look_for(&range, LookedFor::MEMBERS);
+        self.look_for(&range, ExpectedType::MEMBERS);
         let items = self.items(&range)?;
         let bound = if l.two { vec![self.computed(), items] } else { vec![items] };
         let inner = a.with(bound);
@@ -425,7 +426,7 @@ impl Reader {
         self.read_shape(&body)?;
         match l.kind {
             ComprehensionKind::All | ComprehensionKind::Exists | ComprehensionKind::One => {
-                self.look_for(&body, LookedFor::SCALAR);
+                self.look_for(&body, ExpectedType::SCALAR);
                 Ok(NOTHING)
             }
             ComprehensionKind::List => composed(AbstractValue::List(body)),
@@ -454,8 +455,8 @@ impl Reader {
     fn flattened(&mut self, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
         for arg in args {
             let values = self.expr(arg, a)?;
-            self.look_for_in_items(&values, LookedFor::LIST);
-            self.consume_as(&values, LookedFor::LIST)?;
+            self.look_for_in_items(&values, ExpectedType::LIST);
+            self.consume_as(&values, ExpectedType::LIST)?;
         }
         Ok(self.computed())
     }
@@ -478,7 +479,7 @@ impl Reader {
                     && let Some((object, key)) = has_key(of_keys, key) =>
             {
                 let object = self.expr(object, a)?;
-                self.look_for(&object, LookedFor::MAP);
+                self.look_for(&object, ExpectedType::MAP);
                 let found = self.key(&object, key)?;
                 self.read_shape(&found)?;
                 Ok(NOTHING)
@@ -499,25 +500,27 @@ impl Reader {
                 match name {
                     "_==_" | "_!=_" => self.read_compared(&one, &other)?,
                     "@in" | "_in_" => {
-                        self.read_as(&one, args[1].constant().map_or(LookedFor::ANY, of_constants))?;
-                        self.read_as(&other, LookedFor::MEMBERS)?;
+                        self.read_as(&one, args[1].constant().map_or(ExpectedType::ANY, of_constants))?;
+                        self.read_as(&other, ExpectedType::MEMBERS)?;
                     }
                     // A text in a text, or an item of a list.
                     "contains" => {
                         let is_text = args[1].constant().is_some_and(|value| value.as_str().is_some());
-                        let what = if is_printed(&args[0]) { LookedFor::PRINTED } else { LookedFor::TEXTS };
-                        self.read_as(&one, if is_text { what } else { LookedFor::ANY })?;
+                        let what =
+                            if is_printed(&args[0]) { ExpectedType::PRINTED } else { ExpectedType::TEXTS };
+                        self.read_as(&one, if is_text { what } else { ExpectedType::ANY })?;
                         self.read_all(&other)?;
                     }
                     "startsWith" | "endsWith" | "matches" | "starts_with" | "ends_with" | "regex_match" => {
                         for (arg, values) in args.iter().zip([&one, &other]) {
-                            let what = if is_printed(arg) { LookedFor::PRINTED } else { LookedFor::TEXT };
+                            let what =
+                                if is_printed(arg) { ExpectedType::PRINTED } else { ExpectedType::TEXT };
                             self.read_as(values, what)?;
                         }
                     }
                     _ => {
-                        self.read_as(&one, LookedFor::SCALAR)?;
-                        self.read_as(&other, LookedFor::SCALAR)?;
+                        self.read_as(&one, ExpectedType::SCALAR)?;
+                        self.read_as(&other, ExpectedType::SCALAR)?;
                     }
                 }
                 let is_list = |values: &ValueSet| {
@@ -534,11 +537,11 @@ impl Reader {
                 let values = self.expr(one, a)?;
                 let what = match name {
                     // What is done with the result says what it is.
-                    "dyn" | "value" | "optional.of" => LookedFor::NONE,
+                    "dyn" | "value" | "optional.of" => ExpectedType::NONE,
                     // Lists and objects have a text there.
-                    "to_string" => LookedFor::ANY,
-                    "string" => LookedFor::PRINTED,
-                    _ => LookedFor::SCALAR,
+                    "to_string" => ExpectedType::ANY,
+                    "string" => ExpectedType::PRINTED,
+                    _ => ExpectedType::SCALAR,
                 };
                 self.read_as(&values, what)?;
                 if NUMBERS.contains(&name) {
@@ -627,7 +630,7 @@ impl Reader {
             let (counts, others) = self.counted_parts(&values);
             all = either(all, counts)?;
             if !others.is_empty() || values.is_empty() {
-                self.look_for(&others, LookedFor::MEMBERS);
+                self.look_for(&others, ExpectedType::MEMBERS);
                 self.items(&others)?;
                 if self.tests.is_some() {
                     all = either(all, composed(AbstractValue::Length(others))?)?;
@@ -642,7 +645,7 @@ impl Reader {
         for arg in args.iter().filter(|e| !matches!(e, Expr::Lambda { .. })) {
             let list = self.expr(arg, a)?;
             // Faults show what is no list.
-            self.consume_as(&list, LookedFor::LIST)?;
+            self.consume_as(&list, ExpectedType::LIST)?;
             items = either(items, self.items(&list)?)?;
         }
         let mut bodies = NOTHING;
@@ -674,7 +677,7 @@ impl Reader {
                 Walked::Key { key: Value::Str(key), .. } => self.key(&values, key)?,
                 Walked::Key { key: Value::Int(at), .. } => self.item_at(&values, *at)?,
                 Walked::Key { .. } => {
-                    self.look_for(&values, LookedFor::ANY);
+                    self.look_for(&values, ExpectedType::ANY);
                     self.items(&values)?
                 }
                 Walked::Field(_) => return Err(Untracked),
@@ -689,7 +692,7 @@ impl Reader {
                         continue;
                     }
                     self.consume(&index)?;
-                    self.look_for(&values, LookedFor::MEMBERS);
+                    self.look_for(&values, ExpectedType::MEMBERS);
                     self.items(&values)?
                 }
             };
@@ -727,7 +730,7 @@ impl Reader {
                 for side in [one, other] {
                     let values = self.expr(side, a)?;
                     self.read_shape(&values)?;
-                    self.look_for(&values, LookedFor::EMPTY);
+                    self.look_for(&values, ExpectedType::EMPTY);
                     self.items(&values)?;
                 }
                 Ok(self.computed())
@@ -752,16 +755,16 @@ impl Reader {
                 let key = one.constant().and_then(Value::as_str);
                 let (one, values) = (self.expr(one, a)?, self.expr(list, a)?);
                 if let Some(key) = key.filter(|_| self.tests.is_some() && are_objects_from_outside(&values)) {
-                    self.look_for(&values, LookedFor::MAP);
+                    self.look_for(&values, ExpectedType::MAP);
                     let found = self.key(&values, &key.into())?;
                     self.read_shape(&found)?;
                     return Ok(NOTHING);
                 }
-                self.look_for(&values, LookedFor::MEMBERS);
+                self.look_for(&values, ExpectedType::MEMBERS);
                 // Its items are compared with a scalar, also those of a list that is put together.
-                self.look_for_in_items(&values, LookedFor::SCALAR);
+                self.look_for_in_items(&values, ExpectedType::SCALAR);
                 let items = self.items(&values)?;
-                self.look_for(&items, LookedFor::SCALAR);
+                self.look_for(&items, ExpectedType::SCALAR);
                 self.test(&one, &values, By::Function("@in"));
                 Ok(NOTHING)
             }
@@ -794,7 +797,7 @@ impl Reader {
             self.test(key, &own, By::Function("_==_"));
             found = either(found, values)?;
         }
-        self.read_as(key, LookedFor::SCALAR)?;
+        self.read_as(key, ExpectedType::SCALAR)?;
         Ok(Some(found))
     }
 

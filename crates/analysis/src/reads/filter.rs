@@ -5,9 +5,9 @@ use ephor_ir::constraints::Constraints;
 use ephor_ir::matcher::{Filter, Selector};
 use ephor_value::{Str, Value};
 
-use super::Step;
-use super::seen::Reader;
-use super::tests::By;
+use crate::reads::comparisons::By;
+use crate::reads::footprint::Step;
+use crate::reads::reader::Reader;
 
 fn metadata(part: &str) -> Vec<Step> {
     vec![Step::Key("metadata".into()), Step::Key(part.into())]

@@ -10,30 +10,30 @@ use ephor_ir::pod_security::{
 };
 use ephor_value::Value;
 
-use super::Step;
-use super::seen::Reader;
-use super::tests::By;
+use crate::reads::comparisons::By;
+use crate::reads::footprint::Step;
+use crate::reads::reader::Reader;
 
-type Place = Vec<Step>;
+type ControlPlace = Vec<Step>;
 
-fn place(path: &[&str]) -> Place {
+fn place(path: &[&str]) -> ControlPlace {
     let step = |key: &&str| if *key == "*" { Step::Items } else { Step::Key((*key).into()) };
     path.iter().map(step).collect()
 }
 
-fn below(base: &[Step], path: &[&str]) -> Place {
+fn below(base: &[Step], path: &[&str]) -> ControlPlace {
     base.iter().cloned().chain(place(path)).collect()
 }
 
 impl Reader {
     /// The fields of the controls of a check.
-    pub(super) fn pod_security(&mut self, check: &PodSecurity, kind: &str) {
+    pub(crate) fn pod_security(&mut self, check: &PodSecurity, kind: &str) {
         let Some(spec) = pod_spec_path(kind) else { return };
         let spec = place(spec);
         let only = check.field();
         let has = |whose: Whose| only.is_none_or(|only| only.of == whose);
         let spares = only.is_none_or(|only| only.exempts);
-        let containers: Vec<Place> = LISTS
+        let containers: Vec<ControlPlace> = LISTS
             .iter()
             .enumerate()
             .filter(|(at, _)| has(Whose::Containers(*at)))

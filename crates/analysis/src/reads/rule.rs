@@ -8,13 +8,12 @@ use ephor_ir::rule::{Body, Message};
 use ephor_ir::{Exception, Policy, Rule};
 use ephor_value::Str;
 
-use super::expr::AbstractEnv;
-use super::looked::{LookedFor, itself};
-use super::seen::{AbstractValue, Part, Reader, ValueSet};
-use super::tests::Tests;
-use super::{Reads, Step, Tree, Untracked};
-
-type Done = Result<(), Untracked>;
+use crate::reads::abstract_value::{AbstractValue, Part, ValueSet};
+use crate::reads::comparisons::Comparisons;
+use crate::reads::expected_type::{ExpectedType, itself};
+use crate::reads::expr::AbstractEnv;
+use crate::reads::footprint::{Done, ReadTree, Reads, Step, Untracked};
+use crate::reads::reader::Reader;
 
 /// What the results of a policy's rules that give verdicts on objects of a kind can depend on.
 ///
@@ -42,8 +41,9 @@ pub fn tested_by_policy(
     cel_exceptions: &[CelException],
     late: &'static dyn Late,
     is_deletion: bool,
-) -> Result<(Reads, Tests), Untracked> {
-    let start = Reader { tests: Some(Tests::default()), is_deletion: Some(is_deletion), ..Reader::new(late) };
+) -> Result<(Reads, Comparisons), Untracked> {
+    let start =
+        Reader { tests: Some(Comparisons::default()), is_deletion: Some(is_deletion), ..Reader::new(late) };
     let found = read(policy, kind, exceptions, cel_exceptions, &start)?;
     let mut tests = found.tests.unwrap_or_default();
     // What is looked up may be anything.
@@ -115,7 +115,7 @@ pub fn reads_namespace(
     let all = reader
         .sources(&expressions.conditions, &expressions.variables)
         .and_then(|()| reader.validations(validations, &expressions.variables));
-    all.is_err() || reader.reads.namespace != Tree::default()
+    all.is_err() || reader.reads.namespace != ReadTree::default()
 }
 
 /// What is read of an object whose pod templates are seen as pods with its name.
@@ -175,7 +175,7 @@ impl Reader {
                 match self.tests.is_some() {
                     true => self.pod_security(check, kind),
                     // Whether an object decodes depends on all of it.
-                    false => self.reads.object = Tree::all(),
+                    false => self.reads.object = ReadTree::all(),
                 }
                 Ok(())
             }
@@ -220,7 +220,7 @@ impl Reader {
         }
         let list = self.query(&l.list)?;
         self.read_shape(&list)?;
-        self.look_for(&list, LookedFor::LIST);
+        self.look_for(&list, ExpectedType::LIST);
         let mut item = self.items(&list)?;
         // What is no list is a list of one.
         item.extend(list.iter().filter_map(|one| match one {
@@ -278,4 +278,25 @@ impl Reader {
         let env = AbstractEnv::request(&e.variables);
         e.annotations.iter().try_for_each(|a| self.read_result(&a.value.program, &env))
     }
+}
+
+/// What the value of an expression depends on, of the data that it is run on.
+///
+/// # Errors
+/// It depends on more.
+pub fn of_expression(
+    expr: &ephor_ir::Expr,
+    late: &'static dyn ephor_ir::late::Late,
+) -> Result<ReadTree, Untracked> {
+    let mut reader = crate::reads::reader::Reader::new(late);
+    let root = vec![crate::reads::abstract_value::AbstractValue::At(
+        crate::reads::abstract_value::Part::Object,
+        Vec::new(),
+    )];
+    let value = reader.expr(
+        expr,
+        &crate::reads::expr::AbstractEnv { root, ..crate::reads::expr::AbstractEnv::default() },
+    )?;
+    reader.consume(&value)?;
+    Ok(reader.reads.object)
 }

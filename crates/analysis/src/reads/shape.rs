@@ -7,12 +7,11 @@ use ephor_ir::template::Part;
 use ephor_value::wildcard::has_wildcard;
 use ephor_value::{Str, Value};
 
-use super::Untracked;
-use super::looked::LookedFor;
-use super::seen::{Reader, ValueSet};
-use super::tests::By;
-
-type Done = Result<(), Untracked>;
+use crate::reads::abstract_value::ValueSet;
+use crate::reads::comparisons::By;
+use crate::reads::expected_type::ExpectedType;
+use crate::reads::footprint::Done;
+use crate::reads::reader::Reader;
 
 impl Reader {
     /// What a pattern reads of a subject.
@@ -43,7 +42,7 @@ impl Reader {
         match shape {
             Shape::Leaf(leaf) => {
                 self.pattern(subject, &leaf.source);
-                self.consume_as(subject, LookedFor::SCALAR)
+                self.consume_as(subject, ExpectedType::SCALAR)
             }
             Shape::Map(map) => self.map(map, subject),
             Shape::List(list) => self.list(list, subject),
@@ -53,9 +52,9 @@ impl Reader {
     fn map(&mut self, map: &MapShape, subject: &ValueSet) -> Done {
         if map.expand {
             self.pattern(subject, &map.source);
-            return self.consume_as(subject, LookedFor::MAP);
+            return self.consume_as(subject, ExpectedType::MAP);
         }
-        self.look_for(subject, LookedFor::MAP);
+        self.look_for(subject, ExpectedType::MAP);
         self.read_shape(subject)?;
         map.entries.iter().try_for_each(|entry| self.entry(entry, subject))
     }
@@ -66,7 +65,7 @@ impl Reader {
         }
         if has_wildcard(&entry.key) {
             self.pattern(subject, &Value::Str(entry.key.clone()));
-            self.consume_as(subject, LookedFor::MAP)?;
+            self.consume_as(subject, ExpectedType::MAP)?;
             // What is below may be under any key.
             return if entry.anchor == Anchor::Negation {
                 Ok(())
@@ -109,7 +108,7 @@ impl Reader {
     }
 
     fn list(&mut self, list: &ListShape, subject: &ValueSet) -> Done {
-        self.look_for(subject, LookedFor::LIST);
+        self.look_for(subject, ExpectedType::LIST);
         self.read_shape(subject)?;
         if matches!(list, ListShape::Empty(_)) {
             return Ok(());
@@ -121,9 +120,9 @@ impl Reader {
         }?;
         match list {
             ListShape::Scalars(leaf, _) => {
-                self.look_for(&items, LookedFor::SCALAR);
+                self.look_for(&items, ExpectedType::SCALAR);
                 self.pattern(subject, &leaf.source);
-                self.consume_as(subject, LookedFor::LIST)
+                self.consume_as(subject, ExpectedType::LIST)
             }
             _ => Ok(()),
         }
@@ -137,7 +136,7 @@ impl Reader {
                 None => Ok(()),
             },
             Template::Object(pairs) => {
-                self.look_for(subject, LookedFor::MAP);
+                self.look_for(subject, ExpectedType::MAP);
                 self.read_shape(subject)?;
                 for (key, value) in pairs {
                     let Template::Const(Value::Str(raw)) = key else {
@@ -162,7 +161,7 @@ impl Reader {
                 Ok(())
             }
             Template::List(items) => {
-                self.look_for(subject, LookedFor::LIST);
+                self.look_for(subject, ExpectedType::LIST);
                 let below = self.items(subject)?;
                 items.iter().try_for_each(|item| self.draft(item, &below))?;
                 // Which element of the pattern counts depends on what it becomes.

@@ -7,12 +7,13 @@ use ephor_ir::{Conditions, Query, Template};
 use ephor_value::variables::{expression, find_all_variables, find_variables};
 use ephor_value::{Str, Value};
 
-use super::Untracked;
 use super::expr::AbstractEnv;
-use super::looked::{LookedFor, plain};
-use super::seen::{AbstractValue, GIVEN, Origin, Reader, ValueSet, composed, either, empty};
-use super::tests::By;
 use super::texts::TextStep;
+use crate::reads::abstract_value::{AbstractValue, Origin, ValueSet, composed, either, empty};
+use crate::reads::comparisons::By;
+use crate::reads::expected_type::{ExpectedType, plain};
+use crate::reads::footprint::{GIVEN, Untracked};
+use crate::reads::reader::Reader;
 
 /// Longer texts are given up.
 const MAX_ROUNDS: usize = 8;
@@ -271,9 +272,9 @@ impl Reader {
             let is_scalar = matches!(&condition.value, Template::Const(value)
                 if !matches!(value, Value::List(_) | Value::Map(_) | Value::Null));
             let what = match condition.operator {
-                Some(In | NotIn | AnyIn | AllIn | AnyNotIn | AllNotIn) => LookedFor::SCALARS,
-                _ if is_scalar => LookedFor::SCALAR,
-                _ => LookedFor::ANY,
+                Some(In | NotIn | AnyIn | AllIn | AnyNotIn | AllNotIn) => ExpectedType::SCALARS,
+                _ if is_scalar => ExpectedType::SCALAR,
+                _ => ExpectedType::ANY,
             };
             let is_equality = matches!(condition.operator, Some(Operator::Equals | Operator::NotEquals));
             match empty(&value).filter(|_| is_equality && self.tests.is_some()) {

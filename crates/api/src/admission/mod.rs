@@ -4,6 +4,15 @@
 //! In: objects of the group `admissionregistration.k8s.io` as written. Out: the objects with
 //! their defaults, or why the API refuses them, in its words. [`Expressions`] finds what is wrong
 //! with an expression. Semantics: `docs/semantics/admission.md`, "What the API refuses".
+//!
+//! - `binding`: bindings of both kinds
+//! - `defaults`: defaults
+//! - [`errors`]: what is wrong with an object, field by field, in the API's words
+//! - `expressions`: what the checks need of a compiler of expressions
+//! - `matching`: `MatchResources` and label selectors
+//! - `policy`: policies of both kinds
+//! - `read`: reading parts of documents
+//! - `webhook`: webhook configurations of both kinds
 
 mod binding;
 mod defaults;

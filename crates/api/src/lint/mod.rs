@@ -8,6 +8,32 @@
 //! the policy as a whole (`whole`), variables (`variables`), the structure (`structure`, which
 //! collects all it finds), action overrides (`overrides`), kinds (`kinds`), then each computed rule
 //! (`rules`). Exceptions have checks of their own ([`exception`]).
+//!
+//! - `body`: the bodies of rules: which parts go together, anchors, CEL fields
+//! - [`cleanup`]: checks of a CleanupPolicy or ClusterCleanupPolicy as a user writes it
+//! - `conditions`: complete, with an operator that exists, and with operations that
+//!   exist
+//! - `context`: context entries of a rule
+//! - `elements`: the loop variables `element` and `elementIndex` have a meaning only inside a
+//!   foreach
+//! - `empty_set`: rules whose exclude block leaves nothing of what match selects
+//! - [`exception`]: checks of a PolicyException as a user writes it
+//! - `fields`: findings of single fields, collected into one error
+//! - `generate`: generate bodies: what is generated, from where, and into which scope
+//! - `images`: image verification entries
+//! - `kinds`: kinds of match and exclude blocks: where the wildcard `*` is allowed
+//! - `overrides`: overrides of the failure action: a namespace must not come under both actions
+//! - `patches`: JSON patches in rules: whether they decode, and where their paths lead
+//! - `rules`: the checks of each computed rule, in their order
+//! - `selector`: label selectors: whether one can be built
+//! - `structure`: structural checks: field by field, all findings collected into one error
+//! - `subject`: what checks look at and give: the policy, its computed rules, findings
+//! - `substitute`: a dry substitution: every reference and variable of a document is resolved
+//!   against nothing
+//! - `targets_metadata`: labels and annotations in patterns and patches are texts
+//! - `variables`: which may be used where, in background scans and elsewhere
+//! - `whole`: checks of the policy as a whole: its namespace, spellings of actions, where it is
+//!   processed
 
 mod body;
 pub mod cleanup;

@@ -11,6 +11,30 @@
 //! 1. kind and version have a table, and the document is not absurdly deep;
 //! 2. no unknown fields; 3. `metadata` decodes; 4. types, choices, requirements;
 //! 5. parts without a schema decode (conditions, nested loops).
+//!
+//! - `check`: the walk over a document along its schema table: unknown fields, types, defaults
+//! - [`common`]: schema tables of the parts that several rule bodies share: match blocks,
+//!   selectors, conditions, context entries, signature attestors
+//! - `decode`: the second, typed decoding: parts that the schema leaves free but that must have a
+//!   shape
+//! - [`definitions`]: CustomResourceDefinitions of the kinds that ephor reads and writes, from the
+//!   schema tables
+//! - [`json_schema`]: JSON schemas for editors and validators, from the definitions of the kinds
+//! - `meta`: `metadata`: the fields of every Kubernetes object
+//! - `openapi`: a schema table as the structural schema of a CustomResourceDefinition
+//! - [`others`]: schema tables of exceptions and cleanup policies, and which table serves which
+//!   kind and version
+//! - [`policy`]: schema tables of ClusterPolicy and Policy
+//! - [`print`]: typed objects as JSON, the way messages quote them
+//! - `problem`: one thing that is wrong with a document
+//! - `records`: schema tables of what a cluster holds besides policies: work for the background and
+//!   data that policies share
+//! - `reports`: schema tables of reports: those of the policy working group, and their successors
+//!   of `openreports.io`
+//! - [`reviews`]: schema tables of group `policies.kyverno.io`: Kyverno's CEL policies and
+//!   exceptions from them
+//! - [`shape`]: the vocabulary of the schema tables: what a field may hold
+//! - `walk`: where a walk over a document is, and what it found
 
 mod check;
 pub mod common;

@@ -2,6 +2,8 @@
 //!
 //! In: which policy an expression belongs to. Out: its [`Env`]. The overloads are declared in
 //! `functions::cel::overload`.
+//!
+//! - [`proxy`]: the environments of expressions on check requests of proxies
 
 pub mod proxy;
 

@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_analysis::reads::{ReadTree, Reads, Step};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::admitted::{Reason, Refusal, admitted};
 use ephor_kubernetes::schema::TypeDef;
@@ -285,7 +285,7 @@ impl Run<'_> {
 struct Marking<'t> {
     marker: Marker<'t>,
     def: Option<&'t TypeDef>,
-    tree: Tree,
+    tree: ReadTree,
 }
 
 /// Requests with objects that rules copy, as far as these exist.

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use ephor_analysis::reads::Tree;
+use ephor_analysis::reads::ReadTree;
 use ephor_kubernetes::Types;
 use ephor_kubernetes::admitted::listed;
 use ephor_kubernetes::schema::{Field, Leaf, Type, TypeDef};
@@ -47,7 +47,7 @@ pub(crate) struct Marker<'t> {
 
 impl Marker<'_> {
     /// An object of a kind with something where no rule looks.
-    pub fn object(&self, object: &Value, def: Option<&TypeDef>, tree: &Tree) -> Value {
+    pub fn object(&self, object: &Value, def: Option<&TypeDef>, tree: &ReadTree) -> Value {
         let Value::Map(map) = object else { return object.clone() };
         // Its fields are those of the kind.
         Value::Map(self.fields(map, def, tree, 0))
@@ -61,12 +61,12 @@ impl Marker<'_> {
     }
 
     /// Whether an object of a type that is looked into so can have a field more.
-    pub fn can_hold_probe(&self, def: &TypeDef, tree: &Tree) -> bool {
+    pub fn can_hold_probe(&self, def: &TypeDef, tree: &ReadTree) -> bool {
         def.open || self.room(def, tree).is_some()
     }
 
     /// A field that nothing reads, and that may have any value.
-    fn room<'d>(&self, def: &'d TypeDef, tree: &Tree) -> Option<&'d Field> {
+    fn room<'d>(&self, def: &'d TypeDef, tree: &ReadTree) -> Option<&'d Field> {
         if is_counted(tree) {
             return None;
         }
@@ -112,7 +112,7 @@ impl Marker<'_> {
         })
     }
 
-    fn fields(&self, map: &Map, def: Option<&TypeDef>, tree: &Tree, depth: usize) -> Map {
+    fn fields(&self, map: &Map, def: Option<&TypeDef>, tree: &ReadTree, depth: usize) -> Map {
         let mut out = Map::new();
         for (key, value) in map.iter() {
             let ty = def.and_then(|def| def.field(key)).map(|field| &field.ty);
@@ -140,7 +140,7 @@ impl Marker<'_> {
         out
     }
 
-    fn value(&self, value: &Value, ty: Option<&Type>, tree: &Tree, depth: usize) -> Value {
+    fn value(&self, value: &Value, ty: Option<&Type>, tree: &ReadTree, depth: usize) -> Value {
         if depth > MAX_DEPTH || tree.whole {
             return value.clone();
         }
@@ -193,7 +193,7 @@ impl Marker<'_> {
 }
 
 /// Whether one more entry of an object is read.
-pub(crate) fn is_counted(tree: &Tree) -> bool {
+pub(crate) fn is_counted(tree: &ReadTree) -> bool {
     tree.whole || tree.names || tree.items.is_some()
 }
 
@@ -205,7 +205,7 @@ mod tests {
 
     fn marked(object: &str, places: &[&[&str]]) -> String {
         let object = ephor_document::yaml_value(object).unwrap();
-        let mut tree = Tree::default();
+        let mut tree = ReadTree::default();
         for place in places {
             let step = |key: &&str| if *key == "*" { Step::Items } else { Step::Key(Str::from(*key)) };
             tree.add(&place.iter().map(step).collect::<Vec<_>>(), false);

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_analysis::reads::{ReadTree, Reads, Step};
 use ephor_ir::Rule;
 use ephor_ir::check::Check;
 use ephor_ir::mutate::{Change, Json, Layer, Merge, Node, Patch};
@@ -86,11 +86,18 @@ impl Run<'_> {
         let words = Rc::clone(&self.words);
         let fields = Tested::anywhere(&tested);
         let known: (&Types, &_) = (Types::built_in(), &*words);
-        let mut domain = Domain::new(known, (&tested, &fields), environment, MAX_RESULT_ITEMS, self.options.objects);
+        let mut domain =
+            Domain::new(known, (&tested, &fields), environment, MAX_RESULT_ITEMS, self.options.objects);
         domain.deadline = self.options.deadline;
         domain.is_sampled = true;
-        let (around, _) =
-            request_contexts(environment, &reads, &tested, &words, Ok(&Count::of(MAX_RESULT_ITEMS)), &mut None);
+        let (around, _) = request_contexts(
+            environment,
+            &reads,
+            &tested,
+            &words,
+            Ok(&Count::of(MAX_RESULT_ITEMS)),
+            &mut None,
+        );
         let mut all = cases(environment, &reads, &tested, &mut domain, &around);
         let pairs = if merges { side_by_side(&all) } else { Vec::new() };
         // A proof is relative to that, too.
@@ -127,7 +134,7 @@ fn as_check(rule: &Arc<Rule>) -> Arc<Rule> {
 /// What rules write.
 #[derive(Default)]
 struct WrittenPlaces {
-    tree: Tree,
+    tree: ReadTree,
     texts: BTreeSet<String>,
     merges: bool,
 }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ephor_analysis::reads::Tree;
+use ephor_analysis::reads::ReadTree;
 use ephor_ir::check::{Check, ForEach};
 use ephor_ir::expr::{Faults, Missing};
 pub(crate) use ephor_ir::rule::INPUTS;
@@ -25,7 +25,7 @@ use crate::sides::side::Side;
 const MAX_NAMES: usize = 16;
 
 /// Whether inputs are read: their lists have no names of their own.
-pub(crate) fn has_inputs(tree: &Tree) -> bool {
+pub(crate) fn has_inputs(tree: &ReadTree) -> bool {
     let below = tree.items.as_deref().into_iter().chain(tree.nested.as_deref());
     tree.get(INPUTS).is_some() || tree.keys.iter().map(|(_, below)| below).chain(below).any(has_inputs)
 }

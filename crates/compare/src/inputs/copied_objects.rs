@@ -1,7 +1,7 @@
 //! The object that a lookup of a rule copies.
 //!
-//! In: an API call of a rule that generates objects. Out: the object or the list that it names, where
-//! that is known before there is a request.
+//! In: an API call of a rule that generates objects. Out: the object or the list that it names,
+//! where that is known before there is a request.
 
 use std::collections::BTreeMap;
 

@@ -190,8 +190,7 @@ impl ListClasses {
         next: &dyn Fn(&Value, usize) -> Value,
     ) -> Option<Vec<Value>> {
         let loops = self.lists.get(field)?;
-        if loops.iter().any(|one| one.by_key)
-            || items.len().saturating_mul(2 * loops.len() + 2) > MAX_ANSWERS
+        if loops.iter().any(|one| one.by_key) || items.len().saturating_mul(2 * loops.len() + 2) > MAX_ANSWERS
         {
             return None;
         }
@@ -316,7 +315,9 @@ impl ListClasses {
         let case = Case { object, old: None, around: Arc::clone(&self.around) };
         let refused = match seen_in_clusters(&self.environment, &case) {
             AdmittedView::Unknown => return ShownLists::Unknown,
-            AdmittedView::Admitted(seen) => return ShownLists::As(found_at(&seen.object, field, items), None),
+            AdmittedView::Admitted(seen) => {
+                return ShownLists::As(found_at(&seen.object, field, items), None);
+            }
             // Whatever is in it.
             AdmittedView::Refused(Some(refusal)) if is_forbidden(&refusal, field) => {
                 return ShownLists::As(items.clone(), Some(String::new()));

@@ -17,7 +17,7 @@ pub(crate) mod patterns;
 
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Reads, Step, Tree, tested_by_policy};
+use ephor_analysis::reads::{ReadTree, Reads, Step, tested_by_policy};
 use ephor_ir::admission::Bound;
 use ephor_ir::check::{Check, ForEach, Overlay, Overlays};
 use ephor_ir::expressions::{Expressions, Validation, Variable, View};
@@ -141,7 +141,7 @@ impl Level {
 }
 
 /// Whether a value below the end of some steps is read.
-fn reads_inside(tree: &Tree, steps: &[Step]) -> bool {
+fn reads_inside(tree: &ReadTree, steps: &[Step]) -> bool {
     let items = || [&tree.items, &tree.nested].into_iter().flatten();
     match steps.split_first() {
         _ if tree.whole || tree.names => true,
@@ -157,13 +157,13 @@ fn reads_inside(tree: &Tree, steps: &[Step]) -> bool {
 }
 
 /// What is read of the object that a request is about: in deletions there is no new one.
-pub(crate) fn own(reads: &Reads, is_deletion: bool) -> &Tree {
+pub(crate) fn own(reads: &Reads, is_deletion: bool) -> &ReadTree {
     if is_deletion { &reads.old } else { &reads.object }
 }
 
 /// Whether nothing is read but some lists of the object.
 fn is_of(reads: &Reads, lists: &[List], is_deletion: bool) -> bool {
-    let nothing = Tree::default();
+    let nothing = ReadTree::default();
     let is_quiet = (is_deletion || reads.old == nothing)
         && reads.namespace == nothing
         && !(reads.name || reads.user || reads.external);
@@ -173,12 +173,12 @@ fn is_of(reads: &Reads, lists: &[List], is_deletion: bool) -> bool {
             .all(|tree| leads_to(tree, &mut Vec::new(), lists))
 }
 
-fn leads_to(tree: &Tree, path: &mut List, lists: &[List]) -> bool {
+fn leads_to(tree: &ReadTree, path: &mut List, lists: &[List]) -> bool {
     if lists.contains(path) {
         return true;
     }
     let is_on_the_way = |path: &List| lists.iter().any(|list| list.starts_with(path));
-    let mut leads = |step: Step, below: &Tree| {
+    let mut leads = |step: Step, below: &ReadTree| {
         path.push(step);
         let leads = leads_to(below, path, lists);
         path.pop();

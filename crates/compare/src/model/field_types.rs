@@ -1,10 +1,10 @@
 //! What the schema of Kubernetes says of a field that rules read or write.
 //!
-//! In: a kind and a path. Out: the type there, and what follows from it: whether texts can be there,
-//! which keys its items have, whether an API server writes it itself. Source: the OpenAPI documents that
-//! `ephor_kubernetes::schema` is built from.
+//! In: a kind and a path. Out: the type there, and what follows from it: whether texts can be
+//! there, which keys its items have, whether an API server writes it itself. Source: the OpenAPI
+//! documents that `ephor_kubernetes::schema` is built from.
 
-use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_analysis::reads::{ReadTree, Reads, Step};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::admitted::{CHOSEN, refuses_wildcards as refuses};
 use ephor_kubernetes::schema::{Field, Leaf, ListKind, Type, TypeDef, Whole};
@@ -18,7 +18,7 @@ use crate::model::environment::Environment;
 pub(crate) fn is_written(environment: &Environment, reads: &Reads) -> bool {
     let is_pod = &*environment.object[2] == "Pod";
     [&reads.object, &reads.shown].into_iter().any(|tree| {
-        let is_in = |tree: &Tree, key: &str| {
+        let is_in = |tree: &ReadTree, key: &str| {
             tree.whole || tree.names || tree.items.is_some() || tree.get(key).is_some()
         };
         let of_metadata = || tree.get("metadata").is_some_and(|own| CHOSEN.iter().any(|key| is_in(own, key)));
@@ -37,7 +37,7 @@ pub(crate) fn is_written_at(field: &[Step]) -> bool {
 
 /// Whether a field of the object is read, so that policies distinguish its absence.
 pub(crate) fn is_read(reads: &Reads, field: &str) -> bool {
-    fn of(tree: &Tree, path: &[PathPart]) -> bool {
+    fn of(tree: &ReadTree, path: &[PathPart]) -> bool {
         let Some((step, rest)) = path.split_first() else { return true };
         let below = match step {
             PathPart::Key(key) => tree.get(key),

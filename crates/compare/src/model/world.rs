@@ -1,8 +1,8 @@
 //! The objects that exist while a request is evaluated, where rules copy them.
 //!
-//! In: what identifies objects, and whether they exist. Out: the [`World`] of an evaluation, which the
-//! stub for lookups (`sides::lookup_stub`) answers from. One thread evaluates one request at a time, so
-//! the world is a value of the thread.
+//! In: what identifies objects, and whether they exist. Out: the [`World`] of an evaluation, which
+//! the stub for lookups (`sides::lookup_stub`) answers from. One thread evaluates one request at a
+//! time, so the world is a value of the thread.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Names of context entries, on which no verdict depends.
 //!
-//! In: the tree of a policy. Out: [`AlphaNames`]: for each context entry whose name means nothing else
-//! wherever it is written, a word that is the same whatever the name is. A name is left as it is
-//! where it may be a field as well, or a part of a text.
+//! In: the tree of a policy. Out: [`AlphaNames`]: for each context entry whose name means nothing
+//! else wherever it is written, a word that is the same whatever the name is. A name is left as it
+//! is where it may be a field as well, or a part of a text.
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use ephor_analysis::reads::{Reads, Tree};
+use ephor_analysis::reads::{ReadTree, Reads};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::admitted::{admitted, smallest};
 use ephor_kubernetes::schema::{Type, TypeDef};
@@ -35,7 +35,7 @@ pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Op
     }
     let is_write = !looks_at_operation
         && matches!(environment.operation, "CREATE" | "UPDATE")
-        && reads.old == Tree::default()
+        && reads.old == ReadTree::default()
         && !is_written(environment, &reads);
     let operation = if is_write { "write" } else { environment.operation };
     let _ = write!(text, "{operation} {} {};", environment.subresource, environment.resource.namespaced);
@@ -62,13 +62,13 @@ const TO_PODS: [&str; 6] = ["apiVersion", "kind", "metadata", "spec", "template"
 
 /// What an API server shows of the smallest object where it is read: it writes more into objects of
 /// some kinds than of others.
-fn written(shown: &Value, tree: &Tree, depth: usize, out: &mut String) {
-    if *tree == Tree::default() && shown.as_str().is_none() {
+fn written(shown: &Value, tree: &ReadTree, depth: usize, out: &mut String) {
+    if *tree == ReadTree::default() && shown.as_str().is_none() {
         // Whether it is there, and empty.
         let _ = write!(out, " {}", shown.is_empty());
         return;
     }
-    if depth > MAX_DEPTH || tree.whole || tree.names || *tree == Tree::default() {
+    if depth > MAX_DEPTH || tree.whole || tree.names || *tree == ReadTree::default() {
         let _ = write!(out, " {}", json(shown));
         return;
     }
@@ -88,7 +88,7 @@ fn written(shown: &Value, tree: &Tree, depth: usize, out: &mut String) {
 }
 
 /// The types of what is read.
-fn shape(types: &Types, def: Option<&TypeDef>, tree: &Tree, out: &mut String) {
+fn shape(types: &Types, def: Option<&TypeDef>, tree: &ReadTree, out: &mut String) {
     let _ = write!(out, "({}{}", u8::from(tree.whole), u8::from(tree.names));
     let Some(def) = def else {
         out.push_str(" untyped)");
@@ -112,7 +112,7 @@ fn shape(types: &Types, def: Option<&TypeDef>, tree: &Tree, out: &mut String) {
     out.push(')');
 }
 
-fn of_type(types: &Types, ty: &Type, tree: &Tree, out: &mut String) {
+fn of_type(types: &Types, ty: &Type, tree: &ReadTree, out: &mut String) {
     match ty {
         Type::Leaf(leaf) => {
             let _ = write!(out, "{leaf:?}");
@@ -127,7 +127,7 @@ fn of_type(types: &Types, ty: &Type, tree: &Tree, out: &mut String) {
         }
         Type::Map(value, _) => {
             out.push_str("map ");
-            of_type(types, value, &Tree::default(), out);
+            of_type(types, value, &ReadTree::default(), out);
         }
         Type::Named(name, _) => match types.named(name) {
             Some(def) if tree.whole || tree.items.is_some() => {

@@ -1,7 +1,7 @@
 //! Rules as texts without what no verdict depends on.
 //!
-//! In: a node of the IR, printed by `ephor_analysis::tree`. Out: its text, with names of variables as
-//! `normal::alpha` numbers them.
+//! In: a node of the IR, printed by `ephor_analysis::tree`. Out: its text, with names of variables
+//! as `normal::alpha` numbers them.
 
 use std::fmt::Write;
 

@@ -1,12 +1,12 @@
 //! Cases: every object with every former object and every request context.
 //!
-//! In: what the units read and test, a domain, and contexts. Out: requests that stand for all others, at
-//! most so many, from everywhere where there are more.
+//! In: what the units read and test, a domain, and contexts. Out: requests that stand for all
+//! others, at most so many, from everywhere where there are more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_analysis::reads::{ReadTree, Reads, Step};
 use ephor_value::Value;
 use ephor_value::print::json;
 
@@ -33,7 +33,7 @@ pub(crate) fn cases(
             tree.add(&["metadata", "labels", label].map(|key| Step::Key(key.into())), true);
         }
     }
-    let is_update = environment.operation == "UPDATE" && reads.old != Tree::default();
+    let is_update = environment.operation == "UPDATE" && reads.old != ReadTree::default();
     let mut former = reads.old.clone();
     if is_update {
         // Of an object that stays, the name and the namespace do, too.
@@ -89,7 +89,7 @@ pub(crate) fn spread(total: usize, most: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Takes a field of the metadata out of what is read; whether it was read.
-pub(crate) fn takes_out(tree: &mut Tree, key: &str) -> bool {
+pub(crate) fn takes_out(tree: &mut ReadTree, key: &str) -> bool {
     let Some((_, metadata)) = tree.keys.iter_mut().find(|(own, _)| **own == *"metadata") else {
         return false;
     };

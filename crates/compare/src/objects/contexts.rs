@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use ephor_analysis::reads::{NAME_OF_NAMESPACE, Reads, Step, Tree};
+use ephor_analysis::reads::{NAME_OF_NAMESPACE, ReadTree, Reads, Step};
 use ephor_engine::request::UserParts;
 use ephor_kubernetes::Types;
 use ephor_value::{Map, Value};
@@ -74,7 +74,7 @@ pub(crate) fn namespaces(
 ) -> Vec<[Map; 2]> {
     let mut tree = reads.namespace.clone();
     // Selectors look for their texts alone.
-    let mut fields = match tree == Tree::default() {
+    let mut fields = match tree == ReadTree::default() {
         true => Tested::default(),
         false => Tested::anywhere(tested),
     };
@@ -84,7 +84,7 @@ pub(crate) fn namespaces(
         tree.add(&steps, true);
         texts.iter().for_each(|text| fields.add_written(&steps, &Value::from(&**text)));
     }
-    if tree == Tree::default() {
+    if tree == ReadTree::default() {
         return vec![Default::default()];
     }
     let of_metadata = tree.get("metadata");
@@ -93,12 +93,13 @@ pub(crate) fn namespaces(
     if is_all || !tree.keys.iter().all(|(key, _)| matches!(&**key, "metadata" | "apiVersion" | "kind")) {
         open.get_or_insert_with(|| "the namespace as an object".into());
     }
-    let mut wanted = Tree::default();
+    let mut wanted = ReadTree::default();
     let known = of_metadata.into_iter().flat_map(|m| &m.keys).filter(|(key, _)| is_known(key));
     let keys = known.filter(|(key, _)| &**key != "name").cloned().collect();
-    wanted.keys = vec![("metadata".into(), Tree { keys, ..Tree::default() })];
+    wanted.keys = vec![("metadata".into(), ReadTree { keys, ..ReadTree::default() })];
     let Some(environment) = Environment::of_namespaces() else { return vec![Default::default()] };
-    let mut domain = Domain::new((Types::built_in(), words), (tested, &fields), &environment, 1, MAX_CONTEXTS);
+    let mut domain =
+        Domain::new((Types::built_in(), words), (tested, &fields), &environment, 1, MAX_CONTEXTS);
     let found = domain.objects(&environment, &wanted, false);
     *open = open.take().or(domain.open);
     let part = |object: &Value, key: &str| {

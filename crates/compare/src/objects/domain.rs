@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Instant;
 
-use ephor_analysis::reads::{NAME_OF_NAMESPACE, Step, Tree};
+use ephor_analysis::reads::{NAME_OF_NAMESPACE, ReadTree, Step};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::admitted::smallest;
 use ephor_kubernetes::schema::{Leaf, Type};
@@ -224,13 +224,13 @@ impl<'d> Domain<'d> {
     }
 
     /// The objects. `name`: the name counts.
-    pub fn objects(&mut self, environment: &Environment, tree: &Tree, name: bool) -> Vec<Value> {
+    pub fn objects(&mut self, environment: &Environment, tree: &ReadTree, name: bool) -> Vec<Value> {
         let def = self.types.of_object(&self.kind).cloned();
         let smallest = smallest(&self.kind);
         if tree.whole {
             self.not_all("all of the object is read");
         }
-        let none = Tree::default();
+        let none = ReadTree::default();
         let metadata = tree.get("metadata").unwrap_or(&none);
         let mut below = tree.clone();
         below.keys.retain(|(key, _)| !matches!(&**key, "apiVersion" | "kind" | "metadata" | INPUTS));
@@ -289,14 +289,14 @@ impl<'d> Domain<'d> {
         self.limit = self.limit.min(self.some);
     }
 
-    fn metadata(&mut self, environment: &Environment, tree: &Tree, name: bool) -> Vec<Choice> {
+    fn metadata(&mut self, environment: &Environment, tree: &ReadTree, name: bool) -> Vec<Choice> {
         if tree.get("generateName").is_some() {
             // Every object here has a name of its own.
             self.not_all("names that an API server generates");
         }
         let mut rest = tree.clone();
         rest.keys.retain(|(key, _)| !matches!(&**key, "name" | "namespace" | "generateName"));
-        let has_all = |labels: &Tree| labels.names || labels.items.is_some();
+        let has_all = |labels: &ReadTree| labels.names || labels.items.is_some();
         if &*environment.resource.kind == "Namespace" && rest.get("labels").is_some_and(has_all) {
             // Each has one with its name.
             rest.add(&["labels", NAME_OF_NAMESPACE].map(|key| Step::Key(key.into())), true);
@@ -409,7 +409,7 @@ impl<'d> Domain<'d> {
     pub(crate) fn of(
         &mut self,
         key: &Str,
-        tree: &Tree,
+        tree: &ReadTree,
         ty: Option<&Type>,
         is_required: bool,
         smallest: Option<&Value>,
@@ -460,7 +460,7 @@ impl<'d> Domain<'d> {
         all
     }
 
-    fn scalars(&mut self, leaf: Leaf, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
+    fn scalars(&mut self, leaf: Leaf, key: &Str, tree: &ReadTree, depth: usize) -> Vec<Choice> {
         let values = self.values();
         let texts = || values.texts.iter().cloned().map(|t| plain(Value::Str(t)));
         let integers = || values.integers.iter().map(|n| plain(Value::Int(*n)));

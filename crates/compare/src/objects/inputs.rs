@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ephor_analysis::reads::{Step, Tree};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::Kinds;
 use ephor_kubernetes::admitted::{admitted, smallest};
 use ephor_kubernetes::convert::api_version;
@@ -22,7 +22,7 @@ use crate::objects::domain::Domain;
 
 impl Domain<'_> {
     /// Objects with an answer for each request.
-    pub(crate) fn answers(&mut self, tree: &Tree, depth: usize) -> Vec<Choice> {
+    pub(crate) fn answers(&mut self, tree: &ReadTree, depth: usize) -> Vec<Choice> {
         let mut all = vec![Choice { value: Some(Value::Map(Map::new())), items: 0 }];
         if tree.whole || tree.names || tree.items.is_some() {
             self.not_all("all data from outside is read");
@@ -48,7 +48,7 @@ impl Domain<'_> {
 
     /// Items with an answer for each request, as far as it is read: that of one language is read
     /// where a name is none.
-    pub(crate) fn with_answers(&mut self, items: Vec<Choice>, tree: &Tree, depth: usize) -> Vec<Choice> {
+    pub(crate) fn with_answers(&mut self, items: Vec<Choice>, tree: &ReadTree, depth: usize) -> Vec<Choice> {
         let key = Str::from(INPUTS);
         let fields: BTreeSet<Option<&str>> = tree.keys.iter().map(|(key, _)| field_of(key)).collect();
         let mut fields = fields.into_iter();
@@ -71,7 +71,7 @@ impl Domain<'_> {
         all
     }
 
-    fn answer(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
+    fn answer(&mut self, key: &Str, tree: &ReadTree, depth: usize) -> Vec<Choice> {
         let words: Vec<&str> = key.split('|').collect();
         if let Some(DerivedValues::OneOf(values, optional)) = computed(key) {
             return optional.then_some(ABSENT).into_iter().chain(values.into_iter().map(plain)).collect();
@@ -102,7 +102,7 @@ impl Domain<'_> {
     }
 
     /// Lists of objects of a kind.
-    fn listed_objects(&mut self, kind: [Str; 3], tree: &Tree, depth: usize) -> Vec<Choice> {
+    fn listed_objects(&mut self, kind: [Str; 3], tree: &ReadTree, depth: usize) -> Vec<Choice> {
         let other = tree.keys.iter().any(|(key, _)| **key != *"items");
         if other || tree.whole || tree.names || tree.items.is_some() {
             self.not_all("more than the items of a list of objects is read");
@@ -131,7 +131,7 @@ impl Domain<'_> {
     pub(crate) fn objects_of(
         &mut self,
         kind: Option<&[Str; 3]>,
-        tree: &Tree,
+        tree: &ReadTree,
         alone: bool,
         depth: usize,
     ) -> Vec<Choice> {
@@ -201,7 +201,7 @@ impl Domain<'_> {
     }
 
     /// What registries say of images, as far as all languages see the same of it.
-    fn images(&mut self, tree: &Tree, depth: usize) -> Vec<Choice> {
+    fn images(&mut self, tree: &ReadTree, depth: usize) -> Vec<Choice> {
         if tree.whole || tree.names || tree.items.is_some() {
             self.not_all("all that a registry says of an image is read");
         }
@@ -231,7 +231,7 @@ impl Domain<'_> {
                 }
                 "manifestList of entries" => self.as_json(|own| own.untyped(part, below, depth + 1)),
                 // Nothing but whether these are there is read, and they are.
-                _ if *below == Tree::default() => vec![plain(Value::from("a"))],
+                _ if *below == ReadTree::default() => vec![plain(Value::from("a"))],
                 _ if is_known => {
                     let text = Type::Leaf(Leaf::String);
                     self.of(part, below, Some(&text), true, None, depth + 1)
@@ -315,7 +315,7 @@ const CONFIG: [&str; 10] = [
 ];
 const MANIFEST: [&str; 6] = ["schemaVersion", "mediaType", "config", "layers", "annotations", "subject"];
 
-fn are_keys_of(tree: &Tree, known: &[&str]) -> bool {
+fn are_keys_of(tree: &ReadTree, known: &[&str]) -> bool {
     !tree.whole
         && !tree.names
         && tree.items.is_none()

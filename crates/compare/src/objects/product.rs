@@ -3,7 +3,7 @@
 //! In: how many choices there are, parts of objects. Out: which go together, items that an API
 //! server takes.
 
-use ephor_analysis::reads::Tree;
+use ephor_analysis::reads::ReadTree;
 use ephor_ir::matcher::is_label_key;
 use ephor_kubernetes::Types;
 use ephor_kubernetes::admitted::has_another;
@@ -65,7 +65,7 @@ fn spread(count: usize) -> usize {
 pub(crate) fn filled(
     item: &Value,
     required: &Value,
-    read: &Tree,
+    read: &ReadTree,
     (kind, types, ty): (&str, &Types, Option<&Type>),
 ) -> Value {
     let (Value::Map(map), Value::Map(required)) = (item, required) else { return item.clone() };
@@ -91,7 +91,7 @@ pub(crate) fn filled(
 }
 
 /// An item with a name of its own where its name does not count.
-pub(crate) fn named(list: &str, item: &Value, read: &Tree, at: usize) -> Value {
+pub(crate) fn named(list: &str, item: &Value, read: &ReadTree, at: usize) -> Value {
     let is_free = read.get("name").is_none() && !read.whole;
     match item.get("name").and_then(Value::as_str) {
         Some("a") if is_free => {
@@ -124,7 +124,7 @@ mod tests {
         let required = yaml("{configMapRef: {name: a}}");
         let of = |item: &str, ty: &str| {
             let ty = Type::Named(ty.into(), Whole::Merged);
-            json(&filled(&yaml(item), &required, &Tree::default(), ("Pod", Types::built_in(), Some(&ty))))
+            json(&filled(&yaml(item), &required, &ReadTree::default(), ("Pod", Types::built_in(), Some(&ty))))
         };
         assert_eq!(of("{secretRef: {name: b}}", "core/v1.EnvFromSource"), r#"{"secretRef":{"name":"b"}}"#);
         assert_eq!(of("{}", "core/v1.EnvFromSource"), r#"{"configMapRef":{"name":"a"}}"#);

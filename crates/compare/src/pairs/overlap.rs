@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ephor_analysis::reads::Tree;
+use ephor_analysis::reads::ReadTree;
 use ephor_policies::load::Policies;
 
 use crate::sides::environments::environments;
@@ -67,7 +67,7 @@ fn fields(load: &Policies) -> Fields {
 }
 
 /// The paths of all fields that are read and have none below that are.
-fn add(tree: &Tree, path: &mut String, depth: usize, out: &mut BTreeSet<String>) {
+fn add(tree: &ReadTree, path: &mut String, depth: usize, out: &mut BTreeSet<String>) {
     let length = path.len();
     let mut is_leaf = true;
     let keys = tree.keys.iter().map(|(key, below)| (format!(".{key}"), below));

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use ephor_analysis::reads::Step;
-use ephor_analysis::reads::looked::LookedFor;
-use ephor_analysis::reads::tests::{By, Test, Tests};
+use ephor_analysis::reads::comparisons::{By, Comparisons, Test};
+use ephor_analysis::reads::expected_type::ExpectedType;
 use ephor_ir::shape::Anchor;
 use ephor_value::{Map, Value};
 
@@ -44,11 +44,11 @@ pub struct Tested {
 type ReachingTests = (Vec<(usize, bool)>, [bool; 2]);
 
 /// The types that are looked for in fields.
-type ExpectedTypes = BTreeMap<Place, LookedFor>;
+type ExpectedTypes = BTreeMap<Place, ExpectedType>;
 
 impl Tested {
     /// For a unit; `None`: its tests are not known.
-    pub fn new(tests: Option<&Tests>, anywhere: &Predicates) -> Tested {
+    pub fn new(tests: Option<&Comparisons>, anywhere: &Predicates) -> Tested {
         // What is looked for is known also where not all comparisons are.
         let own = tests.filter(|tests| !tests.is_moved).map(|tests| Rc::new(tests.looked_for.clone()));
         let Some(tests) = tests.filter(|tests| !tests.is_partial) else {
@@ -109,25 +109,25 @@ impl Tested {
     }
 
     /// The types that are looked for in a field by any unit; `None`: any.
-    pub fn looked_for(&self, field: &[Step]) -> Option<LookedFor> {
+    pub fn looked_for(&self, field: &[Step]) -> Option<ExpectedType> {
         self.looked_for.as_ref()?;
         let all = self.looked_at(field);
         let found = all.without_constants();
         // Fields that are compared with each other are what the other one is. Of a list it is the
         // items.
-        let is_list = LookedFor { members: false, empty: false, ..found } == LookedFor::LIST;
-        let is_known = !found.any && (is_list || !self.is_related(field)) && found != LookedFor::NONE;
+        let is_list = ExpectedType { members: false, empty: false, ..found } == ExpectedType::LIST;
+        let is_known = !found.any && (is_list || !self.is_related(field)) && found != ExpectedType::NONE;
         is_known.then_some(all)
     }
 
-    fn looked_at(&self, field: &[Step]) -> LookedFor {
+    fn looked_at(&self, field: &[Step]) -> ExpectedType {
         // The items of lists of lists are in lists; what else has items may be an object.
         let is_at = |(own, step): (&Step, &Step)| match own {
             Step::Nested => *step == Step::Items,
             Step::Items => true,
             Step::Key(_) => own == step || *step == Step::Items,
         };
-        let mut found = LookedFor::NONE;
+        let mut found = ExpectedType::NONE;
         for (place, what) in self.looked_for_by_some.iter() {
             if place.len() == field.len() && place.iter().zip(field).all(is_at) {
                 found.merge(*what);
@@ -319,7 +319,7 @@ mod tests {
 
     fn tested(tests: Vec<Test>, related: &[[&str; 2]]) -> Tested {
         let related = related.iter().map(|pair| pair.map(place).to_vec()).collect();
-        let tests = Tests { tests, related, ..Tests::default() };
+        let tests = Comparisons { tests, related, ..Comparisons::default() };
         Tested::new(Some(&tests), &Predicates::default())
     }
 
@@ -359,11 +359,11 @@ mod tests {
 
     #[test]
     fn what_is_not_known_reaches_every_field() {
-        let tests = Tests { is_partial: true, ..Tests::default() };
+        let tests = Comparisons { is_partial: true, ..Comparisons::default() };
         let mut all = Predicates::default();
         all.add_constant(&Value::from("x"));
         assert!(Tested::new(Some(&tests), &all).at(&place("a.b")).globs.contains("x"));
-        let tests = Tests { anywhere: vec![Value::from("y")], ..Tests::default() };
+        let tests = Comparisons { anywhere: vec![Value::from("y")], ..Comparisons::default() };
         assert!(Tested::new(Some(&tests), &Predicates::default()).at(&place("a.b")).globs.contains("y"));
     }
 

@@ -63,7 +63,8 @@ struct Left {
 
 impl Left {
     fn of(found: &Uncovered) -> Left {
-        let all = || found.in_clusters.iter().take(LEFT_SAMPLE).chain(found.in_files.iter().take(LEFT_SAMPLE));
+        let all =
+            || found.in_clusters.iter().take(LEFT_SAMPLE).chain(found.in_files.iter().take(LEFT_SAMPLE));
         Left {
             count: found.in_clusters.len() + found.in_files.len(),
             is_in_clusters: !found.in_clusters.is_empty(),

@@ -199,7 +199,9 @@ impl Run<'_> {
     fn universe(&self, environment: &Environment, seen: &AdmittedView, kind: DifferenceKind) -> Universe {
         match seen {
             AdmittedView::Unknown => Universe::Any,
-            AdmittedView::MissingField(_) | AdmittedView::InvalidText | AdmittedView::Refused(_) => Universe::Files,
+            AdmittedView::MissingField(_) | AdmittedView::InvalidText | AdmittedView::Refused(_) => {
+                Universe::Files
+            }
             AdmittedView::Admitted(seen) => match self.differ(environment, seen) {
                 Some(one) if one.0 == kind && !refuses_both(environment, &one) => Universe::Cluster,
                 _ => Universe::Files,
@@ -249,7 +251,9 @@ impl Run<'_> {
             let mut shows = |object: &Value| {
                 let case = of(object);
                 // What no API server admits for want of a field says less.
-                if !is_refused && matches!(seen_in_clusters(&environment, &case), AdmittedView::MissingField(_)) {
+                if !is_refused
+                    && matches!(seen_in_clusters(&environment, &case), AdmittedView::MissingField(_))
+                {
                     return false;
                 }
                 !object.text_at(&["metadata", "name"]).is_empty()

@@ -123,8 +123,7 @@ impl<'q> Domains<'q> {
         domain.some = some;
         domain.only_admitted = only_admitted;
         domain.one_key = Some(&self.one_key);
-        domain.classes =
-            ListClasses::of(self.environment, self.units(), &self.memory).filter(|_| !is_open);
+        domain.classes = ListClasses::of(self.environment, self.units(), &self.memory).filter(|_| !is_open);
         domain.uncounted = uncounted.clone().filter(|_| !is_shorter);
         domain.needed = Some(count.clone())
             .filter(|_| !is_shorter && !has_inputs(&reads.object) && !has_inputs(&reads.shown));

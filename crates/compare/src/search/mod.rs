@@ -14,12 +14,12 @@
 //! - `sides`: the procedure
 
 pub(crate) mod any_inputs;
-pub(crate) mod candidates;
 pub(crate) mod budget;
+pub(crate) mod candidates;
 pub(crate) mod cover;
+pub(crate) mod differences;
 pub(crate) mod domains;
 pub(crate) mod footprint;
-pub(crate) mod differences;
 pub(crate) mod neighbours;
 pub(crate) mod run;
 pub(crate) mod sample;

@@ -1,7 +1,7 @@
 //! The procedure: environment by environment, unit by unit, in both directions.
 //!
-//! In: two sides. Out: a [`Comparison`]. Units that have the same text on the other side are covered;
-//! environments that all rules treat alike are looked at once.
+//! In: two sides. Out: a [`Comparison`]. Units that have the same text on the other side are
+//! covered; environments that all rules treat alike are looked at once.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

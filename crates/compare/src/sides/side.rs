@@ -97,7 +97,8 @@ impl Side {
         !self.one_key().is_empty()
     }
 
-    /// The wildcards in keys of patterns of which one key at most matches, where the side is taken so.
+    /// The wildcards in keys of patterns of which one key at most matches, where the side is taken
+    /// so.
     pub(crate) fn one_key(&self) -> AmbiguousWildcardKeys {
         let policies = self.policies().iter().filter(|_| self.has_one_key);
         AmbiguousWildcardKeys::of(policies.map(|policy| &**policy))

@@ -1,7 +1,7 @@
 //! Deterministic automata over the characters of some languages.
 //!
-//! In: a wildcard or a regular expression. Out: an [`Automaton`]; its states are numbered as they are
-//! met. `witnesses` walks the product of several.
+//! In: a wildcard or a regular expression. Out: an [`Automaton`]; its states are numbered as they
+//! are met. `witnesses` walks the product of several.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;

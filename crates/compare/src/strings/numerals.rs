@@ -101,9 +101,9 @@ impl Cuts {
                 let powers = (0..MAX_NUMBERS_OF_UNIT).map(|n| 10_i128.pow(n as u32) * unit);
                 next.chain(powers).collect()
             }
-            (Some(low), Some(high)) => {
-                (0..MAX_NUMBERS_OF_UNIT).flat_map(|n| [above(low) + n * unit, below(high) - n * unit]).collect()
-            }
+            (Some(low), Some(high)) => (0..MAX_NUMBERS_OF_UNIT)
+                .flat_map(|n| [above(low) + n * unit, below(high) - n * unit])
+                .collect(),
         };
         let is_inside =
             |value: &i128| low.is_none_or(|low| *value > low) && high.is_none_or(|high| *value < high);
@@ -359,7 +359,11 @@ fn found(
         let of_shown = Languages { regexes: [SHOWN.into()].into(), ..Languages::default() };
         let is_shown = some.as_ref().and_then(|some| truths(&of_shown, some));
         let (Some(some), Some(truth), Some(is_shown)) = (some, truth, is_shown) else {
-            return Numbers { is_all: false, is_apart, texts: pool.into_iter().take(MAX_NUMBERS_OF_UNIT as usize).collect() };
+            return Numbers {
+                is_all: false,
+                is_apart,
+                texts: pool.into_iter().take(MAX_NUMBERS_OF_UNIT as usize).collect(),
+            };
         };
         pool.extend(some.iter().filter(|text| !known.contains(*text)).cloned());
         for ((text, truth), is_shown) in some.iter().zip(truth).zip(is_shown) {
@@ -372,7 +376,11 @@ fn found(
         }
     }
     let Some(truth) = truths(languages, &pool) else {
-        return Numbers { is_all: false, is_apart, texts: pool.into_iter().take(MAX_NUMBERS_OF_UNIT as usize).collect() };
+        return Numbers {
+            is_all: false,
+            is_apart,
+            texts: pool.into_iter().take(MAX_NUMBERS_OF_UNIT as usize).collect(),
+        };
     };
     let mut members: BTreeMap<(Kind, usize, Vec<bool>), &Str> = BTreeMap::new();
     // Those that an API server shows as they are written.

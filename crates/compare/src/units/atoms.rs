@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ephor_analysis::reads::{NAME_OF_NAMESPACE, Reads, Step, Tree, tested_by_policy};
+use ephor_analysis::reads::{NAME_OF_NAMESPACE, ReadTree, Reads, Step, tested_by_policy};
 use ephor_engine::Request;
 use ephor_ir::Policy;
 use ephor_ir::facts::NamespaceScope;
@@ -45,7 +45,7 @@ pub(crate) struct Atom {
     /// It alone, as a rule.
     pub(crate) engine: Engine,
     /// What it reads of the object.
-    pub(crate) tree: Tree,
+    pub(crate) tree: ReadTree,
     /// Whether it looks at who sends the request.
     pub(crate) user: bool,
     /// Whether it looks at the namespace.
@@ -116,14 +116,14 @@ impl Atom {
         let elsewhere = reads.name
             || reads.external
             || reads.more_of_request
-            || (!is_deletion && reads.old != Tree::default())
+            || (!is_deletion && reads.old != ReadTree::default())
             || !tested.names.is_empty()
             || !tested.namespaces.is_empty()
             || tested.namespace_labels.contains_key(NAME_OF_NAMESPACE)
             || has_inputs(&tree);
         let user = reads.user;
         // The name of the namespace is a field of the object.
-        let namespace = reads.namespace != Tree::default()
+        let namespace = reads.namespace != ReadTree::default()
             || tested.namespace_labels.keys().any(|label| label != NAME_OF_NAMESPACE);
         let engine = lookup_stub::engine(PolicySet::new(vec![Arc::new(policy)], Vec::new()));
         Atom {
@@ -159,7 +159,7 @@ impl Atom {
 
 /// Whether some reads are among others.
 fn is_all_of(reads: &Reads, others: &Reads) -> bool {
-    let both = |of: fn(&Reads) -> &Tree| has_tree(of(others), of(reads));
+    let both = |of: fn(&Reads) -> &ReadTree| has_tree(of(others), of(reads));
     let mut object = others.object.clone();
     object.merge(&others.shown);
     has_tree(&object, &reads.object)
@@ -173,8 +173,8 @@ fn is_all_of(reads: &Reads, others: &Reads) -> bool {
 }
 
 /// Whether a tree reads all that another one reads.
-fn has_tree(tree: &Tree, other: &Tree) -> bool {
-    let below = |tree: &Option<Box<Tree>>, other: &Option<Box<Tree>>| match (tree, other) {
+fn has_tree(tree: &ReadTree, other: &ReadTree) -> bool {
+    let below = |tree: &Option<Box<ReadTree>>, other: &Option<Box<ReadTree>>| match (tree, other) {
         (_, None) => true,
         (Some(tree), Some(other)) => has_tree(tree, other),
         (None, Some(_)) => false,
@@ -191,9 +191,9 @@ fn has_tree(tree: &Tree, other: &Tree) -> bool {
 pub(crate) enum AtomReads<'a> {
     Not,
     /// At it, or at what is below it, and at nothing else.
-    Alone(&'a Tree),
+    Alone(&'a ReadTree),
     /// At others, too; `None`: at all of something that the field is in.
-    AtOthers(Option<&'a Tree>),
+    AtOthers(Option<&'a ReadTree>),
 }
 
 impl Atom {
@@ -216,6 +216,6 @@ impl Atom {
 }
 
 /// Whether something is read of each member of a value.
-pub(crate) fn has_all(tree: &Tree) -> bool {
+pub(crate) fn has_all(tree: &ReadTree) -> bool {
     tree.whole || tree.names || tree.items.is_some() || tree.nested.is_some()
 }

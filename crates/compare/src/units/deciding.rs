@@ -1,13 +1,13 @@
 //! Values that others stand for, because all atoms say the same of both.
 //!
-//! In: the atoms of some units, the values of a field. Out: one value for each combination of what the
-//! atoms say. Two values of which every part of a unit says the same are one class.
+//! In: the atoms of some units, the values of a field. Out: one value for each combination of what
+//! the atoms say. Two values of which every part of a unit says the same are one class.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Step, Tree};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_value::{Map, Str, Value};
 
 use crate::model::environment::Environment;
@@ -171,7 +171,7 @@ impl Deciding {
         let atoms: Vec<&Rc<Atom>> = self.atoms.iter().filter(looks).collect();
         let looks_elsewhere = |atom: &&Rc<Atom>| {
             let other = if are_users { atom.namespace } else { atom.user };
-            other || atom.elsewhere || atom.tree != Tree::default()
+            other || atom.elsewhere || atom.tree != ReadTree::default()
         };
         if all.len() < 2 || atoms.iter().any(looks_elsewhere) {
             return all;

@@ -2,7 +2,7 @@
 //!
 //! - `atom_rules`: the parts of a rule that decide, as rules
 //! - `atoms`: the parts of a unit, and what they said
-//! - `cached`: units with what is found of them on demand
+//! - `cached`: units with what is computed of them when first needed
 //! - `deciding`: values that others stand for
 //! - `similarity`: which units are likely to cover one
 //! - `split`: the units of a side

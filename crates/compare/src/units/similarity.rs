@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use ephor_analysis::reads::Tree;
+use ephor_analysis::reads::ReadTree;
 
 use crate::predicates::summary::Predicates;
 use crate::units::cached::CachedUnit;
@@ -25,14 +25,14 @@ pub(crate) fn nearest<'u>(unit: &CachedUnit, others: &'u [CachedUnit]) -> Vec<(&
 }
 
 /// How many fields two readers have in common.
-fn shared(a: &Tree, b: &Tree) -> usize {
+fn shared(a: &ReadTree, b: &ReadTree) -> usize {
     let below: usize = a.keys.iter().filter_map(|(key, a)| Some(1 + shared(a, b.get(key)?))).sum();
     // Items of lists that are put together are read as items of items, too.
     let pairs = items(a).flat_map(|a| items(b).map(move |b| (a, b)));
     below + pairs.map(|(a, b)| 1 + shared(a, b)).max().unwrap_or_default()
 }
 
-fn items(tree: &Tree) -> impl Iterator<Item = &Tree> {
+fn items(tree: &ReadTree) -> impl Iterator<Item = &ReadTree> {
     [&tree.items, &tree.nested].into_iter().flatten().map(|tree| &**tree)
 }
 
@@ -62,7 +62,7 @@ mod tests {
     fn what_is_read_of_items_of_lists_that_are_put_together_is_the_same_as_of_their_own() {
         use ephor_analysis::reads::Step;
         let of = |step: Step, key: &str| {
-            let mut tree = Tree::default();
+            let mut tree = ReadTree::default();
             tree.add(&[Step::Key("a".into()), step, Step::Key(key.into())], true);
             tree
         };

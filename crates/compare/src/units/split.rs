@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use ephor_analysis::reads::tests::Tests;
+use ephor_analysis::reads::comparisons::Comparisons;
 use ephor_analysis::reads::{Step, of_policy, tested_by_policy};
 use ephor_analysis::tree::Tree;
 use ephor_functions::registry::Operation;
@@ -105,7 +105,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let reads = reads.unwrap_or_else(|_| guessed(&part));
             let mut predicates = Predicates::of(&part);
             predicates.namespaces.extend(part.namespace.iter().map(ToString::to_string));
-            let late = tests.iter().flat_map(|tests: &Tests| &tests.late);
+            let late = tests.iter().flat_map(|tests: &Comparisons| &tests.late);
             late.for_each(|expr| predicates.add(Tree::of(expr)));
             exceptions.iter().for_each(|one| predicates.add(Tree::of(one)));
             cel.iter().for_each(|one| predicates.add(Tree::of(one)));
@@ -192,7 +192,7 @@ const NO_NUMBERS: &str = "no quantities or durations in texts that are compared 
 
 /// Whether an operator says which of two values is more that may both be texts, or of which one is
 /// one.
-fn has_ordered_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
+fn has_ordered_texts(tests: &Comparisons, kind: &[Str; 3]) -> bool {
     let are_texts = |places: &[Vec<Step>; 2]| {
         places.iter().all(|place| may_be_text(kind, place)) || places.iter().any(|place| is_text(kind, place))
     };
@@ -200,7 +200,7 @@ fn has_ordered_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
 }
 
 /// Whether an operator says that two texts are equal that may be numbers.
-fn has_equal_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
+fn has_equal_texts(tests: &Comparisons, kind: &[Str; 3]) -> bool {
     let may_be_amounts = |places: &[Vec<Step>; 2]| places.iter().all(|place| may_be_text(kind, place));
     tests.measured.iter().any(|(places, has_order)| !*has_order && may_be_amounts(places))
 }
@@ -209,7 +209,7 @@ fn has_equal_texts(tests: &Tests, kind: &[Str; 3]) -> bool {
 const NO_PATTERNS: &str = "no `*` or `?` in values that are compared as patterns, or with them";
 
 /// What is assumed of texts that become parts of expressions.
-fn assumptions(tests: &Tests, kind: &[Str; 3]) -> impl Iterator<Item = String> {
+fn assumptions(tests: &Comparisons, kind: &[Str; 3]) -> impl Iterator<Item = String> {
     let may_have = |place: &&Vec<Step>| !has_names_alone(kind, place);
     let quoted = tests
         .quoted

@@ -37,7 +37,7 @@ pub struct Unit {
     /// The external data that it reads.
     pub external: BTreeSet<String>,
     /// What it reads of the object of a request, the former one and both in results.
-    pub(crate) objects: reads::Tree,
+    pub(crate) objects: reads::ReadTree,
 }
 
 /// The external data that both sides read, when they have the same rules in the same order.

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use super::Mark;
+use super::step::Mark;
 
 /// Text that is not YAML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::error::{SyntaxError, SyntaxProblem};
 use super::scanner::{Scanner, Token, TokenData};
-use super::{Event, EventData, Mark, SyntaxError, SyntaxProblem, check_characters};
+use super::step::{Event, EventData, Mark};
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -471,4 +472,30 @@ impl<'a> Parser<'a> {
 
 fn event<'a>(data: EventData<'a>, start: Mark, end: Mark) -> Event<'a> {
     Event { data, start, end }
+}
+
+/// Refuses the characters that YAML text may not hold.
+///
+/// # Errors
+/// The text has one.
+pub(super) fn check_characters(text: &str) -> Result<(), SyntaxError> {
+    let bytes = text.as_bytes();
+    // Nearly all text is printable ASCII and line breaks: look at single characters only after a
+    // byte that may begin a forbidden one.
+    let suspicious =
+        |b: u8| (b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r')) || matches!(b, 0x7f | 0xc2 | 0xef);
+    for (i, b) in bytes.iter().enumerate() {
+        if suspicious(*b) {
+            let forbidden = match (b, bytes.get(i + 1), bytes.get(i + 2)) {
+                (0xc2, Some(next), _) => (0x80..=0x9f).contains(next) && *next != 0x85,
+                (0xef, Some(0xbf), Some(last)) => matches!(last, 0xbe | 0xbf),
+                (0xef, ..) => false,
+                _ => true,
+            };
+            if forbidden {
+                return Err(SyntaxError::anywhere(SyntaxProblem::ControlCharacter));
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,7 +1,8 @@
 //! Directives, anchors, aliases and tags.
 
+use super::error::{SyntaxError, SyntaxProblem};
 use super::scanner::{Scanner, Token, TokenData};
-use super::{Mark, SyntaxError, SyntaxProblem};
+use super::step::Mark;
 
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')

@@ -9,7 +9,8 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use super::{Mark, SyntaxError, SyntaxProblem};
+use super::error::{SyntaxError, SyntaxProblem};
+use super::step::Mark;
 
 /// A key further away than this from its `:` is none.
 const MAX_KEY: usize = 1024;

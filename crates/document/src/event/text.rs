@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::error::{SyntaxError, SyntaxProblem};
 use super::scanner::{Scanner, Token, TokenData};
-use super::{Mark, SyntaxError, SyntaxProblem};
+use super::step::Mark;
 
 /// White space that was read between two words of a scalar and is not yet part of it.
 #[derive(Default)]

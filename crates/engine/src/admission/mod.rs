@@ -4,6 +4,22 @@
 //! around it. Out: the mutated object, and an [`AdmissionOutcome`]: whether the request is allowed, warnings
 //! for the client and audit annotations. Policies run in the order of their names, bindings of a
 //! policy in the order of theirs. Semantics: `docs/semantics/admission.md`.
+//!
+//! - `answer`: what follows for a request: whether it is allowed, warnings, audit annotations
+//! - `binding_result`: what a policy says about a request for one of its bindings
+//! - [`bound`]: policies of the Kubernetes API with their bindings
+//! - [`cause`]: causes of a denial, as `status.details.causes` of an answer has them
+//! - [`change`]: applying message literals to objects
+//! - `cluster_view`: the cluster around a request
+//! - `error`: why native policies cannot be evaluated, and why message literals change nothing
+//! - [`literal`]: message literals of mutations: `Object{…}` and `JSONPatch{…}`
+//! - `mutate`: policies that change the object
+//! - [`offline`]: admission policies outside of a cluster, as Kyverno runs them
+//! - `params`: parameters: which objects a policy is evaluated with
+//! - [`review`]: a request as admission sees it
+//! - `steps`: from a policy with its bindings to evaluations
+//! - `validate`: policies that validate
+//! - [`warnings`]: the `Warning` headers for a client
 
 mod answer;
 mod binding_result;

@@ -19,12 +19,12 @@ use crate::view::request::{limited_to, with};
 
 /// What comes before the body of a rule; a result where that ends the rule.
 pub(super) fn enter<'s>(
-    met: MatchedRule<'s, '_>,
+    matched: MatchedRule<'s, '_>,
     expressions: &'s Expressions,
     root: &'s Value,
     functions: &'s Context,
 ) -> Result<Scope<'s>, Box<RuleOutcome>> {
-    let MatchedRule { policy, rule, around, .. } = met;
+    let MatchedRule { policy, rule, context, .. } = matched;
     let failed = |error: &ConditionsError| Box::new(broken(rule, expressions, error));
     let unmet = expressions.wording.unmet;
     let skipped = || Box::new(RuleOutcome::new(&stock(""), rule.kind, Status::Skip, stock(unmet)));
@@ -33,7 +33,7 @@ pub(super) fn enter<'s>(
         Some(namespace) => Cow::Owned(limited_to(root, namespace)),
         None => Cow::Borrowed(root),
     };
-    let found = match excepted(policy, &root, functions, around.cel_exceptions) {
+    let found = match excepted(policy, &root, functions, context.cel_exceptions) {
         Ok(found) => found,
         Err(_) if !counts => Vec::new(),
         Err(error) => return Err(failed(&error)),
@@ -46,7 +46,8 @@ pub(super) fn enter<'s>(
         let allowed = exceptions_value(all(|e| &e.images), all(|e| &e.values));
         root = Cow::Owned(with(&root, "exceptions", allowed));
     }
-    let scope = Scope::of(root, &expressions.variables, functions, expressions.wording).sharing(met.request);
+    let scope =
+        Scope::of(root, &expressions.variables, functions, expressions.wording).sharing(matched.request);
     match scope.admits(&expressions.conditions) {
         Ok(true) => Ok(scope),
         Ok(false) => Err(skipped()),

@@ -29,14 +29,14 @@ pub enum Targets {
 }
 
 /// The objects that a rule changes because of a request that it matches.
-pub(crate) fn targets(met: MatchedRule<'_, '_>) -> Targets {
-    let MatchedRule { rule, request, .. } = met;
+pub(crate) fn targets(matched: MatchedRule<'_, '_>) -> Targets {
+    let MatchedRule { rule, request, .. } = matched;
     let (Some(expressions), Body::Mutate(mutation)) = (&rule.expressions, &rule.body) else {
         return Targets::None;
     };
     let Some(existing) = &mutation.existing else { return Targets::None };
     let seen = root(request, Absent::Empty);
-    let scope = match enter(met, expressions, &seen, &request.functions) {
+    let scope = match enter(matched, expressions, &seen, &request.functions) {
         Ok(scope) => scope,
         Err(result) if result.status == Status::Skip => return Targets::None,
         Err(result) => return Targets::Failed(result),

@@ -23,17 +23,17 @@ use crate::view::{self, request::Absent};
 
 /// Runs the expressions and templates that generate objects.
 pub(crate) fn run(
-    met: MatchedRule<'_, '_>,
+    matched: MatchedRule<'_, '_>,
     expressions: &Expressions,
     generators: &[Generator],
 ) -> Option<RuleOutcome> {
-    let MatchedRule { policy, rule, request, .. } = met;
+    let MatchedRule { policy, rule, request, .. } = matched;
     let collector = Arc::new(Collector { inner: request.functions.external.clone(), made: Mutex::default() });
     let functions = Context { external: Some(collector.clone()), ..request.functions.clone() };
     let root = view::request::root(request, Absent::Null);
     let failed =
         |error: &dyn Display| RuleOutcome { rule: policy.name.clone(), ..broken(rule, expressions, error) };
-    let scope = match enter(met, expressions, &root, &functions) {
+    let scope = match enter(matched, expressions, &root, &functions) {
         Ok(scope) => scope,
         // Where the conditions do not hold there is no result.
         Err(result) if result.status == Status::Skip && result.exceptions.is_empty() => return None,

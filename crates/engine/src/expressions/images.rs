@@ -41,12 +41,12 @@ pub struct ImageSubject<'a> {
 
 /// Validates the images that expressions see.
 pub(super) fn run(
-    met: MatchedRule<'_, '_>,
+    matched: MatchedRule<'_, '_>,
     expressions: &Expressions,
     checks: &Arc<Result<ImageValidation, Str>>,
     subject: &ImageSubject<'_>,
 ) -> Option<RuleOutcome> {
-    let MatchedRule { policy, rule, request, around, .. } = met;
+    let MatchedRule { policy, rule, request, context, .. } = matched;
     let result = |status, text: Str| RuleOutcome::new(&policy.name, rule.kind, status, text);
     let failed = |error: &dyn Display| Some(broken(rule, expressions, error));
     let parts = match &**checks {
@@ -71,7 +71,7 @@ pub(super) fn run(
         Err(error) => return failed(&error),
     }
     if !subject.payload {
-        match excepted(policy, &plain, &functions, around.cel_exceptions) {
+        match excepted(policy, &plain, &functions, context.cel_exceptions) {
             Ok(found) if found.iter().any(|e| e.is_full()) => {
                 let mut result = exempt(rule, &found);
                 if result.status == Status::Pass {
@@ -114,7 +114,7 @@ pub(super) fn run(
         .iter()
         .map(|a| (a.name.to_string(), filled(&a.name, &a.written, &a.computed, &scope)))
         .collect();
-    let registry = around.sources.registry().map(|r| for_policy(r, &parts.credentials));
+    let registry = context.sources.registry().map(|r| for_policy(r, &parts.credentials));
     let inquiry =
         Arc::new(Inquiry::new(request.functions.external.clone(), registry, checks.clone(), attestors));
     for image in &all {

@@ -2,8 +2,27 @@
 //! then audit annotations.
 //!
 //! In: a rule and a request. Out: a result, or none where the rule does not apply. What differs
-//! between APIs is the rule's [`ephor_ir::expressions::Wording`]. Semantics:
-//! `docs/semantics/validate.md`, "Bodies"; `docs/semantics/cel-policies.md`, "Evaluation".
+//! between APIs is the rule's [`ephor_ir::expressions::Wording`]. Semantics: `docs/semantics/validate.md`,
+//! "Bodies"; `docs/semantics/cel-policies.md`, "Evaluation".
+//!
+//! - [`answer`]: policies on check requests of proxies: whether a request may pass
+//! - `cel_exceptions`: how PolicyExceptions of `policies.kyverno.io` apply to policies
+//! - [`deletion`]: deleting policies: whether a run would delete an object
+//! - `entered`: what rules with expressions share: what comes before their body, validations in
+//!   order, audit annotations, and the result of a rule that cannot be evaluated
+//! - `error`: why the expressions of a rule give no result
+//! - [`existing`]: objects that exist already and that a policy changes because of a request
+//! - [`generate`]: rules whose expressions generate objects
+//! - [`images`]: validations of images (ImageValidatingPolicies)
+//! - `inquiry`: what expressions of an ImageValidatingPolicy may look up: signatures, attestations,
+//!   registry data
+//! - `matching`: `matchConditions` of webhooks: whether a policy is evaluated for a request at all
+//! - [`patch`]: rules whose expressions change the object of the request
+//! - [`rule`]: rules with `validate.cel`: parameters and the namespace, then conditions and
+//!   validations
+//! - [`scope`]: a list of expressions with what they share: the root, composed variables, and the
+//!   budget
+//! - `verified_images`: the images that a rule has checked
 
 use ephor_ir::Rule;
 use ephor_ir::check::Check;
@@ -46,8 +65,8 @@ use entered::{annotations, broken, decide, enter};
 use view::request::Absent;
 
 /// Runs a rule over requests or payloads that validates.
-pub(super) fn run(met: MatchedRule<'_, '_>, expressions: &Expressions) -> Option<RuleOutcome> {
-    let MatchedRule { rule, request, .. } = met;
+pub(super) fn run(matched: MatchedRule<'_, '_>, expressions: &Expressions) -> Option<RuleOutcome> {
+    let MatchedRule { rule, request, .. } = matched;
     let kind = match expressions.view {
         View::PodTemplates => "Pod",
         View::Payload => "",
@@ -57,9 +76,9 @@ pub(super) fn run(met: MatchedRule<'_, '_>, expressions: &Expressions) -> Option
     let each = |root: &Value| match &rule.body {
         Body::ValidateImages(checks) => {
             let subject = images::ImageSubject { root, kind, payload };
-            images::run(met, expressions, checks, &subject)
+            images::run(matched, expressions, checks, &subject)
         }
-        _ => one(met, expressions, root),
+        _ => one(matched, expressions, root),
     };
     match expressions.view {
         View::PodTemplates => of_templates(rule, request, &each),
@@ -70,9 +89,9 @@ pub(super) fn run(met: MatchedRule<'_, '_>, expressions: &Expressions) -> Option
     }
 }
 
-fn one(met: MatchedRule<'_, '_>, expressions: &Expressions, root: &Value) -> Option<RuleOutcome> {
-    let rule = met.rule;
-    let scope = match enter(met, expressions, root, &met.request.functions) {
+fn one(matched: MatchedRule<'_, '_>, expressions: &Expressions, root: &Value) -> Option<RuleOutcome> {
+    let rule = matched.rule;
+    let scope = match enter(matched, expressions, root, &matched.request.functions) {
         Ok(scope) => scope,
         Err(result) => return Some(*result),
     };

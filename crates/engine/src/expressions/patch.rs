@@ -25,17 +25,17 @@ use crate::view::{
 
 /// Runs the patches of a rule; the object is `None` when it stays as it is.
 pub(crate) fn run(
-    met: MatchedRule<'_, '_>,
+    matched: MatchedRule<'_, '_>,
     expressions: &Expressions,
     mutation: &Mutation,
 ) -> (RuleOutcome, Option<Value>) {
-    let MatchedRule { rule, request, around, .. } = met;
+    let MatchedRule { rule, request, context, .. } = matched;
     let root = view::request::root(request, Absent::Empty);
-    let scope = match enter(met, expressions, &root, &request.functions) {
+    let scope = match enter(matched, expressions, &root, &request.functions) {
         Ok(scope) => scope,
         Err(result) => return (*result, None),
     };
-    let types = around.sources.types().unwrap_or_else(|| Types::built_in());
+    let types = context.sources.types().unwrap_or_else(|| Types::built_in());
     let failed = |error: &dyn Display| (broken(rule, expressions, error), None);
     let Change::Expressions { patches, replaces_atomic, .. } = &mutation.change else {
         return failed(&"the rule has no expressions");

@@ -18,9 +18,9 @@ pub fn run(
     validations: &[Validation],
     passed: &Str,
     request: &Request,
-    around: EvalContext<'_>,
+    context: EvalContext<'_>,
 ) -> (Status, Str) {
-    let profile = around.profile;
+    let profile = context.profile;
     if !profile.offline_namespaces
         && expressions.reads_namespace
         && view::rule::is_namespaced(request)
@@ -43,7 +43,7 @@ pub fn run(
     }
     // Parameters can change without an admission request.
     ephor_functions::untracked::note();
-    let found = match rule_params::find(params, request, around.sources) {
+    let found = match rule_params::find(params, request, context.sources) {
         Ok(found) => found,
         Err(error) => return (Status::Error, error.to_string().into()),
     };

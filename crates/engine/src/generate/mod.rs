@@ -3,8 +3,11 @@
 //! In: a rule and a request (`run`), then all rules that want to generate something, and the
 //! objects that can be copied (`finish`). Out: a result, with the objects that the rule generated.
 //! Nothing outlives the request: whether an object exists is looked up in the source of data, the
-//! request's object and what was generated before. Texts and order are those of
-//! `docs/semantics/generate.md`.
+//! request's object and what was generated before. Texts and order are those of `docs/semantics/generate.md`.
+//!
+//! - `error`: why nothing is generated
+//! - `make`: builds the objects that a generate rule describes
+//! - `present`: what exists, as generate rules look it up
 
 mod error;
 mod make;
@@ -26,20 +29,20 @@ pub use make::WantedObject;
 pub use present::{Key, Present};
 
 /// Whether a rule wants to generate something; one with expressions does at once.
-pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
-    let MatchedRule { rule, request, .. } = met;
+pub(super) fn run(matched: MatchedRule<'_, '_>) -> RuleRun {
+    let MatchedRule { rule, request, .. } = matched;
     if let (Some(shared), Body::Generate(generation)) = (&rule.expressions, &rule.body) {
         let result = match &**generation {
             Generation::Expressions(generators) if applies(rule, request) => {
-                expressions::generate::run(met, shared, generators)
+                expressions::generate::run(matched, shared, generators)
             }
             _ => None,
         };
         return result.into();
     }
-    match verdict(met) {
+    match verdict(matched) {
         None => RuleRun::default(),
-        result => RuleRun { left: RuleEffect::Described, ..result.into() },
+        result => RuleRun { effect: RuleEffect::Described, ..result.into() },
     }
 }
 
@@ -63,17 +66,17 @@ pub(super) fn finish(described: &[(usize, MatchedRule<'_, '_>)], out: &mut Resul
 }
 
 /// A failure says that what the rule once generated has to go.
-pub(super) fn verdict(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
-    let MatchedRule { rule, request, .. } = met;
-    let outcome = |status, text: String| Some(met.result(status, text));
+pub(super) fn verdict(matched: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
+    let MatchedRule { rule, request, .. } = matched;
+    let outcome = |status, text: String| Some(matched.result(status, text));
     let is_now = applies(rule, request);
     let former = (!request.old_object.is_null()).then(|| request.of_former());
     let was = former.as_ref().is_some_and(|former| applies(rule, former));
     if !is_now && (!was || rule.kind != RuleKind::Generation) {
         return None;
     }
-    let (met, mut data) = met.on(request);
-    let exceptions = met.exceptions(&mut data);
+    let (matched, mut data) = matched.on(request);
+    let exceptions = matched.exceptions(&mut data);
     if !exceptions.is_empty() {
         let keys: Vec<&str> = exceptions.iter().map(|e| &*e.key).collect();
         let text = format!("rule is skipped due to policy exception {}", keys.join(", "));
@@ -89,7 +92,7 @@ pub(super) fn verdict(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
         Err(e) => return outcome(Status::Error, format!("failed to evaluate conditions: {e}")),
     }
     let Some(former) = former else { return outcome(Status::Skip, String::new()) };
-    let (_, mut data) = met.on(&former);
+    let (_, mut data) = matched.on(&former);
     match condition::evaluate(admit, &mut data) {
         Ok(v) if v.holds => outcome(Status::Fail, v.message),
         Ok(_) => outcome(Status::Skip, String::new()),
@@ -100,11 +103,11 @@ pub(super) fn verdict(met: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
 /// Builds the objects of all rules; one failure ends the policy.
 fn make_all(described: &[(usize, MatchedRule<'_, '_>)]) -> Result<Vec<(usize, Vec<Value>)>, GenerationError> {
     let mut made = Vec::with_capacity(described.len());
-    let Some((_, MatchedRule { policy, request, around, .. })) = described.first() else { return Ok(made) };
-    let given = PresentObjects { trigger: &request.object, sources: around.sources.clone_sources() };
+    let Some((_, MatchedRule { policy, request, context, .. })) = described.first() else { return Ok(made) };
+    let given = PresentObjects { trigger: &request.object, sources: context.sources.clone_sources() };
     let mut store = Store::new(policy, request, &given);
-    for (at, met) in described {
-        if let Some(objects) = make(*met, &mut store)? {
+    for (at, matched) in described {
+        if let Some(objects) = make(*matched, &mut store)? {
             made.push((*at, objects));
         }
     }
@@ -112,9 +115,9 @@ fn make_all(described: &[(usize, MatchedRule<'_, '_>)]) -> Result<Vec<(usize, Ve
 }
 
 /// Builds the objects of a rule, unless its preconditions do not hold.
-fn make(met: MatchedRule<'_, '_>, store: &mut Store<'_>) -> Result<Option<Vec<Value>>, GenerationError> {
-    let MatchedRule { rule, request, .. } = met;
-    let (_, mut data) = met.on(request);
+fn make(matched: MatchedRule<'_, '_>, store: &mut Store<'_>) -> Result<Option<Vec<Value>>, GenerationError> {
+    let MatchedRule { rule, request, .. } = matched;
+    let (_, mut data) = matched.on(request);
     let Body::Generate(generation) = &rule.body else { return Ok(None) };
     let holds = match (&rule.admit, &**generation) {
         // The preconditions of a rule with loops are not looked at again.
@@ -128,11 +131,11 @@ fn make(met: MatchedRule<'_, '_>, store: &mut Store<'_>) -> Result<Option<Vec<Va
 
 /// What a rule wants to exist, and why that is not all.
 pub(super) fn wanted(
-    met: MatchedRule<'_, '_>,
+    matched: MatchedRule<'_, '_>,
     present: &dyn Present,
 ) -> (Vec<WantedObject>, Option<GenerationError>) {
-    let mut store = Store::new(met.policy, met.request, present);
-    let (made, excess) = budget::spend(|| make(met, &mut store));
+    let mut store = Store::new(matched.policy, matched.request, present);
+    let (made, excess) = budget::spend(|| make(matched, &mut store));
     let error = match excess {
         None => made.err(),
         Some(excess) => Some(GenerationError::Excess(excess.text())),

@@ -3,13 +3,16 @@
 //! In: what a rule wants and a request. The object's annotations hold the manifest ([`message`])
 //! and signatures of it ([`super::public_key`]); the object may differ from the manifest only in
 //! some fields ([`difference`]). Out: a verdict with Kyverno's text. Nothing is fetched over the
-//! network: what needs one ends as Kyverno ends without. `docs/semantics/images.md` says which keys
-//! are accepted.
+//! network: what needs one ends as Kyverno ends without. `docs/semantics/images.md` says which keys are
+//! accepted.
+//!
+//! - `difference`: how an object differs from its manifest: the fields with other values, those
+//!   left out that the API server, controllers and the signing itself set
 
 mod difference;
 
 use ephor_ir::Origin;
-use ephor_ir::manifests::{Attestor, AttestorSet, Manifests, Proof};
+use ephor_ir::manifests::{AttestorSet, ManifestAttestor, Manifests, Proof};
 use ephor_value::bytes::decode_base64;
 use ephor_value::{Map, Value};
 
@@ -146,7 +149,7 @@ impl Case<'_> {
         )))
     }
 
-    fn attestor(&self, attestor: &Attestor, path: &str) -> Result<String, Refusal> {
+    fn attestor(&self, attestor: &ManifestAttestor, path: &str) -> Result<String, Refusal> {
         let kind = match &attestor.proof {
             Proof::Unreadable(why) => {
                 let text = format!("failed to unmarshal nested attestor {path}: {why}");
@@ -190,7 +193,7 @@ impl Case<'_> {
     }
 
     /// Finds the manifest and verifies its signatures; how the object differs from it.
-    fn verified(&self, attestor: &Attestor) -> Result<Option<String>, Refusal> {
+    fn verified(&self, attestor: &ManifestAttestor) -> Result<Option<String>, Refusal> {
         let blob =
             self.message(attestor).map_err(|e| e.prefixed("YAML manifest not found for this resource"))?;
         let manifest = message::manifest(&blob, self.object)
@@ -201,7 +204,7 @@ impl Case<'_> {
     }
 
     /// The bytes that were signed.
-    fn message(&self, attestor: &Attestor) -> Result<Vec<u8>, Refusal> {
+    fn message(&self, attestor: &ManifestAttestor) -> Result<Vec<u8>, Refusal> {
         let repositories = [&*attestor.repository, &*self.wanted.repository];
         let named = self.annotation("resourceBundleRef");
         if let Some(image) = named.or(repositories.into_iter().find(|r| !r.is_empty())) {

@@ -3,6 +3,13 @@
 //! In: a rule that matches a request. Out: its results, and the object that it leaves to the next
 //! rule. A failure loses the object: what follows has nothing to match. Texts and order are those
 //! of `docs/semantics/mutate.md`.
+//!
+//! - `anchors`: deciding the anchors of a layer for one object
+//! - `change`: how a mutation changes an object, and the result of a rule that did
+//! - `error`: why an object cannot be mutated
+//! - `existing`: rules that change other objects than that of the request
+//! - `foreach`: `foreach` of patches
+//! - `patch`: running one patch on one object
 
 mod anchors;
 mod change;
@@ -22,20 +29,23 @@ use super::results::{RuleEffect, RuleRun};
 use change::{Changed, change, outcome};
 
 /// Changes the object of the request, or others.
-pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
-    let MatchedRule { rule, request, around, .. } = met;
+pub(super) fn run(matched: MatchedRule<'_, '_>) -> RuleRun {
+    let MatchedRule { rule, request, context, .. } = matched;
     if let Some(bound) = &rule.bound {
-        let creates = around.profile.admission_policies_see_creations;
+        let creates = context.profile.admission_policies_see_creations;
         let (result, object) = super::admission::offline::change(bound, rule, request, creates);
-        return RuleRun { left: object.map_or(RuleEffect::Same, RuleEffect::Changed), ..result.into() };
+        return RuleRun { effect: object.map_or(RuleEffect::Same, RuleEffect::Changed), ..result.into() };
     }
     let Body::Mutate(mutation) = &rule.body else { return RuleRun::default() };
     if let Some(expressions) = &rule.expressions {
-        let (result, object) = expressions::patch::run(met, expressions, mutation);
-        return RuleRun { left: object.map_or(RuleEffect::Same, RuleEffect::Changed), ..Some(result).into() };
+        let (result, object) = expressions::patch::run(matched, expressions, mutation);
+        return RuleRun {
+            effect: object.map_or(RuleEffect::Same, RuleEffect::Changed),
+            ..Some(result).into()
+        };
     }
-    let mut data = met.data(met.root());
-    let properties = match met.enter_unexcepted(&mut data) {
+    let mut data = matched.data(matched.root());
+    let properties = match matched.enter_unexcepted(&mut data) {
         Ok(properties) => properties,
         Err(result) => return Some(*result).into(),
     };
@@ -44,11 +54,11 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
         return results.into_iter().map(|r| reported(r, properties.clone())).into();
     }
     let changed = change(mutation, &request.object, &mut data);
-    let left = match &changed {
+    let effect = match &changed {
         Ok(Changed::Yes(object)) => RuleEffect::Changed(object.clone()),
         Ok(Changed::No(_)) => RuleEffect::Same,
         Err(_) => RuleEffect::Lost,
     };
     let result = outcome(rule, changed, Effect::Patched);
-    RuleRun { left, ..Some(reported(result, properties)).into() }
+    RuleRun { effect, ..Some(reported(result, properties)).into() }
 }

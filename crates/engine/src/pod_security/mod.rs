@@ -9,6 +9,14 @@
 //! [`pod::Pod`], put to the controls of `ir::pod_security` ([`checks`]), once for all rules
 //! ([`seen`]); what they find is thinned by the exclusions ([`exclude`]) and worded ([`finding`],
 //! [`report`]).
+//!
+//! - [`checks`]: runs the Pod Security controls: what a pod has that a control's row does not allow
+//! - [`exclude`]: excluding controls from what the checks found
+//! - [`finding`]: what a Pod Security check finds: a reason, a text for people, and the fields in
+//!   violation
+//! - [`pod`]: a pod as the checks look at it
+//! - [`report`]: what reports say about failing Pod Security checks
+//! - [`seen`]: what the Pod Security checks know of one object, found once for all rules
 
 pub mod checks;
 pub mod exclude;

@@ -5,6 +5,9 @@
 //! decisions in their order with their operands. Nothing is recorded unless a trace is running, and
 //! then only on its thread: on all other threads tracing costs a look at a flag for each piece, and
 //! nothing for each node of an expression.
+//!
+//! - `steps`: the steps of an expression that decide its value
+//! - `traced_value`: a value that was seen, by where it lies
 
 mod steps;
 mod traced_value;

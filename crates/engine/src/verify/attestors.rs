@@ -3,6 +3,10 @@
 //!
 //! Keys and certificates are read first ([`ephor_signatures::options`]); without a registry the
 //! verification ends there.
+//!
+//! - `artifacts`: artifacts that refer to the image: signatures and statements of the Notary
+//!   Project, and Sigstore bundles
+//! - `error`: why attestors do not verify an image
 
 mod artifacts;
 mod error;

@@ -4,6 +4,12 @@
 //! what came out is written into annotations (`run`); then, with all other verdicts, the object
 //! is checked for digests and these annotations ([`check`]). Without a registry what needs one ends
 //! as Kyverno ends without network. Texts and order are those of `docs/semantics/images.md`.
+//!
+//! - `attestors`: verifies the signatures of an image: sets of attestors that must reach their
+//!   counts, and statements that they must have signed
+//! - `records`: what is recorded of images: annotations that say which were verified, by policy and
+//!   rule
+//! - `verification`: the result of verifying the signatures of an image
 
 #[cfg(feature = "signatures")]
 mod attestors;
@@ -53,15 +59,15 @@ struct ImageState {
 }
 
 /// Verifies the signatures that a rule requires: a result for each entry and image that has one.
-pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
-    let MatchedRule { policy, rule, request, around, .. } = met;
+pub(super) fn run(matched: MatchedRule<'_, '_>) -> RuleRun {
+    let MatchedRule { policy, rule, request, context, .. } = matched;
     let Body::VerifyImages(checks) = &rule.body else { return RuleRun::default() };
-    let mut data = met.data(request.root.get());
-    let properties = match met.enter_unexcepted(&mut data) {
+    let mut data = matched.data(request.root.get());
+    let properties = match matched.enter_unexcepted(&mut data) {
         Ok(properties) => properties,
         Err(result) => return Some(*result).into(),
     };
-    let result = |status, text: String| reported(met.result(status, text), properties.clone());
+    let result = |status, text: String| reported(matched.result(status, text), properties.clone());
     let filled = match data.fill(&checks.verification) {
         Ok(filled) => filled,
         Err(e) => {
@@ -72,11 +78,11 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
     let images = images(checks, request);
     // An image comes as often as entries name it, and each time to all of them.
     let named = |e: &ImageCheck| images.iter().filter(|i| matches_any(&e.references, i)).collect();
-    let matched: Vec<&Image> = checks.entries.iter().flat_map(|e| -> Vec<&Image> { named(e) }).collect();
-    if matched.len().saturating_mul(checks.entries.len()) > MAX_RESULTS {
+    let named_images: Vec<&Image> = checks.entries.iter().flat_map(|e| -> Vec<&Image> { named(e) }).collect();
+    if named_images.len().saturating_mul(checks.entries.len()) > MAX_RESULTS {
         let text = format!(
             "failed to verify images: {} images for {} entries are more than {MAX_RESULTS}",
-            matched.len(),
+            named_images.len(),
             checks.entries.len()
         );
         return Some(result(Status::Error, text)).into();
@@ -85,9 +91,9 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
     let mut states: HashMap<&str, ImageState> = HashMap::new();
     for (entry, filled) in checks.entries.iter().zip(filled) {
         let credentials = filled.get("credentials").unwrap_or(&Value::Null);
-        let registry = around.sources.registry().map(|r| for_policy(r, credentials));
+        let registry = context.sources.registry().map(|r| for_policy(r, credentials));
         let registry = registry.as_deref();
-        for image in &matched {
+        for image in &named_images {
             let state = states.entry(&*image.pointer).or_default();
             let verification = Verification { policy, rule, entry, filled, request, registry };
             let found = verification.one(image, state, &mut data, &mut records);
@@ -96,7 +102,7 @@ pub(super) fn run(met: MatchedRule<'_, '_>) -> RuleRun {
             results.extend(found.into_iter().map(|(status, text)| result(status, text)));
         }
     }
-    RuleRun { results, left: RuleEffect::Verified(records) }
+    RuleRun { results, effect: RuleEffect::Verified(records) }
 }
 
 impl Image {

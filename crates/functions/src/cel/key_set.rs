@@ -3,6 +3,9 @@
 //! In: the text of a set, or of one key. Out: keys, and whether one of them signed a text; or what
 //! is wrong, in Kyverno's words. Keys are those of RSA, of the NIST curves, of Ed25519, and
 //! secrets.
+//!
+//! - `error`: what is wrong with keys and signatures, in the words of the library that Kyverno
+//!   1.19.1 reads them with
 
 mod error;
 

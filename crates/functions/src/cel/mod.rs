@@ -1,8 +1,53 @@
 //! CEL's functions: what they compute and what they cost.
 //!
 //! In: evaluated arguments, the receiver first. Out: a value or a fault. Arguments that fit no form
-//! of a function give `no such overload: f(types)`. Semantics: `docs/expressions/cel.md`; which
-//! overloads the checker knows is declared in [`overload`].
+//! of a function give `no such overload: f(types)`. Semantics: `docs/expressions/cel.md`; which overloads the
+//! checker knows is declared in [`overload`].
+//!
+//! - `absent`: functions of features that a build does not have: they are known, and fault when
+//!   they are called
+//! - `authorizer`: questions put together step by step, and answers
+//! - `call`: a call of a function of CEL and what it gives: the types that all bodies share
+//! - [`convert`]: conversions between kinds
+//! - `cost`: what calls cost
+//! - [`data`]: Kyverno's functions on data: JSON, YAML, compression, hashes, certificates, users,
+//!   times, numbers
+//! - [`external_data`]: Kyverno's functions that read external data: objects of the cluster,
+//!   services, global data, image data
+//! - [`format`]: `format`: texts with clauses
+//! - `format_plain`: `format` of the strings extension from version 4 on: plain words for numbers,
+//!   no quotes inside of lists
+//! - `gzip`: `gzip.compress` and `gzip.decompress`
+//! - [`image_reference`]: Kyverno's image references in expressions
+//! - [`image_verification`]: functions of policies about images: who signed them, what is stated
+//!   about them
+//! - [`key_set`]: sets of keys (RFC 7517) that sign tokens
+//! - [`kubernetes`]: Kubernetes' own types: URLs, quantities, versions
+//! - `lists`: lists and sets
+//! - `math`: the math extension and base64
+//! - `mcp`: requests of the Model Context Protocol: `mcp.Parse` and the arguments of tool calls
+//! - [`messages`]: message literals: those of mutations, and those that stand for values of the
+//!   language
+//! - `named_format`: what Kubernetes requires of names and other texts
+//! - `network`: addresses and networks
+//! - `operators`: arithmetic, order, membership, size
+//! - [`optional`]: optional values
+//! - [`overload`]: the overloads of CEL's functions: which there are, and which library declares
+//!   them
+//! - `pattern_sort`: pattern-defeating quicksort, step for step as the Go runtime does it
+//! - `patterns`: the extension for regular expressions: `regex.replace`, `regex.extract`,
+//!   `regex.extractAll`
+//! - [`proxy`]: what expressions on check requests of proxies call: answers are put together,
+//!   headers are read
+//! - [`proxy_types`]: the messages of check requests: which fields they have, and what a field is
+//!   that was not sent
+//! - [`selectors`]: label and field selectors as the authorizer's questions hold them
+//! - `strings`: strings
+//! - `table`: CEL's rows of the registry, see `functions::registry`
+//! - `time`: parts of points in time and durations
+//! - `token`: signed tokens (RFC 7519)
+//! - `type_names`: the names that messages of cel-go have for types of values
+//! - [`types`]: types of CEL: what the checker knows of an expression before it runs
 
 #[cfg(not(all(feature = "gzip", feature = "tokens")))]
 mod absent;

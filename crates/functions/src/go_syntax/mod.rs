@@ -9,6 +9,10 @@
 //! special.
 //!
 //! The plain dialect ([`Dialect::Plain`]) has no Perl extensions: no `(?…)`, `\d`, `\b`, `\pL`.
+//!
+//! - `classes`: escapes and character classes
+//! - `cursor`: steps through the text of a pattern
+//! - `error`: what is wrong with a pattern: Go's `regexp/syntax.Error`
 
 mod classes;
 mod cursor;

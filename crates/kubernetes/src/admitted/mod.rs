@@ -15,6 +15,25 @@
 //! - What the server chooses is left out (uid, resourceVersion, creationTimestamp, generation,
 //!   managedFields), or is an example (addresses and node ports of Services, the uid in the labels
 //!   of Jobs).
+//! - `alternatives`: what objects have in place of each other, from `alternatives.txt` and the
+//!   groups of `rules.txt`
+//! - `certain`: what an API server refuses, whatever else an object has
+//! - `check`: checks an object against `rules.txt`, field by field, in the order of the schema
+//! - `encode`: which empty values an object shows: those that Go's encoding leaves out are as if
+//!   they had not been written
+//! - `filled`: what an API server writes into an object besides defaults: fields with two names,
+//!   creation, admission plugins
+//! - `formats`: the forms of texts that `rules.txt` names
+//! - `kinds`: checks across the fields of an object: its name, its selector and template, and what
+//!   its kind allows of a pod
+//! - `local`: checks of an object's own fields that are more than a row of `rules.txt` can say
+//! - `pods`: checks across the fields of a pod's specification: names that must exist or be unique,
+//!   and what depends on whether it is a Pod or a template
+//! - `refusal`: where and why an API server refuses an object, and questions about fields that its
+//!   checks share
+//! - `smallest`: the smallest objects and items of lists that an API server admits, from
+//!   `smallest.txt`
+//! - `table`: the rules of `rules.txt`
 
 mod alternatives;
 mod certain;

@@ -34,7 +34,7 @@ fn nodes(expr: &Expr) -> usize {
     n
 }
 
-fn printed(node: &print::Node) -> usize {
+fn printed(node: &print::PrintedNode) -> usize {
     1 + node.below.iter().map(printed).sum::<usize>()
 }
 

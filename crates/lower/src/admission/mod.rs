@@ -2,6 +2,13 @@
 //!
 //! In: objects with their defaults (`api::admission`). Out: policies with compiled expressions; an
 //! expression that does not compile keeps its text and fails when it is evaluated.
+//!
+//! - `judge`: what is wrong with the expressions of a policy, before the API takes it
+//! - [`offline`]: admission policies → policies whose one rule runs outside of a cluster
+//! - `warnings`: warnings about expressions: what the API server writes into `status.typeChecking`
+//!   of a policy
+//! - [`webhook`]: `ValidatingWebhookConfiguration` and `MutatingWebhookConfiguration` → webhooks of
+//!   the IR
 
 mod judge;
 pub mod offline;

@@ -3,6 +3,15 @@
 //! In: a checked document. Out: a policy whose rules are the one as written and its variants for
 //! pod controllers, or the compile error in the reference's words. Semantics:
 //! `docs/semantics/cel-policies.md`.
+//!
+//! - `autogen`: variants of a policy on pods for the controllers of pods
+//! - `changing`: rewriting expressions that change pods for the controllers of pods
+//! - `draft`: templates of generating policies: YAML documents with places `(( expression ))` to
+//!   fill in
+//! - `exception`: PolicyExceptions of group `policies.kyverno.io` → `CelException`s
+//! - `images`: ImageValidatingPolicies → validations of images
+//! - [`issues`]: everything that is wrong with the expressions of a policy, for its author
+//! - `sections`: compiling the expressions of one policy, section by section
 
 mod autogen;
 mod changing;

@@ -1,7 +1,8 @@
 //! What trees are built with. Macros stand as calls of their names, as they are written.
 
-use crate::cel_tree::{Kind, Node};
 use ephor_value::{Str, Value};
+
+use crate::cel_tree::{Kind, Node};
 
 /// A literal.
 pub fn constant(value: impl Into<Value>) -> Node {

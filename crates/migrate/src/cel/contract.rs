@@ -3,10 +3,10 @@
 //! In: a tree as the parser gives it. Out: the same with calls of `all`, `exists`, `map`, `filter`,
 //! `cel.bind`, `optMap`, `sortBy` and their like where these stood, which is how they are written.
 
-use crate::cel_tree::{ACCUMULATOR, Entry, Fold, Kind, Node, Shape};
 use ephor_value::Value;
 
 use super::build::{method, name, operands};
+use crate::cel_tree::{ACCUMULATOR, Entry, Fold, Kind, Node, Shape};
 
 /// What `sortBy` binds its list to.
 const SORTED: &str = "@__sortBy_input__";

@@ -5,15 +5,14 @@
 //! gives the tree again (`tests/migrations/printing.rs`).
 
 pub mod build;
-mod contract;
-mod layout;
+pub(crate) mod contract;
+pub(crate) mod layout;
 pub mod macros;
-mod print;
-
-pub use print::{WIDTH, is_same, print};
+pub(crate) mod print;
 
 use ephor_cel::library::general;
 use ephor_cel::syntax::parse;
+pub use print::{WIDTH, is_same, print};
 
 /// An expression in lines of the usual width; as it is where it cannot be parsed.
 pub fn laid_out(text: &str) -> String {

@@ -6,13 +6,13 @@
 
 use std::fmt::Write;
 
-use crate::cel_tree::{Kind, Node};
 use ephor_value::Value;
 
 use super::build::{is_field, operands};
 use super::contract::{contract, is_negative, written};
 use super::layout::{Doc, render};
 use super::macros::variables;
+use crate::cel_tree::{Kind, Node};
 
 /// The width of expressions in policies.
 pub const WIDTH: usize = 100;

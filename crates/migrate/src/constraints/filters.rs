@@ -4,24 +4,25 @@
 //! the API server cannot select by, a test with a name; selectors of namespaces where all that is
 //! selected lives in some.
 
-use crate::expressions::Refusal;
 use ephor_ir::Matcher;
 use ephor_ir::matcher::{Filter, Requirement, Selector, SetOperator};
 use ephor_kubernetes::Kinds;
 use ephor_value::wildcard::Wildcard;
 
 use super::kinds::{Selected, selected};
-use super::{Matching, NAME_OF_NAMESPACE, cel, roles};
+use super::{cel, roles};
+use crate::constraints::model::{Deletions, Matching, NAME_OF_NAMESPACE};
+use crate::expressions::refusal::Refusal;
 
 /// Whether a filter can match at all: an empty one does not, nor does one with a selector that is
 /// not well-formed.
-pub(super) fn can_match(filter: &Filter) -> bool {
+pub(crate) fn can_match(filter: &Filter) -> bool {
     let selectors = [&filter.selector, &filter.namespace_selector];
     (filter.has_resource || filter.has_user) && selectors.into_iter().flatten().all(|s| s.valid)
 }
 
 /// Whether filters select the same but for kinds and operations.
-pub(super) fn is_same_but_kinds(one: &Filter, other: &Filter) -> bool {
+pub(crate) fn is_same_but_kinds(one: &Filter, other: &Filter) -> bool {
     let bare = |filter: &Filter| Filter {
         origin: Default::default(),
         kinds: Box::default(),
@@ -31,19 +32,8 @@ pub(super) fn is_same_but_kinds(one: &Filter, other: &Filter) -> bool {
     bare(one) == bare(other)
 }
 
-/// Whether deletions are among requests.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Deletions {
-    /// None.
-    None,
-    /// Some requests are.
-    Some,
-    /// All of them are.
-    Only,
-}
-
 /// How expressions name what a request is about.
-pub(super) struct Subject {
+pub(crate) struct Subject {
     /// The object; that which goes away in deletions.
     object: &'static str,
     /// Its namespace, or its name if it is one.
@@ -53,7 +43,7 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    pub(super) fn of(all: &Selected, deletions: Deletions) -> Subject {
+    pub(crate) fn of(all: &Selected, deletions: Deletions) -> Subject {
         let has_deletions = deletions != Deletions::None;
         let only_namespaces = all.has_namespaces && all.kinds.len() == 1 && !all.is_open;
         Subject {
@@ -78,7 +68,7 @@ impl Subject {
 
 impl Subject {
     /// Where there is no request.
-    pub(super) fn of_stored(all: &Selected) -> Subject {
+    pub(crate) fn of_stored(all: &Selected) -> Subject {
         Subject {
             object: "object",
             namespace: match (all.has_namespaces, all.has_cluster) {
@@ -95,24 +85,24 @@ impl Subject {
 
 /// Which attributes of a filter are expressed elsewhere.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Skip {
+pub(crate) enum Skip {
     Nothing,
     /// Kinds and operations.
     Kinds,
 }
 
 /// Writes tests for what a policy selects.
-pub(super) struct Writer<'w> {
-    pub(super) subject: &'w Subject,
-    pub(super) kinds: &'w Kinds,
-    pub(super) matched: &'w Selected,
-    pub(super) default: &'w [&'w str],
+pub(crate) struct FilterWriter<'w> {
+    pub(crate) subject: &'w Subject,
+    pub(crate) kinds: &'w Kinds,
+    pub(crate) matched: &'w Selected,
+    pub(crate) default: &'w [&'w str],
 }
 
-impl Writer<'_> {
+impl FilterWriter<'_> {
     /// Attributes that hold for all that is selected: selectors of namespaces where these can say
     /// them, else conditions.
-    pub(super) fn hoisted(&self, filter: &Filter, skip: Skip, out: &mut Matching) -> Result<(), Refusal> {
+    pub(crate) fn hoisted(&self, filter: &Filter, skip: Skip, out: &mut Matching) -> Result<(), Refusal> {
         let mut rest = filter.clone();
         let only_in_namespaces = !self.matched.has_cluster && !self.matched.has_namespaces;
         if only_in_namespaces
@@ -133,11 +123,11 @@ impl Writer<'_> {
     }
 
     /// What must hold for a filter to match.
-    pub(super) fn attributes(&self, filter: &Filter, skip: Skip) -> Result<Vec<String>, Refusal> {
+    pub(crate) fn attributes(&self, filter: &Filter, skip: Skip) -> Result<Vec<String>, Refusal> {
         Ok(self.named_attributes(filter, skip)?.into_iter().map(|(_, expression)| expression).collect())
     }
 
-    pub(super) fn named_attributes(
+    pub(crate) fn named_attributes(
         &self,
         filter: &Filter,
         skip: Skip,
@@ -231,7 +221,7 @@ impl Writer<'_> {
     }
 
     /// What is excluded must not hold.
-    pub(super) fn exclusions(&self, unless: &Matcher, out: &mut Matching) -> Result<(), Refusal> {
+    pub(crate) fn exclusions(&self, unless: &Matcher, out: &mut Matching) -> Result<(), Refusal> {
         let filters = unless.filters();
         if matches!(unless, Matcher::All(_)) {
             if filters.is_empty() || filters.iter().any(|f| !can_match(f)) {

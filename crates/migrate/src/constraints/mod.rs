@@ -10,96 +10,24 @@
 
 pub mod cel;
 pub mod filters;
-mod kinds;
-mod nodes;
+pub(crate) mod kinds;
+pub(crate) mod model;
+pub(crate) mod nodes;
 pub mod roles;
+#[cfg(test)]
+pub(crate) mod tests;
 
-use crate::expressions::Refusal;
-use ephor_ir::matcher::{Filter, Requirement};
+use ephor_ir::matcher::Filter;
 use ephor_ir::{Matcher, Rule};
 use ephor_kubernetes::Kinds;
-use ephor_value::Str;
-pub use filters::Deletions;
-use filters::{Skip, Subject, Writer, can_match, is_same_but_kinds};
-use kinds::{Selected, selected};
-
+use filters::{FilterWriter, Skip, Subject, can_match, is_same_but_kinds};
 pub use kinds::Resources;
+use kinds::{Selected, selected};
 pub use nodes::{conditions, constraints};
 
-/// The label that every namespace has.
-const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
-
-/// Operations with the resources that they are for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResourceRule {
-    /// The resources.
-    pub resources: Resources,
-    /// The operations.
-    pub operations: Vec<String>,
-    /// Whether only objects in namespaces are selected.
-    pub is_namespaced: bool,
-}
-
-/// A condition with its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Condition {
-    /// The name, unique in its policy.
-    pub name: String,
-    /// The expression.
-    pub expression: String,
-    /// Whether it was written by a person, and stays as it is.
-    pub is_verbatim: bool,
-}
-
-/// Which requests a policy is about.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Matching {
-    /// Resources and operations.
-    pub rules: Vec<ResourceRule>,
-    /// Labels of namespaces.
-    pub namespaces: Vec<Requirement>,
-    /// What else must hold.
-    pub conditions: Vec<Condition>,
-    /// The kinds that are known to be selected.
-    pub kinds: Vec<[Str; 3]>,
-    /// Whether pods are selected and nothing else.
-    pub is_pods: bool,
-    /// Whether all that is selected lives in namespaces.
-    pub is_in_namespaces: bool,
-    /// What a reader should know.
-    pub notes: Vec<String>,
-}
-
-impl Matching {
-    /// The requests that add ephemeral containers to pods: rules on pods see them, a policy in CEL
-    /// needs the subresource, and has no pod controllers then.
-    pub fn of_ephemeral(&self) -> Option<Matching> {
-        let mut out = Matching { is_pods: false, ..self.clone() };
-        out.rules
-            .retain(|rule| rule.operations.iter().any(|operation| operation == "UPDATE" || operation == "*"));
-        for rule in &mut out.rules {
-            rule.resources.names = vec!["pods/ephemeralcontainers".into()];
-            rule.operations = vec!["UPDATE".into()];
-        }
-        (!out.rules.is_empty()).then_some(out)
-    }
-
-    /// The operations that are selected.
-    pub fn operations(&self) -> Vec<Str> {
-        let mut out: Vec<Str> = Vec::new();
-        for operation in self.rules.iter().flat_map(|rule| &rule.operations) {
-            if !out.iter().any(|known| **known == **operation) {
-                out.push(operation.as_str().into());
-            }
-        }
-        out
-    }
-
-    /// Whether deletions are selected.
-    pub fn has_deletions(&self) -> bool {
-        self.rules.iter().any(|rule| rule.operations.iter().any(|operation| operation == "DELETE"))
-    }
-}
+pub use crate::constraints::model::Deletions;
+use crate::constraints::model::{Condition, Matching, ResourceRule};
+use crate::expressions::refusal::Refusal;
 
 /// Which requests a rule is about; `default` are the operations of filters that name none.
 ///
@@ -150,7 +78,7 @@ pub fn as_conditions(when: &Matcher, kinds: &Kinds) -> Result<Vec<Condition>, Re
     let has_namespaces = filters.iter().any(may_be_namespace);
     let all = Selected { has_cluster: true, has_namespaces, is_open: true, ..Selected::default() };
     let subject = Subject::of(&all, Deletions::None);
-    let writer = Writer { subject: &subject, kinds, matched: &all, default: &[] };
+    let writer = FilterWriter { subject: &subject, kinds, matched: &all, default: &[] };
     let mut out = Matching::default();
     match (when, filters.as_slice()) {
         (Matcher::All(all), some) if some.len() < all.len() => out.condition("match", "false".into()),
@@ -226,7 +154,7 @@ fn found(
         true => Subject::of_stored(&all),
         false => Subject::of(&all, out.deletions()),
     };
-    let writer = Writer { subject: &subject, kinds, matched: &all, default };
+    let writer = FilterWriter { subject: &subject, kinds, matched: &all, default };
     match bases.as_slice() {
         _ if is_all => {
             for filter in &filters {
@@ -260,54 +188,6 @@ fn found(
     out.is_pods = all.is_pods() && out.rules.len() == 1;
     out.kinds = all.kinds;
     Ok(out)
-}
-
-impl Matching {
-    /// Adds the subresource by which ephemeral containers come into pods, where updates of pods are
-    /// selected.
-    pub fn add_ephemeral(&mut self) {
-        for rule in &mut self.rules {
-            if rule.operations.iter().any(|operation| operation == "UPDATE" || operation == "*") {
-                rule.resources.names.push("pods/ephemeralcontainers".into());
-                self.is_pods = false;
-            }
-        }
-    }
-
-    /// Which deletions are selected.
-    pub fn deletions(&self) -> Deletions {
-        let is_only = |rule: &ResourceRule| rule.operations.iter().all(|operation| operation == "DELETE");
-        match self.has_deletions() {
-            true if self.rules.iter().all(is_only) => Deletions::Only,
-            true => Deletions::Some,
-            false => Deletions::None,
-        }
-    }
-
-    fn add(&mut self, rule: ResourceRule) {
-        let same = |known: &&mut ResourceRule| {
-            known.operations == rule.operations
-                && known.resources.groups == rule.resources.groups
-                && known.resources.versions == rule.resources.versions
-        };
-        match self.rules.iter_mut().find(same) {
-            Some(known) => {
-                for name in rule.resources.names {
-                    if !known.resources.names.contains(&name) {
-                        known.resources.names.push(name);
-                    }
-                }
-            }
-            None => self.rules.push(rule),
-        }
-    }
-
-    fn condition(&mut self, name: &str, expression: String) {
-        if expression == "true" || self.conditions.iter().any(|c| c.expression == expression) {
-            return;
-        }
-        add_condition(&mut self.conditions, Condition { name: name.into(), expression, is_verbatim: false });
-    }
 }
 
 /// Adds a condition, under another name where its own is taken.
@@ -355,6 +235,3 @@ fn operations(filter: &Filter, resource: &str, default: &[&str]) -> Vec<String> 
     };
     all.into_iter().map(String::from).collect()
 }
-
-#[cfg(test)]
-mod tests;

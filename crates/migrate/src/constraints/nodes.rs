@@ -1,10 +1,10 @@
 //! Constraints as parts of a document.
 
-use crate::cel::laid_out;
-use crate::text::{Map, Node};
 use ephor_ir::matcher::{Requirement, SetOperator};
 
-use super::{Condition, Matching, NAME_OF_NAMESPACE};
+use crate::cel::laid_out;
+use crate::constraints::model::{Condition, Matching, NAME_OF_NAMESPACE};
+use crate::text::{Map, Node};
 
 /// `matchConstraints`.
 pub fn constraints(of: &Matching) -> Node {

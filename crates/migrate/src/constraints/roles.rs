@@ -22,7 +22,7 @@ fn bindings(resource: &str, namespace: &str) -> String {
 }
 
 /// Whether the user has one of some roles, `namespace:name`, wherever the request goes.
-pub(super) fn has_role(roles: &[Str]) -> String {
+pub(crate) fn has_role(roles: &[Str]) -> String {
     format!(
         "{}.exists(binding, binding.roleRef.kind == 'Role' && \
          binding.metadata.namespace + ':' + binding.roleRef.name in {} && {IS_USER})",
@@ -33,7 +33,7 @@ pub(super) fn has_role(roles: &[Str]) -> String {
 
 /// Whether the user has one of some cluster roles, in the cluster or in the namespace of the
 /// request.
-pub(super) fn has_cluster_role(roles: &[Str], matched: &Selected) -> String {
+pub(crate) fn has_cluster_role(roles: &[Str], matched: &Selected) -> String {
     let everywhere = bindings("clusterrolebindings", "''");
     let name = match roles {
         [one] => format!("binding.roleRef.name == {}", super::cel::literal(one)),

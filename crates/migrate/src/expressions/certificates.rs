@@ -4,10 +4,10 @@
 //! requests for certificates have in CEL, whereas `x509_decode` shows it of both. Source: the keys
 //! that Kyverno's `x509.decode` gives.
 
-use crate::cel_tree::{Kind, Node};
 use ephor_value::{Str, Value};
 
 use super::scope::Shared;
+use crate::cel_tree::{Kind, Node};
 
 /// What a decoded certificate does not have.
 const LACKING: [&str; 5] = ["Subject", "SignatureAlgorithm", "Version", "SubjectKeyId", "URIs"];

@@ -6,17 +6,20 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{index, list, name};
 use ephor_ir::rule::Binding;
 use ephor_ir::{Conditions, Origin, Query, Rule, Template};
 use ephor_value::{Str, Value};
 
-use super::forms::{plain, ty_of};
-use super::lists::{built, is_list, label_of};
 use super::scope::Scope;
 use super::term::{Faults, Path, Val};
 use super::types::Ty;
-use super::{Context, Refusal, conditions, scope_of, template, whole};
+use super::{scope_of, whole};
+use crate::cel::build::{index, list, name};
+use crate::expressions::context::Context;
+use crate::expressions::refusal::Refusal;
+use crate::expressions::translate::forms::{plain, ty_of};
+use crate::expressions::translate::lists::{built, is_list, label_of};
+use crate::expressions::translate::{conditions, template};
 
 /// How elements are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,26 +4,26 @@
 //! into the text; what is missing becomes an empty text. An element of a loop becomes the elements
 //! that are in violation.
 
-use crate::cel::build::{
-    binary, boolean, call, choose, constant_bool, equals, method, name, not, or_value, over, text,
-};
-use crate::cel_tree::{Kind, Node};
 use ephor_ir::Template;
 use ephor_ir::rule::Message;
 use ephor_ir::template::Part;
 use ephor_value::{Str, Value};
 
-use super::Refusal;
-use super::forms::ty_of;
-use super::functions::arithmetic::unfailing;
-use super::rule::Inside;
+use super::rule::CheckLoop;
 use super::scope::Scope;
-use super::template::{json, nested, query};
 use super::term::{ABSORBED, Faults, Val, extreme, has_of};
 use super::types::Ty;
+use crate::cel::build::{
+    binary, boolean, call, choose, constant_bool, equals, method, name, not, or_value, over, text,
+};
+use crate::cel_tree::{Kind, Node};
+use crate::expressions::refusal::Refusal;
+use crate::expressions::translate::forms::ty_of;
+use crate::expressions::translate::functions::arithmetic::unfailing;
+use crate::expressions::translate::template::{json, nested, query};
 
 /// A constant message, or what computes it.
-type Said = (Option<Str>, Option<Node>);
+type MessageText = (Option<Str>, Option<Node>);
 
 /// The message of a validation.
 ///
@@ -32,9 +32,9 @@ type Said = (Option<Str>, Option<Node>);
 pub fn message(
     own: &Message,
     rule: &str,
-    inside: Option<&Inside>,
+    inside: Option<&CheckLoop>,
     scope: &mut Scope<'_>,
-) -> Result<Said, Refusal> {
+) -> Result<MessageText, Refusal> {
     if own.text.is_empty() {
         return Ok((Some(format!("validation error: rule {rule} failed").into()), None));
     }
@@ -182,7 +182,7 @@ fn is_readable(faults: &Faults) -> bool {
 
 /// A value as a text that never fails, unless data from outside are missing.
 fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
-    let writes_json = scope.cx.target == super::Target::Kyverno;
+    let writes_json = scope.cx.target == crate::expressions::context::Target::Kyverno;
     let as_string = |node: Node, ty: &Ty| match ty {
         Ty::List(item) if **item == Ty::Text => Some(method(node, "join", vec![text(", ")])),
         Ty::Object(_) | Ty::Map(_) | Ty::List(_) if writes_json => Some(json(node)),
@@ -218,7 +218,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
                 return as_string(path.strict(), &path.ty);
             }
             // Where the target checks types, a number has no text for a default.
-            let is_checked = scope.cx.target == super::Target::Kubernetes;
+            let is_checked = scope.cx.target == crate::expressions::context::Target::Kubernetes;
             if is_checked && matches!(path.ty, Ty::Int | Ty::Double | Ty::Bool) {
                 let own = as_string(path.strict(), &path.ty)?;
                 return Some(choose(path.present(), own, text("")));
@@ -244,7 +244,8 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             })?
         }
         Val::Count(of) => {
-            let (node, faults) = super::lists::count(&of.clone().rescued(), scope).ok()?;
+            let (node, faults) =
+                crate::expressions::translate::lists::count(&of.clone().rescued(), scope).ok()?;
             is_readable(&faults).then(|| call("string", vec![node]))
         }
         Val::Optional { ty: Ty::Object(_) | Ty::Map(_), .. } => None,
@@ -261,13 +262,14 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
             }
             _ => None,
         },
-        Val::Or(sides) if super::lists::is_list(&sides[0]) => {
+        Val::Or(sides) if crate::expressions::translate::lists::is_list(&sides[0]) => {
             let Val::Const(default) = &sides[1] else { return None };
             let own = safe_text(&sides[0].clone().rescued(), scope)?;
             if default.is_empty() {
                 return Some(own);
             }
-            let there = super::forms::truthy(&sides[0].clone().rescued(), scope).ok()?;
+            let there =
+                crate::expressions::translate::forms::truthy(&sides[0].clone().rescued(), scope).ok()?;
             let default = text(&ephor_value::print::display(default));
             is_readable(&there.faults).then(|| choose(there.node, own, default))
         }
@@ -280,21 +282,25 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
                 ) =>
             {
                 let rescued = sides[0].clone().rescued();
-                let there = super::forms::present(&rescued, scope).ok()?;
-                let own = safe_text(&super::lists::known(&rescued), scope)?;
+                let there = crate::expressions::translate::forms::present(&rescued, scope).ok()?;
+                let own = safe_text(&crate::expressions::translate::lists::known(&rescued), scope)?;
                 is_readable(&there.faults).then(|| choose(there.node, own, text(default)))
             }
             Val::Const(_) => {
                 let ty = ty_of(&sides[0]);
                 let rescued = sides[0].clone().rescued();
-                let (node, faults) =
-                    super::forms::plain(&Val::Or(Box::new([rescued, sides[1].clone()])), scope).ok()?;
+                let (node, faults) = crate::expressions::translate::forms::plain(
+                    &Val::Or(Box::new([rescued, sides[1].clone()])),
+                    scope,
+                )
+                .ok()?;
                 if is_readable(&faults) { as_string(node, &ty) } else { None }
             }
             _ => None,
         },
         Val::Loop(_) | Val::Chain(_) | Val::Keys(..) => {
-            let (node, faults) = super::lists::built(&val.clone().rescued(), scope).ok()?;
+            let (node, faults) =
+                crate::expressions::translate::lists::built(&val.clone().rescued(), scope).ok()?;
             if is_readable(&faults) { as_string(node, &ty_of(val)) } else { None }
         }
         _ => None,
@@ -302,7 +308,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
 }
 
 /// What is read of the elements that are in violation, one after the other.
-fn of_elements(hole: &ephor_ir::Query, inside: &Inside, scope: &mut Scope<'_>) -> Option<Node> {
+fn of_elements(hole: &ephor_ir::Query, inside: &CheckLoop, scope: &mut Scope<'_>) -> Option<Node> {
     let names = scope.names.clone();
     scope.names.insert("element".into(), inside.item.clone());
     scope.names.insert("element0".into(), inside.item.clone());

@@ -6,14 +6,14 @@
 //! fields, and of two objects of different kinds that are compared. Source: what a kube-apiserver
 //! 1.36 answers.
 
-use crate::cel::build::call;
-use crate::cel_tree::{Kind, Node};
 use ephor_value::Value;
 
-use super::Target;
 use super::scope::Scope;
 use super::shared::mapped;
 use super::types::Ty;
+use crate::cel::build::call;
+use crate::cel_tree::{Kind, Node};
+use crate::expressions::context::Target;
 
 impl Scope<'_> {
     /// A value of a type, open where the target checks types and this one has fields.

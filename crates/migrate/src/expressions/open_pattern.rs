@@ -6,23 +6,23 @@
 
 use std::cell::Cell;
 
-use crate::cel::build::{all, binary, boolean, text};
-use crate::cel_tree::{Kind, Node};
 use ephor_ir::Template;
 use ephor_ir::late::Late;
 use ephor_ir::template::Part;
 use ephor_lower::LATE;
 use ephor_value::{Map, Value};
 
-use super::Refusal;
-use super::forms::{plain, ty_of};
-use super::measured::{MARK, ORDER, Variable, has_variable, marked, placed};
 use super::pattern::outcome;
 use super::scope::Scope;
 use super::shared::mapped;
-use super::template::{as_text, query, template};
 use super::term::{Faults, Path, Test};
 use super::types::Ty;
+use crate::cel::build::{all, binary, boolean, text};
+use crate::cel_tree::{Kind, Node};
+use crate::expressions::refusal::Refusal;
+use crate::expressions::translate::forms::{plain, ty_of};
+use crate::expressions::translate::measured::{MARK, ORDER, PatternVariable, has_variable, marked, placed};
+use crate::expressions::translate::template::{as_text, query, template};
 
 /// What a pattern requires of a value that is there.
 ///
@@ -51,7 +51,7 @@ pub fn test(own: &Template, path: &Path, scope: &mut Scope<'_>) -> Result<Test, 
 /// The variables of a pattern.
 #[derive(Default)]
 struct Filled {
-    variables: Vec<Variable>,
+    variables: Vec<PatternVariable>,
     faults: Faults,
 }
 
@@ -109,7 +109,7 @@ impl Filled {
         let (text, faults) = as_text(val, scope)?;
         self.faults.extend(faults);
         let (node, _) = plain(val, scope)?;
-        self.variables.push(Variable { text, node, ty: ty_of(val) });
+        self.variables.push(PatternVariable { text, node, ty: ty_of(val) });
         Ok(marked(self.variables.len() - 1))
     }
 

@@ -4,27 +4,26 @@
 //! it does not fail it, which includes that an anchor says that the pattern does not apply.
 //! Semantics: `docs/semantics/patterns.md`, `engine::shape`.
 
-use crate::cel::build::{
-    all_safe as all, any_safe as any, boolean, constant_bool, equals, index, name, not, over,
-};
-use crate::cel::print;
-use crate::cel_tree::Node;
 use ephor_ir::pattern::Leaf;
 use ephor_ir::shape::{Anchor, Entry, ListShape, MapShape, Shape};
 use ephor_value::Value;
 use ephor_value::wildcard::has_wildcard;
 
-use super::Refusal;
-use super::leaf;
-use super::measured::{has_variable, is_marked};
 use super::scope::{MAX_DEPTH, Scope};
 use super::term::Path;
-use super::texts;
 use super::types::Ty;
+use crate::cel::build::{
+    all_safe as all, any_safe as any, boolean, constant_bool, equals, index, name, not, over,
+};
+use crate::cel::print;
+use crate::cel_tree::Node;
+use crate::expressions::refusal::Refusal;
+use crate::expressions::translate::measured::{has_variable, is_marked};
+use crate::expressions::translate::{leaf, texts};
 
 /// What a pattern says.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct PatternOutcome {
     /// The object looks like it.
     pub pass: Node,
     /// It does, or the pattern does not apply.
@@ -33,9 +32,9 @@ pub struct Outcome {
     pub skips: bool,
 }
 
-impl Outcome {
-    fn plain(node: Node) -> Outcome {
-        Outcome { pass: node.clone(), ok: node, skips: false }
+impl PatternOutcome {
+    fn plain(node: Node) -> PatternOutcome {
+        PatternOutcome { pass: node.clone(), ok: node, skips: false }
     }
 }
 
@@ -43,13 +42,18 @@ impl Outcome {
 ///
 /// # Errors
 /// Position by position lists, and patterns that nest too deeply.
-pub fn outcome(shape: &Shape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
+pub fn outcome(
+    shape: &Shape,
+    path: &Path,
+    absent: bool,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
     scope.depth += 1;
     if scope.depth > MAX_DEPTH {
         return Err(scope.refuse("a pattern that nests so deeply", "split it into several rules"));
     }
     let found = match shape {
-        Shape::Leaf(leaf) => Ok(Outcome::plain(of_leaf(leaf, path, absent))),
+        Shape::Leaf(leaf) => Ok(PatternOutcome::plain(of_leaf(leaf, path, absent))),
         Shape::Map(map) => of_map(map, path, absent, scope),
         Shape::List(list) => of_list(list, path, absent, scope),
     };
@@ -143,7 +147,12 @@ fn when_missing(entry: &Entry) -> bool {
     }
 }
 
-fn of_map(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
+fn of_map(
+    map: &MapShape,
+    path: &Path,
+    absent: bool,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
     let is_simple = !has_conditions(&Shape::Map(Box::new(map.clone())));
     // Without the object, each entry says what the whole says: their paths are guarded alone.
     let is_uniform = is_simple
@@ -158,17 +167,22 @@ fn of_map(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> R
     }
     let passing = guarded(path, absent, found.pass);
     let ok = if found.skips { guarded(path, absent, found.ok) } else { passing.clone() };
-    Ok(Outcome { pass: passing, ok, skips: found.skips })
+    Ok(PatternOutcome { pass: passing, ok, skips: found.skips })
 }
 
-fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
+fn entries(
+    map: &MapShape,
+    path: &Path,
+    absent: bool,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
     let (first, second) = map.entries.split_at(map.first.min(map.entries.len()));
     let mut conditions = Vec::new();
-    let mut others: Vec<Outcome> = Vec::new();
+    let mut others: Vec<PatternOutcome> = Vec::new();
     let mut merged: Vec<usize> = Vec::new();
     if let Some((together, test)) = same_lists(map, path, scope)? {
         merged = together;
-        others.push(Outcome::plain(test));
+        others.push(PatternOutcome::plain(test));
     }
     for (i, entry) in first.iter().enumerate() {
         if merged.contains(&i) {
@@ -178,7 +192,7 @@ fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> 
         match entry.anchor {
             // What always holds is no condition.
             Anchor::Condition if constant_bool(&found.pass) == Some(true) => {
-                others.push(Outcome::plain(found.pass))
+                others.push(PatternOutcome::plain(found.pass))
             }
             Anchor::Condition => conditions.push(found.pass),
             _ => others.push(found),
@@ -213,11 +227,11 @@ fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> 
     parts.extend([applied.clone(), second_pass]);
     let passing = all(parts);
     if !skips {
-        return Ok(Outcome::plain(passing));
+        return Ok(PatternOutcome::plain(passing));
     }
     let mut checked = ok_first;
     checked.push(any(vec![not(applied), ok_second]));
-    Ok(Outcome { pass: passing, ok: any(vec![not(met), all(checked)]), skips })
+    Ok(PatternOutcome { pass: passing, ok: any(vec![not(met), all(checked)]), skips })
 }
 
 fn of_entry(
@@ -226,25 +240,25 @@ fn of_entry(
     path: &Path,
     absent: bool,
     scope: &mut Scope<'_>,
-) -> Result<Outcome, Refusal> {
+) -> Result<PatternOutcome, Refusal> {
     if map.expand {
         return of_label(entry, path, absent, scope);
     }
     let below = path.key(&entry.key, &scope.cx.types);
     match entry.anchor {
-        Anchor::Negation => Ok(Outcome::plain(not(below.present()))),
+        Anchor::Negation => Ok(PatternOutcome::plain(not(below.present()))),
         Anchor::Condition => outcome(&entry.shape, &below, false, scope),
         Anchor::Equality => outcome(&entry.shape, &below, true, scope),
         Anchor::Existence => existence(entry, &below, scope),
         Anchor::Global => {
             let found = outcome(&entry.shape, &below, true, scope)?;
-            Ok(Outcome { pass: found.pass, ok: boolean(true), skips: true })
+            Ok(PatternOutcome { pass: found.pass, ok: boolean(true), skips: true })
         }
         Anchor::None | Anchor::AddIfAbsent => {
             if let Shape::Leaf(leaf) = &entry.shape
                 && leaf.source.as_str() == Some("*")
             {
-                return Ok(Outcome::plain(below.present()));
+                return Ok(PatternOutcome::plain(below.present()));
             }
             outcome(&entry.shape, &below, missing(&entry.shape), scope)
         }
@@ -332,9 +346,14 @@ pub fn chained(paths: &[Path]) -> (Node, Ty) {
     (node.unwrap_or_else(|| crate::cel::build::list(Vec::new())), ty.unwrap_or(Ty::Any))
 }
 
-fn of_list(list: &ListShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
+fn of_list(
+    list: &ListShape,
+    path: &Path,
+    absent: bool,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
     if let ListShape::Empty(_) = list {
-        return Ok(Outcome::plain(guarded(path, absent, boolean(false))));
+        return Ok(PatternOutcome::plain(guarded(path, absent, boolean(false))));
     }
     let label = path.last().unwrap_or("items").to_string();
     if absent && path.is_nullable() {
@@ -345,7 +364,7 @@ fn of_list(list: &ListShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -
         let is_list =
             crate::cel::build::binary("!=", path.strict(), crate::cel::build::constant(Value::Null));
         let of = |test: Node| any(vec![not(shown.present()), all(vec![is_list.clone(), test])]);
-        return Ok(Outcome { pass: of(found.pass), ok: of(found.ok), skips: found.skips });
+        return Ok(PatternOutcome { pass: of(found.pass), ok: of(found.ok), skips: found.skips });
     }
     if absent && !path.is_required() {
         // Nothing of a list that is empty fails.
@@ -358,7 +377,7 @@ fn of_list(list: &ListShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -
     if path.is_required() {
         return Ok(found);
     }
-    Ok(Outcome {
+    Ok(PatternOutcome {
         pass: guarded(path, absent, found.pass),
         ok: guarded(path, absent, found.ok),
         skips: found.skips,
@@ -366,16 +385,21 @@ fn of_list(list: &ListShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -
 }
 
 /// What a list pattern says of the items of a list that is there.
-fn of_items(shape: &Shape, path: &Path, label: &str, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
-    let Shape::List(list) = shape else { return Ok(Outcome::plain(boolean(false))) };
+fn of_items(
+    shape: &Shape,
+    path: &Path,
+    label: &str,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
+    let Shape::List(list) = shape else { return Ok(PatternOutcome::plain(boolean(false))) };
     let var = scope.item_name(Some(label));
     let item = Path::of(name(&var), path.ty.item());
     let source = path.strict();
     scope.loops.push(var.clone());
     let found = match list {
         ListShape::Each(map, _) => of_map(map, &item, false, scope),
-        ListShape::Scalars(leaf, _) => Ok(Outcome::plain(of_leaf(leaf, &item, false))),
-        ListShape::Empty(_) => Ok(Outcome::plain(boolean(false))),
+        ListShape::Scalars(leaf, _) => Ok(PatternOutcome::plain(of_leaf(leaf, &item, false))),
+        ListShape::Empty(_) => Ok(PatternOutcome::plain(boolean(false))),
         ListShape::Positions(_) => Err(scope.refuse(
             "a list pattern that is compared position by position",
             "write a condition for each position",
@@ -389,20 +413,20 @@ fn of_items(shape: &Shape, path: &Path, label: &str, scope: &mut Scope<'_>) -> R
     };
     let ok = every(found.ok.clone());
     if !found.skips {
-        return Ok(Outcome::plain(ok));
+        return Ok(PatternOutcome::plain(ok));
     }
     let is_empty = equals(source.clone(), crate::cel::build::list(Vec::new()));
     let some = over(source.clone(), "exists", &var, found.pass);
-    Ok(Outcome { pass: all(vec![ok.clone(), any(vec![is_empty, some])]), ok, skips: true })
+    Ok(PatternOutcome { pass: all(vec![ok.clone(), any(vec![is_empty, some])]), ok, skips: true })
 }
 
 /// For each pattern of the list some item must match.
-fn existence(entry: &Entry, path: &Path, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
-    let Shape::List(list) = &entry.shape else { return Ok(Outcome::plain(not(path.present()))) };
+fn existence(entry: &Entry, path: &Path, scope: &mut Scope<'_>) -> Result<PatternOutcome, Refusal> {
+    let Shape::List(list) = &entry.shape else { return Ok(PatternOutcome::plain(not(path.present()))) };
     let source = path.or(crate::cel::build::list(Vec::new()));
     let mut tests = Vec::new();
     for pattern in list.existence() {
-        let Some(map) = pattern else { return Ok(Outcome::plain(not(path.present()))) };
+        let Some(map) = pattern else { return Ok(PatternOutcome::plain(not(path.present()))) };
         let var = scope.item_name(path.last());
         let item = Path::of(name(&var), path.ty.item());
         scope.loops.push(var.clone());
@@ -411,7 +435,7 @@ fn existence(entry: &Entry, path: &Path, scope: &mut Scope<'_>) -> Result<Outcom
         tests.push(over(source.clone(), "exists", &var, found?.pass));
     }
     let found = all(tests);
-    Ok(Outcome::plain(match path.is_required() {
+    Ok(PatternOutcome::plain(match path.is_required() {
         true => found,
         false => any(vec![not(path.present()), found]),
     }))
@@ -421,10 +445,15 @@ fn existence(entry: &Entry, path: &Path, scope: &mut Scope<'_>) -> Result<Outcom
 /// matches, whichever comes first. So that the order of keys decides nothing, each of them must
 /// fit, and one is enough for a condition (`compare::Side::with_one_key`). Others than strings are
 /// left out.
-fn of_label(entry: &Entry, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<Outcome, Refusal> {
-    let Shape::Leaf(leaf) = &entry.shape else { return Ok(Outcome::plain(boolean(true))) };
+fn of_label(
+    entry: &Entry,
+    path: &Path,
+    absent: bool,
+    scope: &mut Scope<'_>,
+) -> Result<PatternOutcome, Refusal> {
+    let Shape::Leaf(leaf) = &entry.shape else { return Ok(PatternOutcome::plain(boolean(true))) };
     if leaf.source.as_str().is_none() {
-        return Ok(Outcome::plain(boolean(true)));
+        return Ok(PatternOutcome::plain(boolean(true)));
     }
     if !has_wildcard(&entry.key) {
         let plain = MapShape { entries: Box::new([]), first: 0, expand: false, source: Value::Null };
@@ -453,7 +482,7 @@ fn of_label(entry: &Entry, path: &Path, absent: bool, scope: &mut Scope<'_>) -> 
         Anchor::Equality | Anchor::Global | Anchor::Existence => each(),
     };
     Ok(match entry.anchor {
-        Anchor::Global => Outcome { pass: test, ok: boolean(true), skips: true },
-        _ => Outcome::plain(test),
+        Anchor::Global => PatternOutcome { pass: test, ok: boolean(true), skips: true },
+        _ => PatternOutcome::plain(test),
     })
 }

@@ -5,9 +5,6 @@
 
 use std::sync::Arc;
 
-use crate::cel::build::{all, any, boolean, choose, constant_bool, is, not};
-use crate::cel::{WIDTH, print};
-use crate::cel_tree::{Kind, Node};
 use ephor_ir::check::{Check, ForEach, Overlay, Overlays};
 use ephor_ir::rule::{Body, Message};
 use ephor_ir::shape::Pattern;
@@ -15,14 +12,21 @@ use ephor_ir::{Condition, Conditions, Origin, Rule};
 use ephor_value::{Str, Value};
 
 use super::certificates::lacking_field;
-use super::conditions::{both, conditions, fails_alike};
-use super::lists::{Quantifier, is_list, quantified};
 use super::message::{message, with};
 use super::pattern::outcome;
+use super::pod_security;
 use super::scope::Scope;
 use super::shared::{LONG, children, mapped, occurrences, reads, replaced, share_repeated};
 use super::term::{ABSORBED, Path, Test, Val, has_of};
-use super::{Context, Converted, Named, Refusal, Validation, pod_security, root, template};
+use crate::cel::build::{all, any, boolean, choose, constant_bool, is, not};
+use crate::cel::{WIDTH, print};
+use crate::cel_tree::{Kind, Node};
+use crate::expressions::context::Context;
+use crate::expressions::converted::{Converted, NamedExpression, Validation};
+use crate::expressions::refusal::Refusal;
+use crate::expressions::translate::conditions::{both, conditions, fails_alike};
+use crate::expressions::translate::lists::{Quantifier, is_list, quantified};
+use crate::expressions::translate::{root, template};
 
 /// A check as an expression, and what it was written for.
 pub struct Checked {
@@ -31,7 +35,7 @@ pub struct Checked {
     /// Its place.
     pub origin: Origin,
     /// The loop that it is about, for messages.
-    pub inside: Option<Inside>,
+    pub inside: Option<CheckLoop>,
     /// A message of its own.
     pub message: Option<String>,
     /// The message with those of its conditions.
@@ -40,7 +44,7 @@ pub struct Checked {
 
 /// The loop around a check.
 #[derive(Clone)]
-pub struct Inside {
+pub struct CheckLoop {
     /// The list.
     pub list: Node,
     /// The name of an item.
@@ -162,10 +166,12 @@ fn finished(
     let admit = scope.with_open_nulls(&admit);
     let conditions = match constant_bool(&admit) {
         Some(true) => Vec::new(),
-        _ => vec![Named { name: "preconditions".into(), expression: boolean_text(&admit) }],
+        _ => vec![NamedExpression { name: "preconditions".into(), expression: boolean_text(&admit) }],
     };
-    let variables =
-        retained.iter().map(|one| Named { name: one.name.clone(), expression: written(&one.node) }).collect();
+    let variables = retained
+        .iter()
+        .map(|one| NamedExpression { name: one.name.clone(), expression: written(&one.node) })
+        .collect();
     let mut out: Vec<Validation> = Vec::new();
     for (((one, text, _), node), computed) in validations.into_iter().zip(all_of).zip(messages) {
         if constant_bool(&node) == Some(true) {
@@ -283,7 +289,7 @@ fn joined(loops: Vec<Checked>, scope: &mut Scope<'_>) -> Vec<Checked> {
     let faults = loops.iter().flat_map(|one| one.test.faults.iter().cloned()).collect();
     let Some(first) = loops.into_iter().next() else { return Vec::new() };
     let node = crate::cel::build::method(list.clone(), "all", args);
-    let inside = first.inside.map(|inside| Inside { list, ..inside });
+    let inside = first.inside.map(|inside| CheckLoop { list, ..inside });
     vec![Checked { test: Test { node, faults }, inside, ..first }]
 }
 
@@ -365,7 +371,7 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
         }
         other => Val::Chain(vec![other]),
     };
-    let mut inside: Option<Inside> = None;
+    let mut inside: Option<CheckLoop> = None;
     let source = list.clone();
     let test = quantified(Quantifier::Every, &source, scope, &mut |item, scope| {
         let test = of_element(own, depth, item, object, scope)?;
@@ -374,7 +380,7 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
             && let Some(var) = path.base.as_ident()
         {
             let test = test.clone();
-            inside = Some(Inside { list: boolean(true), var: var.clone(), test, item: item.clone() });
+            inside = Some(CheckLoop { list: boolean(true), var: var.clone(), test, item: item.clone() });
         }
         Ok(test)
     });
@@ -390,7 +396,7 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
     // The list as the test reads it.
     let inside = inside.and_then(|inside| match &test.node.kind {
         Kind::Call { target: Some(target), function, .. } if **function == *"all" => {
-            Some(Inside { list: (**target).clone(), ..inside })
+            Some(CheckLoop { list: (**target).clone(), ..inside })
         }
         _ => None,
     });

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use ephor_analysis::tree::Tree;
-
-use crate::cel::build::{name, select};
-use crate::cel::is_same;
-use crate::cel_tree::Node;
 use ephor_ir::{Origin, Rule};
 use ephor_value::Str;
 use ephor_value::names::is_word_of_expressions;
 
 use super::term::Val;
 use super::types::Ty;
-use super::{Context, Refusal, Target};
+use crate::cel::build::{name, select};
+use crate::cel::is_same;
+use crate::cel_tree::Node;
+use crate::expressions::context::{Context, Target};
+use crate::expressions::refusal::Refusal;
 
 /// A shared expression.
 #[derive(Clone, Debug)]

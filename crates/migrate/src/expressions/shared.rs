@@ -2,12 +2,12 @@
 //!
 //! In: the expressions of a rule. Out: the same, where what is long and occurs several times stands
 //! under a name of its own; and the walks over trees that this needs.
-use crate::cel::macros::variables;
-use crate::cel::print;
-use crate::cel_tree::{Entry, Kind, Node};
 use ephor_value::{Str, Value};
 
 use super::scope::Shared;
+use crate::cel::macros::variables;
+use crate::cel::print;
+use crate::cel_tree::{Entry, Kind, Node};
 
 /// Shorter expressions stand where they are read, unless they are read often.
 pub const LONG: usize = 60;
@@ -35,7 +35,7 @@ pub fn share_repeated(all_of: &mut [Node], shared: &mut Vec<Shared>) {
             |(written, _, count): &(String, Node, usize)| *count > if written.len() > LONG { 1 } else { 3 };
         let longest = found.into_iter().filter(is_often).max_by_key(|(written, ..)| written.len());
         let Some((written, node, _)) = longest else { return };
-        let wanted = super::bindings::as_name(&label(&node));
+        let wanted = crate::expressions::translate::bindings::as_name(&label(&node));
         let is_taken = |name: &str| shared.iter().any(|one| *one.name == *name);
         let numbered = (2..).map(|n| format!("{wanted}{n}"));
         let name = std::iter::once(wanted.clone()).chain(numbered).find(|n| !is_taken(n)).unwrap_or_default();

@@ -6,15 +6,15 @@
 
 use std::collections::BTreeSet;
 
+use ephor_kubernetes::schema::Types;
+use ephor_value::{Str, Value};
+
+use super::types::Ty;
 use crate::cel::build::{
     all, binary, boolean, choose, has, held, index, method, or_value, select, select_optional, text,
 };
 use crate::cel::print;
 use crate::cel_tree::{Kind, Node};
-use ephor_kubernetes::schema::Types;
-use ephor_value::{Str, Value};
-
-use super::types::Ty;
 
 /// What an expression fails for: paths that may not be there, by their text.
 pub type Faults = BTreeSet<String>;
@@ -149,7 +149,7 @@ impl Test {
 
 /// A step of a path.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct PathStep {
     /// The key.
     pub key: Str,
     /// Whether it is always there.
@@ -168,7 +168,7 @@ pub struct Path {
     /// What the base fails for.
     pub faults: Faults,
     /// The steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathStep>,
     /// The type of what is found.
     pub ty: Ty,
     /// A missing step is a fault, not null.
@@ -197,7 +197,12 @@ impl Path {
         let is_name = path.last() == Some("metadata") && matches!(key, "name" | "namespace" | "generateName");
         let wild = field.wild && !is_label && !is_name;
         let key = self.ty.named(key);
-        path.steps.push(Step { key: key.into(), required: field.required, nullable: field.nullable, wild });
+        path.steps.push(PathStep {
+            key: key.into(),
+            required: field.required,
+            nullable: field.nullable,
+            wild,
+        });
         path.ty = field.ty;
         path
     }

@@ -5,7 +5,8 @@
 //! text reads back as the same text, except for [`Node::Code`], whose line breaks and blanks may
 //! change.
 
-mod scalar;
+pub(crate) mod comments;
+pub(crate) mod scalar;
 
 use ephor_value::{Value, print};
 

@@ -10,7 +10,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use ephor_migrate::{File, Limits, Options, Outcome, To, exceptions, file};
+use ephor_migrate::{DocumentOutcome, File, Limits, Options, TargetApi, exceptions, file};
 use ephor_value::parallel;
 
 /// What the files of migrated policies end with.
@@ -27,7 +27,7 @@ fn policies() -> Vec<PathBuf> {
 
 fn migrated(path: &Path) -> String {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
-    let to = if name.starts_with("vap-") { To::Kubernetes } else { To::Kyverno };
+    let to = if name.starts_with("vap-") { TargetApi::Kubernetes } else { TargetApi::Kyverno };
     let options = Options { to, ..Options::default() };
     let limits = Limits { objects: 2_000, ..Limits::default() };
     let mut files = vec![file(&name, &std::fs::read_to_string(path).unwrap(), &options, limits).unwrap()];
@@ -41,10 +41,10 @@ fn said(file: &File) -> String {
     let mut out = String::new();
     for part in &file.parts {
         match &part.outcome {
-            Outcome::Unchanged => writeln!(out, "#= {}: unchanged", part.id.1).unwrap(),
-            Outcome::Unreadable(why) => panic!("{}: {why}", file.name),
-            Outcome::Refused(all) => panic!("{}: {all:?}", file.name),
-            Outcome::Moved(migrated, proof) => {
+            DocumentOutcome::Unchanged => writeln!(out, "#= {}: unchanged", part.id.1).unwrap(),
+            DocumentOutcome::Unreadable(why) => panic!("{}: {why}", file.name),
+            DocumentOutcome::Refused(all) => panic!("{}: {all:?}", file.name),
+            DocumentOutcome::Moved(migrated, proof) => {
                 let proof = proof.as_ref().as_ref().unwrap();
                 writeln!(out, "#= {}: {}", part.id.1, proof.claim.answer.name()).unwrap();
                 for one in &proof.claim.differences {

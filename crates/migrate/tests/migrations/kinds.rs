@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ephor_migrate::{Limits, Options, Outcome, file};
+use ephor_migrate::{DocumentOutcome, Limits, Options, file};
 
 /// The text that takes the place of a policy, the word for its proof, and the notes.
 pub fn migrated(text: &str) -> (String, String, Vec<String>) {
@@ -11,17 +11,17 @@ pub fn migrated(text: &str) -> (String, String, Vec<String>) {
     let file = file("old.yaml", text, &Options::default(), limits).unwrap();
     let part = file.parts.first().unwrap();
     match &part.outcome {
-        Outcome::Moved(migrated, proof) => {
+        DocumentOutcome::Moved(migrated, proof) => {
             let notes = migrated.notes.iter().map(|note| note.text.clone()).collect();
             let proof = proof.as_ref().as_ref().unwrap();
             let shown = proof.claim.differences.first().map(|d| format!("{d:?}")).unwrap_or_default();
             (file.migrated(), format!("{}{shown}", proof.claim.answer.name()), notes)
         }
-        Outcome::Refused(all) => {
+        DocumentOutcome::Refused(all) => {
             (String::new(), format!("refused: {}", all.first().unwrap().construct), Vec::new())
         }
-        Outcome::Unreadable(why) => panic!("{why}"),
-        Outcome::Unchanged => panic!("not migrated"),
+        DocumentOutcome::Unreadable(why) => panic!("{why}"),
+        DocumentOutcome::Unchanged => panic!("not migrated"),
     }
 }
 
@@ -466,7 +466,7 @@ spec:
 ";
     let limits = Limits { time: Some(Duration::from_secs(60)), ..Limits::default() };
     let file = file("old.yaml", text, &Options::default(), limits).unwrap();
-    let Outcome::Moved(_, proof) = &file.parts[0].outcome else { panic!("not migrated") };
+    let DocumentOutcome::Moved(_, proof) = &file.parts[0].outcome else { panic!("not migrated") };
     let proof = proof.as_ref().as_ref().unwrap();
     assert!(
         matches!(proof.claim.answer, ephor_compare::Answer::ProvedRelative(_)),

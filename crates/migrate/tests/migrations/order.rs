@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ephor_compare::{Apart, Side};
-use ephor_migrate::{Limits, Options, Outcome, file};
+use ephor_migrate::{DocumentOutcome, Limits, Options, file};
 use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
@@ -93,7 +93,9 @@ fn the_order_of_items_is_named_wherever_a_merge_may_move_them() {
              {{{change}}}}}]}}}}"
         );
         let migrated = file("old.yaml", &old, &Options::default(), Limits::default()).unwrap();
-        let Outcome::Moved(_, proof) = &migrated.parts.first().unwrap().outcome else { panic!("{change}") };
+        let DocumentOutcome::Moved(_, proof) = &migrated.parts.first().unwrap().outcome else {
+            panic!("{change}")
+        };
         let claim = &proof.as_ref().as_ref().unwrap().claim;
         assert_eq!((&*order(&old), &*order(&migrated.migrated())), (old_order, new_order), "{change}");
         assert_eq!(claim.apart.contains(&Apart::Order), is_named, "{change}");

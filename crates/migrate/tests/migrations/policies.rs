@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ephor_compare::Answer;
-use ephor_migrate::{Limits, Options, Outcome, To, exceptions, file};
+use ephor_migrate::{DocumentOutcome, Limits, Options, TargetApi, exceptions, file};
 
 /// The migrated text of a file, from the line that begins with `from`, and the words for what its
 /// proofs say.
@@ -13,11 +13,11 @@ fn migrated(text: &str, options: &Options) -> (String, Vec<String>) {
     let mut files = vec![file("old.yaml", text, options, limits).unwrap()];
     exceptions(&mut files, options, limits);
     let file = files.remove(0);
-    let word = |outcome: &Outcome| match outcome {
-        Outcome::Unchanged => "unchanged".to_string(),
-        Outcome::Refused(all) => format!("refused: {}", all[0].construct),
-        Outcome::Unreadable(why) => why.clone(),
-        Outcome::Moved(_, proof) => match &**proof {
+    let word = |outcome: &DocumentOutcome| match outcome {
+        DocumentOutcome::Unchanged => "unchanged".to_string(),
+        DocumentOutcome::Refused(all) => format!("refused: {}", all[0].construct),
+        DocumentOutcome::Unreadable(why) => why.clone(),
+        DocumentOutcome::Moved(_, proof) => match &**proof {
             Ok(proof) if proof.claim.answer == Answer::Differs => {
                 format!("differs: {:?}", proof.claim.differences[0])
             }
@@ -111,7 +111,7 @@ fn policies_of_kubernetes_have_bindings_and_rules_for_controllers() {
       message: m
       cel: {expressions: [{expression: 'object.spec.?hostPID.orValue(false) == false'}]}
 ";
-    let options = Options { to: To::Kubernetes, ..Options::default() };
+    let options = Options { to: TargetApi::Kubernetes, ..Options::default() };
     let (text, words) = migrated(&policy("p", rules), &options);
     assert_eq!(words, ["proved"]);
     assert!(text.contains("kind: ValidatingAdmissionPolicyBinding\n"), "{text}");
@@ -278,7 +278,7 @@ fn a_note_says_that_services_get_no_token_from_the_new_policy() {
         let file =
             file("p.yaml", &policy("p", &rules(headers)), &Options::default(), Limits::default()).unwrap();
         match &file.parts[0].outcome {
-            Outcome::Moved(migrated, _) => migrated.notes.clone(),
+            DocumentOutcome::Moved(migrated, _) => migrated.notes.clone(),
             other => panic!("{other:?}"),
         }
     };

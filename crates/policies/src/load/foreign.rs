@@ -17,7 +17,8 @@ use ephor_kubernetes::structure::{Flaw, Flawed, flaws};
 use ephor_value::names::subdomain_problems;
 use ephor_value::{Str, Value};
 
-use super::{Item, left, skipped};
+use super::loaded::Item;
+use super::{left, skipped};
 
 /// The kinds that Kyverno's command line knows, by group and version.
 const KINDS: &str = include_str!("document-kinds.txt");

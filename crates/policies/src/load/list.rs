@@ -10,7 +10,8 @@ use ephor_document::{Document, locate};
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, dotted, follow};
 
-use super::{Item, LoadedPolicy, Policies, Problem, Reader, is_meant_as_policy, item, type_field};
+use super::loaded::{Item, LoadedPolicy, Policies, Problem, Reader};
+use super::{is_meant_as_policy, item, type_field};
 
 /// The items of a list, one after the other.
 pub(super) fn items(d: &Document, reader: Reader) -> Vec<Item> {

@@ -12,7 +12,7 @@ use ephor_ir::json::Bundle;
 use ephor_ir::{Policy, Rule};
 use ephor_value::{Map, Value};
 
-use super::{Item, LoadedPolicy, Policies, Problem, Reader};
+use super::loaded::{Item, LoadedPolicy, Policies, Problem, Reader};
 
 /// What a file with the IR gives.
 pub(super) fn item(source: Arc<str>, text: &str, reader: Reader) -> Item {

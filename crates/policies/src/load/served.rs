@@ -12,7 +12,8 @@ use ephor_document::Document;
 use ephor_value::place::{Path, PathPart};
 use ephor_value::{Map, Value};
 
-use super::{Item, LoadedPolicy, Problem, Reader, item, left, type_field};
+use super::loaded::{Item, LoadedPolicy, Problem, Reader};
+use super::{item, left, type_field};
 
 /// The API groups of policies.
 const GROUPS: [&str; 3] = ["kyverno.io", "policies.kyverno.io", ADMISSION];

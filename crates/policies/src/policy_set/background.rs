@@ -36,7 +36,7 @@ impl Engine {
         request: &Request,
         present: &dyn Present,
     ) -> (Vec<WantedObject>, Option<GenerationError>) {
-        self.with_surroundings(policy, |around| run::wanted(policy, rule, request, around, present))
+        self.with_context(policy, |context| run::wanted(policy, rule, request, context, present))
     }
 
     /// The result of a policy whose expressions generate objects, with the objects; `None` = it
@@ -66,7 +66,7 @@ impl Engine {
     /// The objects that a policy of expressions changes because of a request, in addition to that
     /// of the request.
     pub fn targets(&self, policy: &Policy, rule: &Rule, request: &Request) -> Targets {
-        self.with_surroundings(policy, |around| run::targets(policy, rule, request, around))
+        self.with_context(policy, |context| run::targets(policy, rule, request, context))
     }
 
     /// The result of a policy of expressions on an object that exists; `None` = it does not select
@@ -89,8 +89,8 @@ impl Engine {
         request: &Request,
         sources: &dyn ExternalData,
     ) -> Vec<RuleOutcome> {
-        self.with_sources(policy, sources, |around| {
-            run::policy(Phase::Mutate, policy, std::iter::once(rule), request, around).rules
+        self.with_sources(policy, sources, |context| {
+            run::policy(Phase::Mutate, policy, std::iter::once(rule), request, context).rules
         })
     }
 }

@@ -245,11 +245,11 @@ impl Engine {
         rules: impl Iterator<Item = &'p ephor_ir::Rule>,
         request: &Request,
     ) -> Results {
-        self.with_surroundings(policy, |around| run::policy(phase, policy, rules, request, around))
+        self.with_context(policy, |context| run::policy(phase, policy, rules, request, context))
     }
 
     /// Does something with what a policy is evaluated with.
-    pub(super) fn with_surroundings<T>(&self, policy: &Policy, work: impl FnOnce(EvalContext<'_>) -> T) -> T {
+    pub(super) fn with_context<T>(&self, policy: &Policy, work: impl FnOnce(EvalContext<'_>) -> T) -> T {
         self.with_sources(policy, &*self.external, work)
     }
 

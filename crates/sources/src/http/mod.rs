@@ -6,8 +6,16 @@
 //! one and each is checked again (`exchange`); requests that a policy can choose the URL of go
 //! through the [`guard`]; certificates are verified with the roots of the system, or only those of
 //! a bundle ([`roots`]); proxies are those of the environment (`proxy`). Time, size of an answer,
-//! redirects and the number of requests under way are limited. Semantics:
-//! `docs/semantics/variables.md`, "apiCall", and `docs/semantics/cel-policies.md`, "http".
+//! redirects and the number of requests under way are limited. Semantics: `docs/semantics/variables.md`,
+//! "apiCall", and `docs/semantics/cel-policies.md`, "http".
+//!
+//! - `exchange`: a request on its way, from the first connection to the answer that leads nowhere
+//!   else
+//! - [`guard`]: what policies may not call: the machine itself, metadata services, and what
+//!   operators say
+//! - `limit`: how many requests may be under way at once
+//! - `proxy`: proxies, as the environment names them
+//! - [`roots`]: which certificates of authorities are trusted
 
 mod exchange;
 pub mod guard;

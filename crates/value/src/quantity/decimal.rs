@@ -8,8 +8,6 @@ use std::cmp::Ordering;
 use num_bigint::{BigInt, Sign};
 use num_traits::{Pow, Signed, ToPrimitive, Zero};
 
-use super::MAX_SHIFT;
-
 /// Decimal places of a nano.
 pub(super) const NANO_PLACES: i64 = 9;
 
@@ -162,3 +160,6 @@ pub(super) fn pow10(n: i64) -> f64 {
         _ => 0.0,
     }
 }
+
+/// Largest number of digits that arithmetic adds to a value.
+pub const MAX_SHIFT: u64 = 100_000;

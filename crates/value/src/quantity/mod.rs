@@ -15,6 +15,8 @@
 //! Texts with more than [`MAX_DIGITS`] digits are no quantities here, and a sum, product or
 //! quotient that needs more than [`MAX_SHIFT`] digits has no value: the reference spends minutes on
 //! them.
+//!
+//! - `decimal`: decimal numbers of any size: the values of quantities
 
 mod decimal;
 
@@ -27,12 +29,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Str;
 
+pub use decimal::MAX_SHIFT;
 use decimal::{Amount, Dec, NANO_PLACES, pow10, round_up_to_nano, small_amount, ten_to, text_as_f64};
 
 /// Longest digit run that is read as a quantity.
 pub const MAX_DIGITS: usize = 10_000;
-/// Largest number of digits that arithmetic adds to a value.
-pub const MAX_SHIFT: u64 = 100_000;
 
 const NANOS: i128 = 1_000_000_000;
 const CAP: i128 = i64::MAX as i128 * NANOS;

@@ -4,6 +4,8 @@
 //! with UTC where the text names no zone; names match without regard to case, a fraction directly
 //! after seconds is taken even when the layout has none, an abbreviation of the machine's zone has
 //! its offset, an unknown one the offset 0.
+//!
+//! - `element`: the elements of a layout
 
 mod element;
 

@@ -6,6 +6,10 @@
 //! here in the same way: the grammar is a network of states ([`network`]), choices look ahead as
 //! far as they must ([`predict`]), and the tree that remains is searched for what else is wrong
 //! ([`visit`]).
+//!
+//! - `network`: the grammar as a network of states
+//! - `predict`: choosing a way by looking ahead, as far as it takes
+//! - `visit`: what else is wrong with a text that parsed in parts
 
 mod network;
 mod predict;

@@ -1,7 +1,7 @@
 //! The grammar as a network of states.
 //!
-//! Rules are written as parts ([`RulePart`]); building gives every part its states, of the kinds that
-//! ANTLR, the parser generator of cel-go, makes, because what a message says depends on them.
+//! Rules are written as parts ([`RulePart`]); building gives every part its states, of the kinds
+//! that ANTLR, the parser generator of cel-go, makes, because what a message says depends on them.
 
 use std::sync::OnceLock;
 

@@ -1,12 +1,12 @@
 //! What the rules of both sides that change objects read, test and write together.
 //!
-//! In: both sides, an environment. Out: [`MutationFootprint`]: what the objects must have that stand for all
-//! others. Or why these are not known: what one rule writes another one reads in a way that is not
-//! followed, or writes in another way.
+//! In: both sides, an environment. Out: [`MutationFootprint`]: what the objects must have that
+//! stand for all others. Or why these are not known: what one rule writes another one reads in a
+//! way that is not followed, or writes in another way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_analysis::reads::{ReadTree, Reads, Step};
 use ephor_ir::rule::Body;
 use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::Leaf;
@@ -70,7 +70,7 @@ pub(crate) struct MutationFootprint {
     /// Whether lists are merged by keys.
     pub merges: bool,
     /// What is read where it is not an item alone that decides about the item.
-    elsewhere: Tree,
+    elsewhere: ReadTree,
     /// The list into whose items loops over several lists write.
     pub positions: Option<Positions>,
 }
@@ -182,7 +182,7 @@ impl MutationFootprint {
 
     /// The places that are written are read, with the constants and copies that are written there;
     /// `tree`: what was read before.
-    fn copies(&mut self, environment: &Environment, all: &Writes, tree: &Tree) -> Result<(), String> {
+    fn copies(&mut self, environment: &Environment, all: &Writes, tree: &ReadTree) -> Result<(), String> {
         let targets = all.places.iter().filter(|(_, written)| *written == Written::Copied);
         let targets: BTreeSet<Vec<Step>> = targets.map(|(place, _)| place.clone()).collect();
         let mut copied: BTreeSet<Vec<Step>> = targets.union(&all.copied).cloned().collect();
@@ -340,7 +340,7 @@ fn reads_old_object(sides: [&Side; 2], environment: &Environment) -> bool {
 /// Whether what is read distinguishes what is written from all else that may be there.
 fn is_known(
     environment: &Environment,
-    tree: &Tree,
+    tree: &ReadTree,
     fields: &Tested,
     place: &[Step],
     written: &Written,
@@ -386,17 +386,17 @@ fn is_known(
 }
 
 /// Whether parts of a value are read.
-fn is_looked_into(tree: &Tree) -> bool {
+fn is_looked_into(tree: &ReadTree) -> bool {
     tree.names || !tree.keys.is_empty() || tree.items.is_some() || tree.nested.is_some()
 }
 
 /// What is read of a place.
-fn tree_at(tree: &Tree, place: &[Step]) -> Tree {
+fn tree_at(tree: &ReadTree, place: &[Step]) -> ReadTree {
     if tree.whole {
-        return Tree::all();
+        return ReadTree::all();
     }
     let Some((step, rest)) = place.split_first() else { return tree.clone() };
-    let mut found = Tree::default();
+    let mut found = ReadTree::default();
     let key = match step {
         Step::Key(key) => tree.get(key),
         Step::Items | Step::Nested => tree.nested.as_deref(),

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Reads, Step, Tree};
+use ephor_analysis::reads::{ReadTree, Reads, Step};
 use ephor_kubernetes::admitted::has_nameless;
 use ephor_value::Value;
 use ephor_value::place::PathPart;
@@ -58,7 +58,7 @@ impl Positions {
     ///
     /// # Errors
     /// Something else is done in these lists, or read of them.
-    pub fn of(all: &Writes, elsewhere: &Tree) -> Result<Option<Positions>, Unknown> {
+    pub fn of(all: &Writes, elsewhere: &ReadTree) -> Result<Option<Positions>, Unknown> {
         let mut found = all.positioned.iter();
         let (Some(one), more) = (found.next(), found.next()) else { return Ok(None) };
         let Some((_, others)) = one.over.split_last().filter(|(last, _)| **last == one.list) else {
@@ -152,7 +152,7 @@ impl Positions {
 }
 
 /// Takes out what is read at a place.
-fn take_out(tree: &mut Tree, place: &[Step]) {
+fn take_out(tree: &mut ReadTree, place: &[Step]) {
     let Some((Step::Key(key), rest)) = place.split_first() else { return };
     if rest.is_empty() {
         tree.keys.retain(|(own, _)| own != key);
@@ -162,7 +162,7 @@ fn take_out(tree: &mut Tree, place: &[Step]) {
 }
 
 /// Whether something is read at a place, or above it as a whole.
-fn is_read(tree: &Tree, place: &[Step]) -> bool {
+fn is_read(tree: &ReadTree, place: &[Step]) -> bool {
     let Some((step, rest)) = place.split_first() else { return true };
     let below = match step {
         Step::Key(key) => tree.get(key),

@@ -13,7 +13,7 @@ use ephor_ir::{Expr, Template};
 use ephor_kubernetes::Kinds;
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{COMPUTED, CopyKind, MAX_DEPTH, Done, WriteCollector};
+use crate::effects::writes::model::{COMPUTED, CopyKind, Done, MAX_DEPTH, WriteCollector};
 use crate::effects::writes::places::keys_of;
 use crate::inputs::lookup::{Lookup, Word, of_call};
 use crate::model::world::Copied;

@@ -16,7 +16,7 @@ use ephor_value::{Object, Value};
 
 use crate::effects::writes::item_conditions::is_about_item;
 use crate::effects::writes::model::{
-    COMPUTED, CopyKind, MAX_DEPTH, Done, Unknown, WriteCollector, Written, in_items,
+    COMPUTED, CopyKind, Done, MAX_DEPTH, Unknown, WriteCollector, Written, in_items,
 };
 use crate::effects::writes::places::{in_element, in_item, in_object, is_user, lists_in_turn, place_of};
 use crate::model::field_types::{Resolved, leaf_of, resolved, type_at};

@@ -16,7 +16,7 @@ use ephor_value::{Map, Str, Value};
 
 use crate::effects::writes::Positioned;
 use crate::effects::writes::model::{
-    BY_ITEM, COMPUTED, MAX_DEPTH, Done, PlaceType, Unknown, WriteCollector, Writes, Written, schema_of,
+    BY_ITEM, COMPUTED, Done, MAX_DEPTH, PlaceType, Unknown, WriteCollector, Writes, Written, schema_of,
 };
 use crate::model::field_types::Resolved;
 

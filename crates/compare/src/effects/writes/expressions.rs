@@ -11,7 +11,7 @@ use ephor_ir::strict::Make;
 use ephor_kubernetes::schema::{ListKind, Whole};
 use ephor_value::{Object, Str, Value};
 
-use crate::effects::writes::model::{BY_ITEM, COMPUTED, MAX_DEPTH, Done, PlaceType, WriteCollector, Written};
+use crate::effects::writes::model::{BY_ITEM, COMPUTED, Done, MAX_DEPTH, PlaceType, WriteCollector, Written};
 use crate::model::field_types::Resolved;
 
 impl<'r> WriteCollector<'r> {

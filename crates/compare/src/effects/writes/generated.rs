@@ -8,7 +8,7 @@ use ephor_ir::Template;
 use ephor_ir::generate::{Described, Draft, Generation, Generator, Place, TextPart};
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{COMPUTED, CopyKind, MAX_DEPTH, Done, WriteCollector};
+use crate::effects::writes::model::{COMPUTED, CopyKind, Done, MAX_DEPTH, WriteCollector};
 use crate::inputs::copied_objects::{constant, copied_by};
 
 const LOOPS: &str = "objects are generated in loops";

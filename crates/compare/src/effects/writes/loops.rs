@@ -14,7 +14,7 @@ use ephor_value::Str;
 
 use crate::effects::writes::Positioned;
 use crate::effects::writes::item_conditions::{ConditionScope, about, is_item_key, reads_position};
-use crate::effects::writes::model::{BY_ITEM, MAX_DEPTH, Done, PlaceType, Unknown, WriteCollector, Written};
+use crate::effects::writes::model::{BY_ITEM, Done, MAX_DEPTH, PlaceType, Unknown, WriteCollector, Written};
 use crate::effects::writes::places::{here, list_place, lists_in_turn, unfiltered};
 use crate::effects::writes::positions::{of_item, pointer};
 use crate::model::field_types::Resolved;

@@ -1,7 +1,7 @@
 //! Values that functions make of others.
 //!
-//! In: a place that is copied, and the steps that are done to its value. Out: [`DerivedValue`], which two sides
-//! compare: the same function of the same place gives the same value.
+//! In: a place that is copied, and the steps that are done to its value. Out: [`DerivedValue`],
+//! which two sides compare: the same function of the same place gives the same value.
 
 use ephor_analysis::reads::Step;
 use ephor_functions::regex::go_regex;

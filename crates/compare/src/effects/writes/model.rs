@@ -1,7 +1,7 @@
 //! What is known of a rule that changes objects: the words that the other files share.
 //!
-//! [`Writes`] is what a rule may write, [`WriteCollector`] the visitor that collects it, [`Written`] what is
-//! written at one place.
+//! [`Writes`] is what a rule may write, [`WriteCollector`] the visitor that collects it,
+//! [`Written`] what is written at one place.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Places of the object that an expression names.
 //!
-//! In: an expression of either language. Out: the place whose value it gives, in the object, in the item
-//! of a loop or in the element of a `foreach`; nothing where it computes one.
+//! In: an expression of either language. Out: the place whose value it gives, in the object, in the
+//! item of a loop or in the element of a `foreach`; nothing where it computes one.
 
 use ephor_analysis::reads::Step;
 use ephor_functions::registry::Operation;

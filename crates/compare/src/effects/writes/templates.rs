@@ -27,7 +27,7 @@ use ephor_value::{Str, Value};
 use crate::effects::writes::documents::POSITION;
 use crate::effects::writes::item_conditions::ConditionScope;
 use crate::effects::writes::model::{
-    BY_ITEM, COMPUTED, CopyKind, MAX_DEPTH, Done, PlaceType, WriteCollector, Written,
+    BY_ITEM, COMPUTED, CopyKind, Done, MAX_DEPTH, PlaceType, WriteCollector, Written,
 };
 use crate::effects::writes::places::{has_plain_names, in_element, is_user, lists_of};
 use crate::model::field_types::{Resolved, keyed_at, resolved, type_at};

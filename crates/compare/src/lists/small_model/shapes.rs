@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use ephor_analysis::reads::{Step, Tree as Reads};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_analysis::tree::{Node, Tree};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::{Leaf, Type, TypeDef};
@@ -26,7 +26,7 @@ pub(crate) struct Shapes {
 
 impl Shapes {
     /// Of the objects of a kind; `None`: what is read is not known.
-    pub fn new(kind: &[Str; 3], reads: Option<[&Reads; 3]>) -> Shapes {
+    pub fn new(kind: &[Str; 3], reads: Option<[&ReadTree; 3]>) -> Shapes {
         let types = Types::built_in();
         let def = types.of_object(kind).map(|def| &**def);
         let has_whole_lists =
@@ -125,7 +125,7 @@ fn may_have(def: Option<&TypeDef>, key: &str) -> bool {
 
 /// The names of fields that may be lists and are read as a whole, or below which something is that
 /// may be one.
-fn names_of_lists(tree: &Reads, def: Option<&TypeDef>, types: &Types, out: &mut BTreeSet<Str>) {
+fn names_of_lists(tree: &ReadTree, def: Option<&TypeDef>, types: &Types, out: &mut BTreeSet<Str>) {
     for (key, below) in tree.keys.iter().filter(|(key, _)| may_have(def, key)) {
         let ty = def.and_then(|def| def.field(key)).map(|field| &field.ty);
         if may_be_list(below, ty, types) {
@@ -146,14 +146,14 @@ fn names_of_lists(tree: &Reads, def: Option<&TypeDef>, types: &Types, out: &mut 
     }
 }
 
-fn fields_may_be_lists(tree: &Reads, def: Option<&TypeDef>, types: &Types) -> bool {
+fn fields_may_be_lists(tree: &ReadTree, def: Option<&TypeDef>, types: &Types) -> bool {
     tree.keys.iter().filter(|(key, _)| may_have(def, key)).any(|(key, below)| {
         let ty = def.and_then(|def| def.field(key)).map(|field| &field.ty);
         may_be_list(below, ty, types)
     })
 }
 
-fn may_be_list(tree: &Reads, ty: Option<&Type>, types: &Types) -> bool {
+fn may_be_list(tree: &ReadTree, ty: Option<&Type>, types: &Types) -> bool {
     let below = |ty: Option<&Type>| {
         let entries = tree.keys.iter().map(|(_, below)| below);
         let items = tree.items.as_deref().into_iter().chain(tree.nested.as_deref());

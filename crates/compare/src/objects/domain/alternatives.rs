@@ -5,7 +5,7 @@
 //! What is not read is one to the rules, so any other will do. Without this, an object without the
 //! field would be one that no server admits, and nothing would be said of those that have another.
 
-use ephor_analysis::reads::Tree;
+use ephor_analysis::reads::ReadTree;
 use ephor_kubernetes::admitted::{
     Alternative, Together, alternatives, companions, further, is_in_group, listed, unfilled,
 };
@@ -35,7 +35,7 @@ impl Instead {
 impl Domain<'_> {
     /// What an object has to have some of, as far as it is read. `smallest`: of what it has to have
     /// some in any case.
-    pub(crate) fn in_place(&self, tree: &Tree, def: &TypeDef, smallest: Option<&Value>) -> Instead {
+    pub(crate) fn in_place(&self, tree: &ReadTree, def: &TypeDef, smallest: Option<&Value>) -> Instead {
         let listed = alternatives(&self.kind[2], &def.name);
         let further: Vec<&str> = further(&def.name).collect();
         let has = |of: Option<&Value>, one: &Alternative| {
@@ -56,7 +56,7 @@ impl Domain<'_> {
     pub(crate) fn put_in_place(
         &self,
         instead: &Instead,
-        tree: &Tree,
+        tree: &ReadTree,
         def: &TypeDef,
         all: &mut [Choice],
         depth: usize,
@@ -85,7 +85,7 @@ impl Domain<'_> {
     }
 
     /// Adds what objects have that have one of the fields that are read, where it is not read.
-    pub(crate) fn with_companions(tree: &Tree, def: &TypeDef, all: &mut [Choice]) {
+    pub(crate) fn with_companions(tree: &ReadTree, def: &TypeDef, all: &mut [Choice]) {
         for row in companions(&def.name).iter().filter(|row| row.fields.iter().any(|path| reads(tree, path)))
         {
             for choice in all.iter_mut().filter(|one| row.fields.iter().any(|path| has(&one.value, path))) {
@@ -97,7 +97,7 @@ impl Domain<'_> {
     }
 
     /// Adds objects that lack fields which a server fills in for others.
-    pub(crate) fn with_unfilled(&mut self, tree: &Tree, def: &TypeDef, all: &mut Vec<Choice>) {
+    pub(crate) fn with_unfilled(&mut self, tree: &ReadTree, def: &TypeDef, all: &mut Vec<Choice>) {
         let is_read = |key: &str| tree.get(key).is_some();
         let rows = unfilled(&def.name).iter();
         let read: Vec<&Together> = rows.filter(|row| row.fields.iter().any(|key| is_read(key))).collect();
@@ -127,7 +127,7 @@ impl Domain<'_> {
 
 /// Whether an object may have some fields: it has them, with one of the same values where a server
 /// takes only some, or they are not read.
-fn fits(map: &Map, fields: &Map, tree: &Tree, def: &TypeDef) -> bool {
+fn fits(map: &Map, fields: &Map, tree: &ReadTree, def: &TypeDef) -> bool {
     fields.iter().all(|(key, value)| match map.get(key) {
         Some(own) => listed(&def.name, key).is_empty() || own.json_eq(value),
         None => tree.get(key).is_none(),
@@ -135,7 +135,7 @@ fn fits(map: &Map, fields: &Map, tree: &Tree, def: &TypeDef) -> bool {
 }
 
 /// Whether a field is read; keys of a path are separated by points, and may be those of items.
-fn reads(tree: &Tree, path: &str) -> bool {
+fn reads(tree: &ReadTree, path: &str) -> bool {
     path.split('.')
         .try_fold(tree, |tree, key| {
             let of_items =

@@ -3,7 +3,7 @@
 //! In: the fields that are read, and the type. Out: objects with these fields and those that an API
 //! server needs.
 
-use ephor_analysis::reads::{Step, Tree};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::admitted::{
     alternatives, has_another, is_in_group, is_shown_as_null, listed, needed, one_of, refuses_wildcards,
 };
@@ -12,7 +12,7 @@ use ephor_value::{Map, Str, Value};
 
 use crate::inputs::context_entries::INPUTS;
 use crate::objects::choice::{ABSENT, Choice, plain};
-use crate::objects::domain::{MAX_DEPTH, Domain};
+use crate::objects::domain::{Domain, MAX_DEPTH};
 use crate::objects::product::pairs;
 
 /// More fields of which an API server takes one are not tried all together.
@@ -23,7 +23,7 @@ impl Domain<'_> {
     /// admits are always there.
     pub(crate) fn fields(
         &mut self,
-        tree: &Tree,
+        tree: &ReadTree,
         def: Option<&TypeDef>,
         smallest: Option<&Value>,
         depth: usize,
@@ -177,7 +177,7 @@ impl Domain<'_> {
     }
 
     /// An object with nothing but a field that nothing reads: it is there and not empty.
-    pub(crate) fn with_other_field(&self, tree: &Tree, def: &TypeDef, depth: usize) -> Option<Choice> {
+    pub(crate) fn with_other_field(&self, tree: &ReadTree, def: &TypeDef, depth: usize) -> Option<Choice> {
         if def.fields.iter().any(|field| field.required) || !needed(&def.name).is_empty() {
             // It is never empty.
             return None;

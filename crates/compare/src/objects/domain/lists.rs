@@ -3,7 +3,7 @@
 //! In: what is read of the items. Out: lists that stand for all others
 //! (`docs/internals/equivalence.md`, "Lists").
 
-use ephor_analysis::reads::{Step, Tree};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::admitted::required_item;
 use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Map, Str, Value};
@@ -21,7 +21,7 @@ impl Domain<'_> {
     pub(crate) fn lists(
         &mut self,
         key: &Str,
-        tree: &Tree,
+        tree: &ReadTree,
         item: Option<&Type>,
         has_items: bool,
         depth: usize,
@@ -32,7 +32,7 @@ impl Domain<'_> {
         }
         if tree.whole {
             // A list of scalars is read whole by those that look for an item in it.
-            below.merge(&Tree { whole: true, ..Tree::default() });
+            below.merge(&ReadTree { whole: true, ..ReadTree::default() });
         }
         let is_looked_into = tree.whole || tree.items.is_some() || tree.nested.is_some();
         let path: Vec<&str> = self.path.iter().map(|step| &**step).collect();
@@ -120,7 +120,7 @@ impl Domain<'_> {
         all
     }
 
-    pub(crate) fn maps(&mut self, tree: &Tree, value: &Type, depth: usize) -> Vec<Choice> {
+    pub(crate) fn maps(&mut self, tree: &ReadTree, value: &Type, depth: usize) -> Vec<Choice> {
         let mut all = vec![Choice { value: Some(Value::Map(Map::new())), items: 0 }];
         for (key, below) in &tree.keys {
             let choices = self
@@ -129,12 +129,12 @@ impl Domain<'_> {
         }
         for key in &tree.named {
             let choices = self.below(Step::Key(key.clone()), |own| {
-                own.of(key, &Tree::all(), Some(value), false, None, depth + 1)
+                own.of(key, &ReadTree::all(), Some(value), false, None, depth + 1)
             });
             all = self.product(all, key, &choices, &[]);
         }
         if tree.whole || tree.names || tree.items.is_some() {
-            let below = tree.items.as_deref().cloned().unwrap_or_else(Tree::all);
+            let below = tree.items.as_deref().cloned().unwrap_or_else(ReadTree::all);
             let known: Vec<Str> = tree.keys.iter().map(|(key, _)| key).chain(&tree.named).cloned().collect();
             let values = self.below(Step::Items, Domain::values);
             let texts =
@@ -222,8 +222,8 @@ impl Domain<'_> {
     /// without those of some keys.
     fn maps_of_classes(
         &mut self,
-        tree: &Tree,
-        (below, known): (&Tree, &[Str]),
+        tree: &ReadTree,
+        (below, known): (&ReadTree, &[Str]),
         value: &Type,
         depth: usize,
     ) -> Option<Vec<Value>> {

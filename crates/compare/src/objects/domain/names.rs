@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ephor_analysis::reads::{Step, Tree};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use ephor_value::Str;
 use ephor_value::wildcard::Wildcard;
@@ -17,16 +17,16 @@ const MAX_NAMES: usize = 8;
 
 impl Domain<'_> {
     /// Whether of an object at most its keys are read, and how many there are.
-    pub(crate) fn is_counted(&self, tree: &Tree) -> bool {
+    pub(crate) fn is_counted(&self, tree: &ReadTree) -> bool {
         match tree.items.as_deref() {
             None => tree.names,
-            Some(below) => *below == Tree::default() && self.items <= 4,
+            Some(below) => *below == ReadTree::default() && self.items <= 4,
         }
     }
 
     /// What is read of an object whose keys are read: the fields that are tested by name, and one
     /// that is not.
-    pub(crate) fn with_names(&mut self, tree: &Tree, def: &TypeDef) -> Tree {
+    pub(crate) fn with_names(&mut self, tree: &ReadTree, def: &TypeDef) -> ReadTree {
         // Loops over an object have its keys as items.
         let mut languages = (*self.tested.at(&self.at)).clone();
         languages.merge(&self.below(Step::Items, |own| own.tested.at(&own.at)));
@@ -37,8 +37,8 @@ impl Domain<'_> {
             self.not_all("names of fields are compared with other fields");
         }
         let is_tested = |name: &str| languages.globs.contains(name);
-        let mut found = Tree { names: false, ..tree.clone() };
-        let add = |found: &mut Tree, name: &Str| found.add(&[Step::Key(name.clone())], false);
+        let mut found = ReadTree { names: false, ..tree.clone() };
+        let add = |found: &mut ReadTree, name: &Str| found.add(&[Step::Key(name.clone())], false);
         let tested = def.fields.iter().filter(|field| is_tested(&field.name));
         let mut some: BTreeSet<Str> = tested.map(|field| field.name.clone()).collect();
         // The other fields that the same patterns match are alike: whether there is one counts, or
@@ -71,8 +71,8 @@ impl Domain<'_> {
     }
 
     /// The same without a schema: the constants that values are compared with may be names.
-    pub(crate) fn with_tested_names(&mut self, tree: &Tree) -> Tree {
-        let mut found = Tree { names: false, ..tree.clone() };
+    pub(crate) fn with_tested_names(&mut self, tree: &ReadTree) -> ReadTree {
+        let mut found = ReadTree { names: false, ..tree.clone() };
         let values = self.values();
         if values.texts.len() > MAX_NAMES {
             self.not_all("many names of fields");

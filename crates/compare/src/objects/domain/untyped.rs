@@ -12,8 +12,8 @@
 //! look for a type (an argument of a function, two fields that are compared), or the tests of one
 //! unit are not known, all that the reads allow are tried.
 
-use ephor_analysis::reads::looked::LookedFor;
-use ephor_analysis::reads::{Step, Tree};
+use ephor_analysis::reads::expected_type::ExpectedType;
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Map, Str, Value};
 
@@ -34,7 +34,7 @@ struct Tried {
 }
 
 impl Tried {
-    fn of(looked: Option<LookedFor>) -> Tried {
+    fn of(looked: Option<ExpectedType>) -> Tried {
         let Some(looked) = looked else { return Tried { list: true, map: true, scalar: true, number: true } };
         let is_either = looked.members && !looked.list && !looked.map;
         // Membership takes a list and a scalar; a list as the default, or a loop, says that it is
@@ -53,13 +53,13 @@ impl Tried {
 impl Domain<'_> {
     /// The types that rules look for in the field that is built; `None`: any. Answers from outside
     /// have those that others give them.
-    fn looked_for(&self) -> Option<LookedFor> {
+    fn looked_for(&self) -> Option<ExpectedType> {
         let is_answer = self.at.iter().any(|step| matches!(step, Step::Key(key) if **key == *INPUTS));
         if self.is_json || is_answer { None } else { self.tested.looked_for(&self.at) }
     }
 
     /// Values of a field of which no type is known.
-    pub(crate) fn untyped(&mut self, key: &Str, tree: &Tree, depth: usize) -> Vec<Choice> {
+    pub(crate) fn untyped(&mut self, key: &Str, tree: &ReadTree, depth: usize) -> Vec<Choice> {
         let mut all = Vec::new();
         if let Some(DerivedValues::OneOf(values, _)) = computed(key) {
             return values.into_iter().map(plain).collect();
@@ -100,8 +100,9 @@ impl Domain<'_> {
         if tree.whole {
             // Or an object of scalars where no constant says what it is, or a list where something
             // is looked for in it, or it goes with another field.
-            let keys = tree.named.iter().map(|key| (key.clone(), Tree::default()));
-            let of_scalars = Tree { items: Some(Box::default()), keys: keys.collect(), ..Tree::default() };
+            let keys = tree.named.iter().map(|key| (key.clone(), ReadTree::default()));
+            let of_scalars =
+                ReadTree { items: Some(Box::default()), keys: keys.collect(), ..ReadTree::default() };
             let tested = self.tested.at(&self.at);
             let is_searched = tested.constants.contains("*") || tested.relates;
             let is_list = tested.wholes.iter().any(|whole| matches!(whole, Value::List(_)));

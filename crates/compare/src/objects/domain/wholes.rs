@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use ephor_analysis::reads::{Step, Tree};
+use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::schema::{Leaf, Type, TypeDef};
 use ephor_value::Value;
 
@@ -22,7 +22,12 @@ const DIFFERENT: usize = 3;
 impl Domain<'_> {
     /// Different objects for all that are compared with each other; `None` where more is read, or
     /// with what they are compared is not known.
-    pub(crate) fn compared_objects(&self, tree: &Tree, def: &TypeDef, depth: usize) -> Option<Vec<Choice>> {
+    pub(crate) fn compared_objects(
+        &self,
+        tree: &ReadTree,
+        def: &TypeDef,
+        depth: usize,
+    ) -> Option<Vec<Choice>> {
         (tree.whole && tree.compared && self.is_plain(def, 0)).then_some(())?;
         let related: BTreeSet<_> = self.tested.related_to(&self.at).collect();
         let is_alike = |place: &&Vec<Step>| self.type_at(place) == Some(&*def.name);
@@ -32,7 +37,7 @@ impl Domain<'_> {
     }
 
     /// The lists and objects that a field is compared with as a whole, as far as it can have them.
-    pub(crate) fn compared_constants(&self, tree: &Tree, ty: Option<&Type>) -> Vec<Choice> {
+    pub(crate) fn compared_constants(&self, tree: &ReadTree, ty: Option<&Type>) -> Vec<Choice> {
         if !tree.whole {
             return Vec::new();
         }

@@ -7,11 +7,11 @@
 use ephor_ir::pod_security::{CONTROLS, Field, FieldCondition, FieldRequirement, LISTS};
 use ephor_value::Value;
 
-use super::super::Refusal;
 use super::super::scope::Scope;
+use crate::expressions::refusal::Refusal;
 
 /// An exclusion from a control.
-pub(super) struct Exclusion {
+pub(crate) struct Exclusion {
     control: String,
     /// The images of the containers that are exempt; none: the pod.
     images: Option<Vec<String>>,
@@ -20,7 +20,7 @@ pub(super) struct Exclusion {
 }
 
 /// Values that a field may have.
-pub(super) struct Allowed {
+pub(crate) struct Allowed {
     /// The list of the containers, of which those with the images are exempt; none: a field of the
     /// pod.
     pub list: Option<(&'static str, Vec<String>)>,
@@ -47,7 +47,7 @@ impl Allowed {
 
 /// What is exempt from a control.
 #[derive(Default)]
-pub(super) struct Exempt<'e> {
+pub(crate) struct Exempt<'e> {
     /// The pod's own fields.
     pub pod: bool,
     /// Whether that is excluded before containers are, which matters where a container is exempt
@@ -83,7 +83,7 @@ impl<'e> Exempt<'e> {
 }
 
 /// The refusal of an exclusion of values.
-pub(super) fn of_values(scope: &Scope<'_>) -> Refusal {
+pub(crate) fn of_values(scope: &Scope<'_>) -> Refusal {
     scope.refuse(
         "an exclusion of values from a Pod Security control",
         "exclude the control, or write its check",
@@ -122,7 +122,7 @@ fn allowed(one: &Value, images: Option<&Vec<String>>, scope: &Scope<'_>) -> Resu
 ///
 /// # Errors
 /// One is about values of a field that no control has.
-pub(super) fn exclusions(written: &Value, scope: &Scope<'_>) -> Result<Vec<Exclusion>, Refusal> {
+pub(crate) fn exclusions(written: &Value, scope: &Scope<'_>) -> Result<Vec<Exclusion>, Refusal> {
     let mut found = Vec::new();
     for one in written.as_list().unwrap_or_default() {
         let images = one

@@ -5,14 +5,8 @@
 //! those for some images leave out the containers with such an image, those for values of a field
 //! let these pass. Semantics: `docs/semantics/validate.md`, "Bodies".
 
-mod exclusions;
+pub(crate) mod exclusions;
 
-use crate::cel::build::{
-    all_safe as all, any_safe as any, boolean, call, choose, equals, flatten, has, index, int, list, method,
-    name, not, object, or_value, over, select, select_optional, text, texts as list_of,
-};
-use crate::cel::is_same;
-use crate::cel_tree::Node;
 use ephor_ir::check::PodSecurity;
 use ephor_ir::pod_security::{
     Absent, Annotations, ControlVersion, Field, FieldCondition, FieldRequirement, LISTS, Of, Placed,
@@ -20,14 +14,20 @@ use ephor_ir::pod_security::{
 };
 use ephor_kubernetes::Types;
 use ephor_value::wildcard::matches;
-
 use exclusions::{Allowed, Exempt, exclusions};
 
 use super::rule::Checked;
 use super::scope::Scope;
 use super::term::{Path, Test};
 use super::types::Ty;
-use super::{Refusal, root, texts};
+use crate::cel::build::{
+    all_safe as all, any_safe as any, boolean, call, choose, equals, flatten, has, index, int, list, method,
+    name, not, object, or_value, over, select, select_optional, text, texts as list_of,
+};
+use crate::cel::is_same;
+use crate::cel_tree::Node;
+use crate::expressions::refusal::Refusal;
+use crate::expressions::translate::{root, texts};
 
 /// The controls of a rule.
 ///

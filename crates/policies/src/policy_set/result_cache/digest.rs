@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ephor_analysis::reads::{Reads, Tree};
+use ephor_analysis::reads::{ReadTree, Reads};
 use ephor_engine::Request;
 use ephor_kubernetes::Kinds;
 use ephor_matching::Target;
@@ -86,7 +86,7 @@ impl Bytes {
     }
 
     /// What a tree selects of a value.
-    pub fn tree(&mut self, tree: &Tree, value: &Value, depth: usize) {
+    pub fn tree(&mut self, tree: &ReadTree, value: &Value, depth: usize) {
         if tree.whole {
             return self.value(value, depth);
         }

@@ -11,13 +11,18 @@
 //! kind are much alike, then those of each policy. Policies that look at names and the like of
 //! single objects are a group apart, and so is each that may read external data. After many misses
 //! in a row the cache is looked up only now and then.
+//!
+//! - `digest`: the parts of a request that results depend on, as bytes: equal bytes, equal parts
+//! - `no_store`: the store of a build without the feature `result-cache`: there is none
+//! - `plan`: how rules that may match a request are evaluated: which of them are cached together,
+//!   which always run
+//! - `store`: the entries of the result cache, shared by threads
 
 mod digest;
+#[cfg(not(feature = "result-cache"))]
+mod no_store;
 mod plan;
 #[cfg(feature = "result-cache")]
-mod store;
-#[cfg(not(feature = "result-cache"))]
-#[path = "no_store.rs"]
 mod store;
 
 use std::cell::RefCell;
@@ -31,7 +36,10 @@ use ephor_value::{Str, footprint};
 use super::outcomes::{Bundle, Part};
 use super::set::PolicySet;
 pub use digest::{Bytes, Subject};
+#[cfg(not(feature = "result-cache"))]
+use no_store::NoStore as Store;
 pub use plan::{Member, Needs, Plan};
+#[cfg(feature = "result-cache")]
 use store::Store;
 
 /// See the module page.

@@ -10,10 +10,10 @@ use ephor_value::Str;
 
 /// It has no values.
 #[derive(Debug)]
-pub enum Store {}
+pub enum NoStore {}
 
-impl Store {
-    pub fn new(_: u64) -> Option<Store> {
+impl NoStore {
+    pub fn new(_: u64) -> Option<NoStore> {
         None
     }
 

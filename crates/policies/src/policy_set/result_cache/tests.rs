@@ -6,7 +6,7 @@ use super::*;
 use crate::policy_set::outcomes::Outcomes;
 use crate::policy_set::verdicts::Limits;
 use crate::{Engine, PolicySet};
-use ephor_analysis::reads::{Reads, Tree, of_expression};
+use ephor_analysis::reads::{ReadTree, Reads, of_expression};
 use ephor_engine::request::Parts;
 use ephor_engine::{Profile, Request};
 use ephor_functions::{CelLevel, Context};
@@ -258,7 +258,7 @@ fn changes(v: &Value, out: &mut Vec<Value>) {
     }
 }
 
-fn bytes_of(tree: &Tree, v: &Value) -> Vec<u8> {
+fn bytes_of(tree: &ReadTree, v: &Value) -> Vec<u8> {
     let mut bytes = Bytes::default();
     bytes.tree(tree, v, 0);
     bytes.bytes().unwrap().to_vec()

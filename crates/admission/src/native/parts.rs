@@ -1,0 +1,60 @@
+//! Parts of the documents of native policies.
+
+use ephor_lower::policy::NO_REPORTS;
+use ephor_value::{Map, Str, Value};
+
+use super::outcome::Native;
+
+/// A policy and its binding, named after the policy that they come from.
+pub(super) fn named(of: &Value, prefix: &str, kind: &str, spec: Map, mut binding: Map) -> Native {
+    let name = format!("{prefix}-{}", of.text_at(&["metadata", "name"]));
+    binding.insert("policyName", name.as_str().into());
+    let bound = format!("{name}-binding");
+    Native {
+        policy: object(of, kind, &name, spec),
+        binding: object(of, &format!("{kind}Binding"), &bound, binding),
+    }
+}
+
+fn object(of: &Value, kind: &str, name: &str, spec: Map) -> Value {
+    let mut labels = map([("app.kubernetes.io/managed-by", "kyverno".into())]);
+    let label = of.at(&["metadata", "labels"]).and_then(|l| l.get(NO_REPORTS)).and_then(Value::as_str);
+    if label == Some("true") {
+        labels.insert(NO_REPORTS, "true".into());
+    }
+    let mut metadata = map([("labels", Value::Map(labels)), ("name", name.into())]);
+    let uid = of.text_at(&["metadata", "uid"]);
+    if !uid.is_empty() {
+        let owner = map([
+            ("apiVersion", of.text_at(&["apiVersion"]).into()),
+            ("kind", of.text_at(&["kind"]).into()),
+            ("name", of.text_at(&["metadata", "name"]).into()),
+            ("uid", uid.into()),
+        ]);
+        metadata.insert("ownerReferences", Value::list(vec![Value::Map(owner)]));
+    }
+    Value::Map(map([
+        ("apiVersion", "admissionregistration.k8s.io/v1".into()),
+        ("kind", kind.into()),
+        ("metadata", Value::Map(metadata)),
+        ("spec", Value::Map(spec)),
+    ]))
+}
+
+pub(super) fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
+    entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect()
+}
+
+/// Copies the members that are there and not empty.
+pub(super) fn copy(from: &Value, into: &mut Map, keys: &[(&str, &str)]) {
+    for (own, name) in keys {
+        let empty = |v: &Value| v.is_null() || matches!(v, Value::List(l) if l.is_empty());
+        if let Some(v) = from.get(own).filter(|v| !empty(v)) {
+            into.insert(*name, v.clone());
+        }
+    }
+}
+
+pub(super) fn texts(of: impl IntoIterator<Item = impl AsRef<str>>) -> Value {
+    Value::list(of.into_iter().map(|t| Value::from(t.as_ref())).collect())
+}

@@ -1,0 +1,43 @@
+//! A rule in CEL: conditions, variables and validations.
+
+use ephor_ir::Origin;
+use ephor_value::Str;
+
+/// An expression under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedExpression {
+    /// The name.
+    pub name: Str,
+    /// The expression, laid out.
+    pub expression: String,
+}
+
+/// What must be true of the object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Validation {
+    /// The expression, laid out.
+    pub expression: String,
+    /// The message of a violation, where it is the same for all objects.
+    pub message: Option<Str>,
+    /// What computes the message; it never fails. With it, `message` is none.
+    pub message_expression: Option<String>,
+    /// What it was written for in the old policy.
+    pub origin: Origin,
+}
+
+/// A rule in CEL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Converted {
+    /// What must be true of a request for the rule to apply: its preconditions.
+    pub conditions: Vec<NamedExpression>,
+    /// What validations read as `variables.NAME`, in the order in which they must be declared;
+    /// conditions read none.
+    pub variables: Vec<NamedExpression>,
+    /// The validations, in the order of the rule.
+    pub validations: Vec<Validation>,
+    /// Variables of messages that no expression reads without failing: the messages are without
+    /// them.
+    pub left_out: Vec<Str>,
+    /// Context entries whose default covers data that cannot be read, which fail in CEL.
+    pub unanswered: Vec<Origin>,
+}
