@@ -164,7 +164,13 @@ mod tests {
     #[test]
     fn tests_comments_and_other_crates_tie_nothing() {
         let b = "// use crate::a::A;\n/// [`crate::a`]\n#[cfg(test)]\nmod tests { use crate::a::A; }";
-        for b in [b, "use other::a::A;", "fn f() { \"crate::a::A\" }", "#[cfg(test)]\nuse crate::a::A;\n"] {
+        for b in [
+            b,
+            "use other::a::A;",
+            "fn f() { \"crate::a::A\" }",
+            "#[cfg(test)]\nuse crate::a::A;\n",
+            "pub(in crate::a) fn f() {}",
+        ] {
             assert!(
                 of(&[("lib.rs", "mod a;\nmod b;"), ("a.rs", "use crate::b::B;"), ("b.rs", b)]).is_empty()
             );

@@ -26,6 +26,8 @@ pub struct Imports {
 /// An import: its visibility and its paths.
 static IMPORT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)^[ \t]*(pub(?:\([^)]*\))? )?use ([^;]+);").unwrap());
+/// Who may name an item: that ties no files.
+static VISIBILITY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"pub\(in [^)]*\)").unwrap());
 /// A path in code whose first part may be a module.
 static PATH: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?:^|[^\w:$])((?:[a-z_]\w*)(?:::\w+)+)").unwrap());
@@ -60,6 +62,7 @@ pub fn imports(source: &Source, modules: &BTreeSet<&Module>) -> Imports {
         }
     }
     let code = IMPORT.replace_all(&source.code, "");
+    let code = VISIBILITY.replace_all(&code, "pub");
     for found in PATH.captures_iter(&code) {
         let path: Vec<String> = found[1].split("::").map(String::from).collect();
         let of_alias = |alias: &ItemPath| [&alias[..], &path[1..]].concat();

@@ -2,7 +2,7 @@
 //!
 //! In: a kubeconfig file or the account of a pod. Out: objects as values ([`Cluster`]), watched
 //! objects ([`cache`], or [`follow`] without storing them), the external data of rules ([`live`]),
-//! decisions of the authorizer ([`access`]). Semantics: `docs/start/cluster.md`.
+//! decisions of the authorizer ([`access`]). Semantics: `docs/reference/cluster.md`.
 //!
 //! - [`changes`]: changes of objects, without the objects.
 //! - `client`: the cluster: a client of the Kubernetes API.

@@ -3,7 +3,7 @@
 //! In: the policies in use, a cluster. Out: objects of the cluster: webhook configurations,
 //! statuses of policies, generated objects, reports. Controllers run on the replica that leads
 //! ([`lease`]); each works on the keys of a [`queue`] and compares what is there with what should
-//! be there, so that it may be stopped at any point. Semantics: `docs/start/cluster.md`.
+//! be there, so that it may be stopped at any point. Semantics: `docs/reference/cluster.md`.
 //!
 //! - [`background`]: background work: what rules do after a request.
 //! - [`certificates`]: the server's certificate in a Secret that all replicas share.

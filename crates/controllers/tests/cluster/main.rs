@@ -74,7 +74,7 @@ fn usable(document: &Value) -> StoredPolicy {
 
 fn plan(take_over: bool) -> WebhookPlan {
     let address = Address::Service { namespace: "kyverno".into(), name: "svc".into(), port: 443 };
-    let options = Options { names: Names::Kyverno, ..Options::of(address) };
+    let options = Options { names: WebhookNames::Kyverno, ..Options::of(address) };
     WebhookPlan { options, authority: None, secret: None, take_over, is_served: Arc::new(|_, _| true) }
 }
 

@@ -122,7 +122,7 @@ use reports::Reporter;
 use tls::{Certificates, Pair};
 use traces::Tracer;
 
-use crate::serve::settings::{Leading, Settings, Tls};
+use crate::serve::settings::{AuditLog, Leading, Settings, Tls};
 use crate::serve::state::{Others, State};
 
 /// How long answers of registries are cached: tags move.
@@ -186,14 +186,7 @@ pub async fn until(
         return Err(Error::missing(path));
     }
     let of_files = certificates(&settings.tls)?;
-    let audit = match &settings.audit {
-        Some(log) => Some(Arc::new(
-            Audit::open(&log.path, log.largest, log.max_backups)
-                .map_err(|e| Error::in_file(&log.path, e))?
-                .with_objects(log.has_objects),
-        )),
-        None => None,
-    };
+    let audit = opened_audit(settings.audit.as_ref())?;
     let metrics = Metrics::new()?;
     let (reviews, address) = listener::bind(&settings.listen).await?;
     let operation = match &settings.operation {
@@ -214,12 +207,7 @@ pub async fn until(
         _ => of_files,
     };
     let wanted = settings.written.clone();
-    let account = settings.controllers.as_ref().and_then(|leading| leading.reports.clone());
-    let account = match (account, &store.around().link) {
-        (Some(choice), Some(_)) => Some(tokio::task::spawn_blocking(move || connect(&choice)).await??),
-        _ => None,
-    };
-    let scanner = account.map(Arc::new).or_else(|| Some(store.around().link.as_ref()?.cluster.clone()));
+    let scanner = scanner(&settings, &store).await?;
     let writes = wanted.reports || wanted.events;
     let reporter = scanner.as_ref().filter(|_| writes);
     let reporter = reporter.map(|of| Reporter::start(of.clone(), &wanted, metrics.reporting.clone()));
@@ -277,6 +265,27 @@ pub async fn until(
     })
     .await;
     Ok(())
+}
+
+/// The audit log, if there is one.
+fn opened_audit(log: Option<&AuditLog>) -> Result<Option<Arc<Audit>>, Error> {
+    let open = |log: &AuditLog| {
+        let audit = Audit::open(&log.path, log.largest, log.max_backups);
+        let audit = audit.map_err(|e| Error::in_file(&log.path, e))?;
+        Ok(Arc::new(audit.with_objects(log.has_objects)))
+    };
+    log.map(open).transpose()
+}
+
+/// The cluster with the account that scans objects and writes reports: its own one, or that of the
+/// server.
+async fn scanner(settings: &Settings, store: &Store) -> Result<Option<Arc<Cluster>>, Error> {
+    let account = settings.controllers.as_ref().and_then(|leading| leading.reports.clone());
+    let account = match (account, &store.around().link) {
+        (Some(choice), Some(_)) => Some(tokio::task::spawn_blocking(move || connect(&choice)).await??),
+        _ => None,
+    };
+    Ok(account.map(Arc::new).or_else(|| Some(store.around().link.as_ref()?.cluster.clone())))
 }
 
 /// Counts and logs the first policies; `started` is called with them. Nothing holds them afterwards
