@@ -6,8 +6,8 @@ use ephor_analysis::reads::*;
 use ephor_policies::PolicySet;
 
 /// What is read under a tree, one place a line: `a.b[]` all of it, `a.b[]?` its shape.
-fn places(tree: &Tree, at: &str, out: &mut Vec<String>) {
-    let Tree { whole, named: _, compared: _, names, keys, items, nested } = tree;
+fn places(tree: &ReadTree, at: &str, out: &mut Vec<String>) {
+    let ReadTree { whole, named: _, compared: _, names, keys, items, nested } = tree;
     if *names {
         out.push(format!("{at}.?"));
     }
@@ -34,7 +34,7 @@ fn of(policy: &str) -> Result<Reads, Untracked> {
     of_policy(&set.policies()[0], "Pod", set.exceptions(), &[], ephor_lower::LATE)
 }
 
-fn render(tree: &Tree) -> String {
+fn render(tree: &ReadTree) -> String {
     let mut out = Vec::new();
     places(tree, "", &mut out);
     out.sort();
@@ -199,7 +199,7 @@ fn the_whole_request_is_never_the_same() {
 #[test]
 fn a_tree_that_holds_another_one_stays_as_it_is() {
     let step = |k: &str| Step::Key(k.into());
-    let mut tree = Tree::default();
+    let mut tree = ReadTree::default();
     tree.add(&[step("a"), Step::Items, step("b")], true);
     tree.add(&[step("a"), Step::Items], false);
     let mut twice = tree.clone();
