@@ -278,7 +278,7 @@ const NAMING_KINDS: &[(&str, &str)] = &[
     ("crates/controllers/src/events.rs", "events refer to a policy by its kind"),
     ("crates/controllers/src/in_use.rs", "stored policies: documents"),
     ("crates/controllers/src/native.rs", "stored policies: documents"),
-    ("crates/controllers/src/reports/alive.rs", "the sources of results in reports"),
+    ("crates/controllers/src/reports/result_owner.rs", "the sources of results in reports"),
     ("crates/controllers/src/scan/native.rs", "stored policies: what watches list"),
     ("crates/controllers/src/status/", "statuses of stored policies: documents"),
     ("crates/document/src/scope.rs", "kinds outside of namespaces"),
@@ -294,7 +294,7 @@ const NAMING_KINDS: &[(&str, &str)] = &[
     ("crates/server/src/serve/audit.rs", "a line of a log names the kind"),
     ("crates/server/src/serve/metrics.rs", "a label of a metric"),
     ("crates/server/src/serve/policies.rs", "the text about a policy of Kubernetes"),
-    ("crates/server/src/serve/stored.rs", "the text about a flag"),
+    ("crates/server/src/serve/kind_filter.rs", "the text about a flag"),
     ("crates/testing/src/inputs/values.rs", "the fields of a file of values: a table"),
     ("crates/testing/src/testing/", "headings and messages of Kyverno"),
 ];
