@@ -7,6 +7,9 @@
 //! documents with variables and expressions (`expr`) have a form of their own. A line ends in
 //! `# PLACE` where the piece is known to stand in the policy document; the caller says how a place
 //! is shown.
+//!
+//! - `expr`: expressions: `node[parameters](operands)`, or the operands under the node when that is
+//!   too long
 
 mod expr;
 

@@ -107,14 +107,14 @@ struct Builder;
 
 /// What a list, object or node is built of.
 #[derive(Default)]
-struct Parts {
+struct NodeParts {
     kind: &'static str,
     variant: &'static str,
     fields: Vec<(&'static str, Tree)>,
     entries: Vec<(String, Tree)>,
 }
 
-impl Parts {
+impl NodeParts {
     fn add<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Unwritable> {
         self.fields.push((name, value.serialize(Builder)?));
         Ok(())
@@ -129,8 +129,8 @@ impl Parts {
     }
 }
 
-fn node(kind: &'static str, variant: &'static str) -> Result<Parts, Unwritable> {
-    Ok(Parts { kind, variant, ..Parts::default() })
+fn node(kind: &'static str, variant: &'static str) -> Result<NodeParts, Unwritable> {
+    Ok(NodeParts { kind, variant, ..NodeParts::default() })
 }
 
 macro_rules! scalars {
@@ -144,13 +144,13 @@ macro_rules! scalars {
 impl Serializer for Builder {
     type Ok = Tree;
     type Error = Unwritable;
-    type SerializeSeq = Parts;
-    type SerializeTuple = Parts;
+    type SerializeSeq = NodeParts;
+    type SerializeTuple = NodeParts;
     type SerializeTupleStruct = Impossible<Tree, Unwritable>;
-    type SerializeTupleVariant = Parts;
-    type SerializeMap = Parts;
-    type SerializeStruct = Parts;
-    type SerializeStructVariant = Parts;
+    type SerializeTupleVariant = NodeParts;
+    type SerializeMap = NodeParts;
+    type SerializeStruct = NodeParts;
+    type SerializeStructVariant = NodeParts;
 
     scalars! {
         serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64, serialize_i128: i128,
@@ -218,12 +218,12 @@ impl Serializer for Builder {
         parts.node()
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Parts, Unwritable> {
-        Ok(Parts::default())
+    fn serialize_seq(self, _: Option<usize>) -> Result<NodeParts, Unwritable> {
+        Ok(NodeParts::default())
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Parts, Unwritable> {
-        Ok(Parts::default())
+    fn serialize_tuple(self, _: usize) -> Result<NodeParts, Unwritable> {
+        Ok(NodeParts::default())
     }
 
     fn serialize_tuple_struct(
@@ -240,15 +240,15 @@ impl Serializer for Builder {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Parts, Unwritable> {
+    ) -> Result<NodeParts, Unwritable> {
         node(kind, variant)
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Parts, Unwritable> {
-        Ok(Parts::default())
+    fn serialize_map(self, _: Option<usize>) -> Result<NodeParts, Unwritable> {
+        Ok(NodeParts::default())
     }
 
-    fn serialize_struct(self, kind: &'static str, _: usize) -> Result<Parts, Unwritable> {
+    fn serialize_struct(self, kind: &'static str, _: usize) -> Result<NodeParts, Unwritable> {
         node(kind, "")
     }
 
@@ -258,14 +258,14 @@ impl Serializer for Builder {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Parts, Unwritable> {
+    ) -> Result<NodeParts, Unwritable> {
         node(kind, variant)
     }
 }
 
 macro_rules! parts {
     ($($trait:ident, $method:ident($($key:ident)?), $end:ident;)*) => {
-        $(impl $trait for Parts {
+        $(impl $trait for NodeParts {
             type Ok = Tree;
             type Error = Unwritable;
 
@@ -290,7 +290,7 @@ parts! {
     SerializeStructVariant, serialize_field(key), node;
 }
 
-impl SerializeMap for Parts {
+impl SerializeMap for NodeParts {
     type Ok = Tree;
     type Error = Unwritable;
 

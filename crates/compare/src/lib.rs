@@ -35,29 +35,29 @@
 //! - `units`: rules that check one thing
 #![forbid(unsafe_code)]
 
-mod accepted;
-mod admitted;
-mod certificate;
-mod claim;
-mod compare;
+pub(crate) mod accepted;
+pub(crate) mod admitted;
+pub(crate) mod certificate;
+pub(crate) mod claim;
+pub(crate) mod compare;
 #[cfg(test)]
-mod compare_tests;
-mod effects;
-mod inputs;
-mod lint;
-mod lists;
-mod messages;
-mod model;
-mod normal;
-mod objects;
-mod pairs;
-mod predicates;
-mod questions;
-mod search;
-mod sides;
-mod strings;
-mod trace;
-mod units;
+pub(crate) mod compare_tests;
+pub(crate) mod effects;
+pub(crate) mod inputs;
+pub(crate) mod lint;
+pub(crate) mod lists;
+pub(crate) mod messages;
+pub(crate) mod model;
+pub(crate) mod normal;
+pub(crate) mod objects;
+pub(crate) mod pairs;
+pub(crate) mod predicates;
+pub(crate) mod questions;
+pub(crate) mod search;
+pub(crate) mod sides;
+pub(crate) mod strings;
+pub(crate) mod trace;
+pub(crate) mod units;
 
 pub use certificate::{Certificate, CertificateError, Certified, CheckedCertificate};
 pub use claim::{Apart, Claim, LEFT_KIND, but_for};

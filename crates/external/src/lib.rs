@@ -11,7 +11,8 @@
 //! `docs/semantics/variables.md`, `docs/semantics/cel-policies.md`, `docs/semantics/admission.md`.
 //!
 //! - [`facts`]: facts about an image: its manifest and its configuration
-//! - [`mod@reference`]: names of images as registries read them: `[registry/]repository[:tag][@digest]`
+//! - [`mod@reference`]: names of images as registries read them:
+//!   `[registry/]repository[:tag][@digest]`
 //! - [`registry`]: what is read of registries of images: manifests, blobs and what refers to an
 //!   image
 #![forbid(unsafe_code)]

@@ -411,7 +411,7 @@ pub struct Known {
     /// Called on a receiver.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub member: bool,
-    /// A constant argument was looked at beforehand; a call whose other argument fails costs
+    /// A constant argument was prepared beforehand; a call whose other argument fails costs
     /// nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prepared: bool,

@@ -73,7 +73,7 @@ pub enum BindingSource {
         #[serde(default, skip_serializing_if = "super::unset")]
         query: Option<QuerySource>,
     },
-    /// A part of the request that stands for an answer from outside, where policies are compared.
+    /// A part of the request that stands for external data, where policies are compared.
     Given {
         /// The answer. When it fails, or is null, there is none.
         answer: Query,

@@ -20,8 +20,8 @@
 //! - [`mutate`]: mutate bodies → `Mutation`s
 //! - [`policy`]: ClusterPolicies, Policies and PolicyExceptions → the IR
 //! - [`query`]: expression texts → queries
-//! - [`mod@reference`]: references `$(…)`: a string of a document that takes the value of another place
-//!   of it
+//! - [`mod@reference`]: references `$(…)`: a string of a document that takes the value of another
+//!   place of it
 //! - [`rule`]: rules of ClusterPolicies and Policies → rules of the IR
 //! - [`template`]: documents with variables and references → templates
 //! - `validate_cel`: `validate.cel` of rules → validations

@@ -18,12 +18,12 @@
 
 pub mod cel;
 pub mod constraints;
-mod driver;
+pub(crate) mod driver;
 pub mod expressions;
 pub mod kinds;
-mod model;
-mod notes;
-mod proof;
+pub(crate) mod model;
+pub(crate) mod notes;
+pub(crate) mod proof;
 pub mod text;
 
 use ephor_cel::ast as cel_tree;

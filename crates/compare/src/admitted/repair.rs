@@ -3,6 +3,10 @@
 //! In: an object. Out: one that is admitted and differs from it in what the server requires: fields
 //! that must be set, texts and numbers that repeat those of an earlier item, labels by which a
 //! controller finds its pods, and what goes with a field elsewhere.
+//!
+//! - `elsewhere`: objects that an API server refuses for something elsewhere in them, with what it
+//!   wants there: the volume of a mount, the privileges of a container whose mounts propagate, the
+//!   type of a Service with ports of nodes
 
 pub(crate) mod elsewhere;
 

@@ -25,6 +25,11 @@
 //! A statement of a rule about the items of a list stays true, or false, with as many items as
 //! `lists::small_model` says: here of all rules of both sides, in either way, for all of them
 //! decide together.
+//!
+//! - `checks`: rules that change objects, as rules that check what decides about the changes
+//! - `footprint`: what the rules of both sides that change objects read, test and write together
+//! - `positions`: objects for loops that write into the items of one list by the positions of
+//!   elements of several
 
 pub(crate) mod checks;
 pub(crate) mod footprint;

@@ -16,6 +16,7 @@ use ephor_value::{Map, Str, Value, stack};
 use crate::effects::writes::{DerivedValue, MAX_PARTS, leaf_of};
 use crate::model::environment::Environment;
 use crate::model::field_types::{Resolved, resolved, type_at};
+use crate::model::path::TEXT;
 use crate::predicates::by_field::Tested;
 use crate::predicates::summary::Predicates;
 use crate::strings::languages::Languages;
@@ -24,9 +25,6 @@ use crate::strings::witnesses::{WitnessCache, truths as truths_of};
 /// Numbers count down from here: what comes later in an object is less, as requests are that come
 /// after limits.
 const FIRST: i64 = 9_000;
-
-/// What values that are texts begin with, unless rules write it.
-pub(crate) const TEXT: &str = "copied";
 
 /// By what texts are distinguished.
 pub(crate) struct FreshNames<'t> {

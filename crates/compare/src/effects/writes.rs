@@ -4,6 +4,29 @@
 //! places that the rule may write, remove or create, with the constants that it writes there, and
 //! the conditions that decide which of them it does write. Or why this is not known: a value is
 //! copied or computed, or items of a list are changed in a way that is not followed.
+//!
+//! - `clones`: objects that exist, of which rules generate copies
+//! - `copies`: values that are copied: of the object, or of the item of a loop
+//! - `documents`: what documents write: overlays, which are merged, and the constant operations of
+//!   a JSON patch
+//! - `entries`: entries of maps under keys that are put together, one for each container
+//! - `expressions`: what expressions write: `Object` literals, which are merged, and lists of
+//!   `JSONPatch` literals
+//! - `functions`: values that a function makes of a value of the object: matches of a regular
+//!   expression, or a part of a text, that become another text
+//! - `generated`: what rules generate
+//! - `images`: texts with parts of the name of a container's image
+//! - `item_conditions`: conditions about one item of a list
+//! - `joins`: texts that join a value of each item of a list, or of those that are chosen
+//! - `keyed`: items with constant keys that are merged into lists
+//! - `loops`: loops over a list of the object that change each of its items by itself
+//! - `made`: values that functions make of others
+//! - `model`: what is known of a rule that changes objects: the words that the other files share
+//! - `places`: places of the object that an expression names
+//! - `positions`: items of a list that a loop over several lists changes by the positions of its
+//!   elements
+//! - `templates`: what documents with variables write, and loops of `foreach` over the items of
+//!   lists
 
 pub(crate) mod clones;
 pub(crate) mod copies;

@@ -8,6 +8,12 @@
 //! What is no such part stays in the rest. The analysis of what rules read (`analysis::reads`) says
 //! what both read, so a loop that is overlooked makes fewer lists stand for all others, never wrong
 //! ones.
+//!
+//! - `cel`: `all`, `exists`, `in` and `size` of CEL, taken out of expressions
+//! - `conditions`: conditions that look for items of lists, or count them, taken out of a rule
+//! - `controls`: what Pod Security controls look at in lists, taken out of a rule
+//! - `elements`: loops of `foreach`, taken out of a rule
+//! - `patterns`: patterns of lists, taken out of patterns
 
 pub(crate) mod cel;
 pub(crate) mod conditions;

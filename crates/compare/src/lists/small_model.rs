@@ -8,11 +8,24 @@
 //! Rules that check each item (patterns, `foreach`, `all`) are satisfied by a part of a list when
 //! they are by the list: to keep them satisfied takes no item. Unless what they say of an item is
 //! about other lists, too: then each item may need one of these, and no number is known.
+//!
+//! - `conditions`: how many items the lists of a condition need
+//! - `count`: how many items, and of which lists
+//! - `counts`: two counts of one list
+//! - `lengths`: the numbers and lists that the lengths of lists, or lists as a whole, are compared
+//!   with
+//! - `model`: what the other files count with: the numbers of a rule, and those of one statement
+//! - `provenance`: lists of which each item comes from one item of a list that the object has
+//! - `rounds`: texts in which variables stand in variables
+//! - `shapes`: which values that are compared may be lists, or objects with any keys
+//! - `texts`: labels and annotations: texts, and so no lists
+//! - `used`: lengths that are used in ways which say nothing of how many items matter
 
 pub(crate) mod conditions;
 pub(crate) mod count;
 pub(crate) mod counts;
 pub(crate) mod lengths;
+pub(crate) mod model;
 pub(crate) mod provenance;
 pub(crate) mod rounds;
 pub(crate) mod shapes;
@@ -25,127 +38,14 @@ use std::collections::BTreeSet;
 
 use ephor_analysis::tree::{Node, Tree};
 use ephor_ir::Policy;
-use ephor_value::Str;
 
 use crate::lists::searched::searched;
 pub(crate) use crate::lists::small_model::count::Count;
 use crate::lists::small_model::lengths::names_length;
-use crate::lists::small_model::provenance::ListProvenance;
+pub(crate) use crate::lists::small_model::model::Items;
+use crate::lists::small_model::model::{ListProvenance, LoopUse, Need, comprehension};
 pub(crate) use crate::lists::small_model::shapes::Shapes;
 use crate::predicates::summary::{list, position};
-
-/// How many items of lists matter.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Items {
-    /// So many for a violation to stay one.
-    pub violated: Count,
-    /// So many for what is no violation to stay none.
-    pub satisfied: Count,
-    /// Whether for a violation to stay one each item that stays may need items of other lists.
-    pub violated_by_others: bool,
-    /// The same for what is no violation to stay none.
-    pub satisfied_by_others: bool,
-    /// Whether a violation stays one without items of a list that it looks at: if this has to have
-    /// one, it is one more.
-    pub violated_without: bool,
-    /// The same for what is no violation.
-    pub satisfied_without: bool,
-    /// Whether there are lists at all.
-    pub any: bool,
-    /// Why their number is not known.
-    pub open: Option<String>,
-    /// Whether the list that comes next has an existence anchor.
-    is_existence: bool,
-    /// Whether a length has a name, under which it may be compared anywhere.
-    is_length_named: bool,
-    /// Which variables of the rule are the same for all objects.
-    constants: Vec<bool>,
-    /// Whether lengths, or the operation, are used in a way that is not described.
-    pub other_uses: bool,
-    /// Lists that have names.
-    grown: ListProvenance,
-    shapes: Shapes,
-    /// Which of them are labels or annotations.
-    texts: Vec<bool>,
-    /// The entries of the rule that are lists in which operators look for an item, and nothing
-    /// else.
-    searched: Vec<Str>,
-    /// Whether the projection that comes next is such a list: the operator has the item that it
-    /// needs.
-    is_searched: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LoopUse {
-    /// Each item is checked.
-    Each,
-    /// Some item is looked for.
-    Some,
-    /// Anything else: its value is a list.
-    Other,
-}
-
-/// So many items for a statement to stay true, and so many for it to stay false.
-#[derive(Clone, Default)]
-pub(crate) struct Need {
-    to_hold: Count,
-    to_fail: Count,
-    /// Whether each item that stays may need others for the statement to stay true.
-    holds_by_others: bool,
-    /// The same for it to stay false.
-    fails_by_others: bool,
-    /// Whether it stays true without items of a list that it looks at.
-    holds_without: bool,
-    /// The same for it to stay false.
-    fails_without: bool,
-}
-
-impl Need {
-    fn both(count: usize) -> Need {
-        Need::both_of(Count::of(count))
-    }
-
-    fn both_of(count: Count) -> Need {
-        Need { to_hold: count.clone(), to_fail: count, ..Need::default() }
-    }
-
-    fn and(self, other: Need) -> Need {
-        Need {
-            to_hold: self.to_hold.and(&other.to_hold),
-            to_fail: self.to_fail.and(&other.to_fail),
-            holds_by_others: self.holds_by_others || other.holds_by_others,
-            fails_by_others: self.fails_by_others || other.fails_by_others,
-            holds_without: self.holds_without || other.holds_without,
-            fails_without: self.fails_without || other.fails_without,
-        }
-    }
-
-    /// Of what becomes true with its opposite.
-    fn negated(self) -> Need {
-        Need {
-            to_hold: self.to_fail,
-            to_fail: self.to_hold,
-            holds_by_others: self.fails_by_others,
-            fails_by_others: self.holds_by_others,
-            holds_without: self.fails_without,
-            fails_without: self.holds_without,
-        }
-    }
-
-    /// Whether it is true or false.
-    fn either(self) -> Need {
-        let most = self.to_hold.or(&self.to_fail);
-        let by_others = self.holds_by_others || self.fails_by_others;
-        let without = self.holds_without || self.fails_without;
-        Need {
-            holds_by_others: by_others,
-            fails_by_others: by_others,
-            holds_without: without,
-            fails_without: without,
-            ..Need::both_of(most)
-        }
-    }
-}
 
 impl Items {
     /// Those of a policy and of what else counts, such as exceptions.
@@ -595,30 +495,6 @@ fn looked_for(filter: &Node) -> usize {
     annotations + filter.get("selector").map_or(0, patterns)
 }
 
-/// Whether a key is the operation of the request, which is no list.
-fn is_operation(key: Option<&Tree>) -> bool {
-    fn paths<'t>(tree: &'t Tree, out: &mut Vec<&'t Node>) {
-        match tree {
-            Tree::Node(node) => {
-                if node.kind == "Expr" && matches!(node.variant, "path" | "walk" | "project" | "call") {
-                    out.push(node);
-                }
-                let fields = node.fields.iter().filter(|(name, _)| !matches!(*name, "onDelete" | "rounds"));
-                fields.for_each(|(_, value)| paths(value, out));
-            }
-            Tree::List(items) => items.iter().for_each(|item| paths(item, out)),
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    key.into_iter().for_each(|key| paths(key, &mut found));
-    let is_operation = |node: &&Node| match node.get("keys") {
-        Some(Tree::List(keys)) => keys.iter().filter_map(Tree::as_text).eq(["request", "operation"]),
-        _ => false,
-    };
-    !found.is_empty() && found.iter().all(is_operation)
-}
-
 /// Whether a path is one of the element of a loop of `foreach`, or of an entry with one of these
 /// names.
 fn is_of_element(path: &Node, names: &[&str]) -> bool {
@@ -637,12 +513,4 @@ fn is_of_element(path: &Node, names: &[&str]) -> bool {
 
 fn is_negation(node: &Node) -> bool {
     node.kind == "Invoke" && node.text("function") == Some("!_")
-}
-
-fn comprehension(node: &Node) -> &str {
-    match node.get("kind") {
-        Some(Tree::Node(kind)) => kind.variant,
-        Some(Tree::Text(kind)) => kind,
-        _ => "",
-    }
 }

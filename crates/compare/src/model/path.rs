@@ -6,8 +6,6 @@ use ephor_analysis::reads::Step;
 use ephor_value::place::PathPart;
 use ephor_value::{Map, Value};
 
-use crate::effects::fresh::TEXT;
-
 /// A place in an object.
 pub(crate) type Place = Vec<Step>;
 
@@ -104,3 +102,6 @@ pub(crate) fn is_value(text: &str) -> bool {
     let number = text.strip_prefix(TEXT).map(|rest| rest.trim_start_matches('x'));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
+
+/// What values that are texts begin with, unless rules write it.
+pub(crate) const TEXT: &str = "copied";

@@ -5,6 +5,13 @@
 //! statements about items: for statements of the form "some item is such", and combinations of
 //! these, no longer list behaves differently (`docs/internals/equivalence.md`, "Lists"). Fields
 //! that are not read are there only where the kind requires them.
+//!
+//! - `alternatives`: what objects have in place of fields that are read
+//! - `fields`: objects with every combination of the values of their fields
+//! - `lists`: lists and maps of the items and entries of each class
+//! - `names`: the fields of objects of which rules read the names
+//! - `untyped`: fields of which no schema says the type
+//! - `wholes`: objects that are compared as a whole
 
 pub(crate) mod alternatives;
 pub(crate) mod fields;

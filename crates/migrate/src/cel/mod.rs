@@ -3,6 +3,12 @@
 //! In: the syntax tree of `ephor-cel`. Out: its text, with as few parentheses as the grammar
 //! allows, macros as macros, broken at width [`WIDTH`] with two blanks a level. Parsing the text
 //! gives the tree again (`tests/migrations/printing.rs`).
+//!
+//! - `build`: what trees are built with
+//! - `contract`: loops → the macros that they come from
+//! - `layout`: documents that are laid out in lines of a width
+//! - `macros`: macros: calls whose first arguments are names of variables
+//! - `print`: the printer
 
 pub mod build;
 pub(crate) mod contract;

@@ -7,6 +7,14 @@
 //!
 //! Labels of the object become conditions, not an `objectSelector`: that also selects updates of
 //! objects whose former labels match.
+//!
+//! - `cel`: tests of texts, labels and users as CEL
+//! - `filters`: filters of `match` and `exclude` → tests in CEL
+//! - `kinds`: kinds as filters write them → resources as constraints of the Kubernetes API write
+//!   them
+//! - `model`: what a rule selects, as constraints and conditions of the new policy
+//! - `nodes`: constraints as parts of a document
+//! - `roles`: roles of users → tests in CEL
 
 pub mod cel;
 pub mod filters;

@@ -2,6 +2,7 @@
 //!
 //! In: the expressions of a rule. Out: the same, where what is long and occurs several times stands
 //! under a name of its own; and the walks over trees that this needs.
+
 use ephor_value::{Str, Value};
 
 use super::scope::Shared;
@@ -35,7 +36,7 @@ pub fn share_repeated(all_of: &mut [Node], shared: &mut Vec<Shared>) {
             |(written, _, count): &(String, Node, usize)| *count > if written.len() > LONG { 1 } else { 3 };
         let longest = found.into_iter().filter(is_often).max_by_key(|(written, ..)| written.len());
         let Some((written, node, _)) = longest else { return };
-        let wanted = crate::expressions::translate::bindings::as_name(&label(&node));
+        let wanted = crate::expressions::shared::as_name(&label(&node));
         let is_taken = |name: &str| shared.iter().any(|one| *one.name == *name);
         let numbered = (2..).map(|n| format!("{wanted}{n}"));
         let name = std::iter::once(wanted.clone()).chain(numbered).find(|n| !is_taken(n)).unwrap_or_default();
@@ -188,4 +189,14 @@ pub fn mapped(node: &Node, f: &dyn Fn(&Node) -> Option<Node>) -> Node {
         },
     };
     Node::new(node.at, kind)
+}
+
+/// A name that a variable can have.
+pub fn as_name(own: &str) -> String {
+    let mut out: String =
+        own.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
+    if out.chars().next().is_none_or(|c| c.is_ascii_digit()) {
+        out.insert(0, '_');
+    }
+    out
 }

@@ -3,6 +3,9 @@
 //! In: a rule as it is written. Out: a draft with a template of each object, in which variables are
 //! placeholders `(( … ))` of CEL, or with an expression that copies an object. Semantics:
 //! `docs/semantics/generate.md` and `docs/semantics/cel-policies.md`.
+//!
+//! - `copies`: copies of objects, and objects for the elements of lists → expressions that hand
+//!   them over
 
 pub(crate) mod copies;
 

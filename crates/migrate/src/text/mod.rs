@@ -4,6 +4,9 @@
 //! Kyverno does, with sorted keys and without comments; this is for files that are committed. A
 //! text reads back as the same text, except for [`Node::Code`], whose line breaks and blanks may
 //! change.
+//!
+//! - `comments`: comments that would be lost
+//! - `scalar`: texts as YAML scalars: plain where that is safe, else quoted, else a block
 
 pub(crate) mod comments;
 pub(crate) mod scalar;

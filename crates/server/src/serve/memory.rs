@@ -26,9 +26,8 @@ pub fn resident() -> Option<u64> {
 }
 
 #[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
-    #![cfg(target_os = "linux")]
-
     use super::*;
 
     #[test]

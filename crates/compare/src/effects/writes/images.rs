@@ -6,23 +6,16 @@
 //! Docker's own images; CEL has to take it away. Semantics: `value::image`, `external::reference`.
 
 use ephor_analysis::reads::Step;
-use ephor_external::reference;
 use ephor_functions::registry::Operation;
 use ephor_ir::Expr;
 use ephor_ir::template::{Hole, Rounds};
 use ephor_lower::LATE;
-use ephor_value::image::ImageRef;
 use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
 use crate::effects::writes::made::{FOLDER, Function, ImagePart, TextPart};
 use crate::effects::writes::model::{COMPUTED, MAX_DEPTH, Unsupported, WriteCollector, in_items};
 use crate::effects::writes::places::{has_plain_names, in_element, keys_of};
-
-/// Whether a text is the name of an image in both languages.
-pub(crate) fn is_image(text: &str) -> bool {
-    ImageRef::parse(text, "docker.io", true).is_ok() && reference::parse(text).is_some()
-}
 
 /// The place of the images that `images.containers`, or another list, gives; for objects of a kind.
 fn list_of(kind: &str, list: &str) -> Option<Vec<Step>> {
@@ -190,7 +183,10 @@ fn part_in(query: &str, list: &[Step], kind: &str) -> Option<ImagePart> {
 
 #[cfg(test)]
 mod tests {
+    use ephor_external::reference;
+
     use super::*;
+    use crate::effects::writes::made::is_image;
 
     fn parts(source: &str) -> Option<Vec<TextPart>> {
         let list = ["spec", "containers"].map(|key| Step::Key(key.into()));

@@ -4,11 +4,10 @@
 //! which two sides compare: the same function of the same place gives the same value.
 
 use ephor_analysis::reads::Step;
+use ephor_external::reference;
 use ephor_functions::regex::go_regex;
 use ephor_value::image::ImageRef;
 use ephor_value::{Str, Value};
-
-use crate::effects::writes::images::is_image;
 
 /// A part of what takes the place of a match.
 #[derive(Clone, Debug, PartialEq)]
@@ -171,4 +170,9 @@ impl ImagePart {
 
 pub(crate) fn parsed(name: &str) -> Option<ImageRef> {
     ImageRef::parse(name, "docker.io", true).ok().filter(|_| is_image(name))
+}
+
+/// Whether a text is the name of an image in both languages.
+pub(crate) fn is_image(text: &str) -> bool {
+    ImageRef::parse(text, "docker.io", true).is_ok() && reference::parse(text).is_some()
 }

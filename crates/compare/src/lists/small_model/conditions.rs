@@ -6,9 +6,10 @@
 
 use ephor_analysis::tree::{Node, Tree};
 
+use crate::lists::small_model::count::Count;
 use crate::lists::small_model::lengths::operator;
+use crate::lists::small_model::model::{Items, Need, is_operation};
 use crate::lists::small_model::provenance::{expression, makes_list};
-use crate::lists::small_model::{Count, Items, Need, is_operation};
 use crate::predicates::summary::list;
 
 /// One side of a condition.

@@ -7,9 +7,10 @@
 use ephor_analysis::tree::{Node, Tree};
 
 use crate::lists::small_model::conditions::called;
+use crate::lists::small_model::count::Count;
 use crate::lists::small_model::lengths::operator;
+use crate::lists::small_model::model::{Items, Need};
 use crate::lists::small_model::provenance::expression;
-use crate::lists::small_model::{Count, Items, Need};
 use crate::predicates::summary::list;
 
 impl Items {

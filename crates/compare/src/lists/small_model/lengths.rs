@@ -4,7 +4,7 @@
 
 use ephor_analysis::tree::{Node, Tree};
 
-use crate::lists::small_model::Items;
+use crate::lists::small_model::model::Items;
 
 /// Longer lists are not tried.
 const MAX_TRIED_LENGTH: usize = 8;

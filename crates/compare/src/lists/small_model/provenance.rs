@@ -5,25 +5,12 @@
 //! needs one item of these, and without other items it has no items more. Expressions that have a
 //! name (variables, entries of a context) are looked into.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ephor_analysis::tree::{Node, Tree};
 
-use crate::lists::small_model::{Items, comprehension};
+use crate::lists::small_model::model::{Items, ListProvenance, comprehension};
 use crate::predicates::summary::list;
-
-/// The names under which such lists are read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ListProvenance {
-    /// Which variables are such lists, and of which fields.
-    variables: Vec<Option<BTreeSet<String>>>,
-    /// Which variables are parts of the object, and of which fields where they are lists.
-    parts: Vec<Option<BTreeSet<String>>>,
-    /// The entries of the context that are.
-    entries: BTreeMap<String, BTreeSet<String>>,
-    /// Whether values have names that are no items of loops.
-    has_binders: bool,
-}
 
 impl Items {
     /// Notes which variables and entries of a rule are such lists.

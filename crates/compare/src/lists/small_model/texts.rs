@@ -5,7 +5,7 @@
 
 use ephor_analysis::tree::Tree;
 
-use crate::lists::small_model::Items;
+use crate::lists::small_model::model::Items;
 
 impl Items {
     /// Whether a value is a label or an annotation.

@@ -4,6 +4,8 @@
 //! that the engine runs (`ir::pod_security`). Exclusions of a control for all images leave it out,
 //! those for some images leave out the containers with such an image, those for values of a field
 //! let these pass. Semantics: `docs/semantics/validate.md`, "Bodies".
+//!
+//! - `exclusions`: exclusions from Pod Security controls
 
 pub(crate) mod exclusions;
 

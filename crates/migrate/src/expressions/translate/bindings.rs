@@ -15,7 +15,7 @@ use crate::cel::build::{all, call, choose, method, name, or_value, text};
 use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::{MAX_DEPTH, Scope};
-use crate::expressions::shared::children;
+use crate::expressions::shared::{as_name, children};
 use crate::expressions::term::{ABSORBED, Faults, Loop, Path, Val};
 use crate::expressions::translate::forms::{default_for, plain, ty_of};
 use crate::expressions::translate::functions::arithmetic;
@@ -231,16 +231,6 @@ pub fn outside(own: &Str, found: Node, ty: Ty, faults: Faults, scope: &mut Scope
     // Whether it answers is not known.
     faults.insert(crate::cel::print(&base, usize::MAX));
     Val::Path(Path { faults, ..Path::of(base, ty) })
-}
-
-/// A name that a variable can have.
-pub fn as_name(own: &str) -> String {
-    let mut out: String =
-        own.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();
-    if out.chars().next().is_none_or(|c| c.is_ascii_digit()) {
-        out.insert(0, '_');
-    }
-    out
 }
 
 /// What a query finds in a value, or in the rule's data.

@@ -2,6 +2,14 @@
 //!
 //! In: a function's name and its arguments. Out: its value. What the function refuses (a missing
 //! value, mostly) fails in CEL as well. Semantics: `docs/expressions/functions.md`.
+//!
+//! - `arithmetic`: arithmetic: of numbers, and of quantities as numbers of thousandths
+//! - `collections`: functions of lists and objects
+//! - `objects`: functions that read or build objects by names
+//! - `sorting`: functions that order the items of a list by an expression
+//! - `times`: functions of times, which are texts in JMESPath
+//! - `versions`: `semver_compare`: whether a version is in a range
+//! - `words`: functions of texts: what is cut off, and numbers in texts
 
 pub mod arithmetic;
 pub(crate) mod collections;
