@@ -118,7 +118,7 @@ fn folders_are_paired_by_mapping_annotation_name_similar_name_and_what_policies_
 }
 
 #[test]
-fn policies_that_look_at_other_fields_have_no_partner() {
+fn policies_that_read_other_fields_have_no_partner() {
     let files = Files::new(&[
         ("old/a.yaml", &classic("a", &["hostPID"])),
         ("old/d.yaml", &classic("d", &["hostIPC"])),
@@ -236,7 +236,7 @@ spec:
 }
 
 #[test]
-fn a_folder_of_objects_names_the_namespace_where_policies_look_at_it() {
+fn a_folder_of_objects_names_the_namespace_where_policies_read_it() {
     let old = cel("no-default", "", "hostNetwork").replace(
         "object.spec.?hostNetwork.orValue(false) == false",
         "namespaceObject.metadata.name != 'default'",

@@ -415,7 +415,7 @@ impl Measure<'_> {
     /// The marks of all failures.
     fn judged(&self) -> Vec<(Failure, Judgement)> {
         let objects = &self.sample.objects;
-        // What a policy changes before others look at it is not what the experiments change.
+        // What a policy changes before others read it is not what the experiments change.
         let is_mutation = |policy: &PathBuf| {
             documents(policy).iter().any(|document| document["spec"].to_string().contains("\"mutate\":"))
         };
@@ -802,7 +802,7 @@ fn measured(samples: &[Sample]) -> (usize, usize, String) {
     (right, wrong, list)
 }
 
-/// At least so many of a hundred marks are right.
+/// At least this many of a hundred marks are right.
 fn assert_right(samples: &[Sample], least: usize) {
     let (right, wrong, list) = measured(samples);
     eprintln!("{list}");

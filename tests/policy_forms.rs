@@ -86,7 +86,7 @@ fn all_forms_of_a_policy_give_the_same_verdict_on_the_same_objects() {
             violations += usize::from(expected.0 == Verdict::Fail);
         }
     }
-    // Both kinds of verdict are looked at.
+    // Both kinds of verdict are read.
     assert!(objects > 200 && violations > 80, "{objects} objects, {violations} violations");
 }
 

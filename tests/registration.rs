@@ -250,7 +250,7 @@ fn is_sent(configurations: &[Value], review: &Review) -> bool {
     log.calls().next().is_some()
 }
 
-/// What the match layer looks at for a request.
+/// What the match layer reads for a request.
 fn target(review: &Review, resource: &Resource) -> ephor_matching::Target {
     let a = &review.attributes;
     let object = match &*a.operation {

@@ -283,7 +283,7 @@ class Generator:
         ])()
 
     def sorting(self, depth):
-        """Lists that are sorted where they stand, and expressions that look at them before and after."""
+        """Lists that are sorted where they stand, and expressions that read them before and after."""
         r = self.r
         key = lambda: "&" + r.choice(["a", "n", "name", "b", "@", "length(@)", "[0]", "labels.a"])
         sort = lambda: f"sort_by({self.pick(self.path(), self.path(), '@', 'items', 'items[*]', self.literal([3, 1, 2]))}, {key()})"

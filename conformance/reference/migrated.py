@@ -9,7 +9,7 @@ the classes that the proof distinguishes: those that are created. A verdict is w
 objects that come out, whatever the order of lists that the schema calls maps. Only pairs of policy and object are counted for which one side gives a result. --each N: no more than N objects of a kind are taken
 from the pool, for a first look; --representatives N: no more than N of a policy, chosen with a fixed seed (default 60).
 An object on which the verdicts differ is sent to a kube-apiserver (EPHOR_KUBE_BIN, or what conformance/kube/build.sh --cluster builds) as a dry run: it is counted apart when the
-server refuses it, and else the form in which it comes back decides. So are changes of which it refuses both results. Counted apart are also pairs for which data from outside, such as images, is missing, and ReplicationControllers of policies that leave them
+server refuses it, and else the form in which it comes back decides. So are changes of which it refuses both results. Counted apart are also pairs for which external data, such as images, is missing, and ReplicationControllers of policies that leave them
 out (the report says so). Templates of pods have metadata, as an API server shows them.
 The policies of `--to vap` are sent to the same server, and its type check says what is wrong with their expressions.
 DIR keeps the report, policies, certificates and answers of the reference, which a later run uses again, and `disagreements.jsonl`, a line for each pair that differs.

@@ -112,7 +112,7 @@ def policies(folder, kinds):
 
 def can_fail(conditions, names):
     """Whether a condition may raise an error: the order counts then, for conditions after the one that decides are not evaluated.
-    What has no default may, and what reads data from outside."""
+    What has no default may, and what reads external data."""
     def fails(expression):
         outside = any(re.search(r"(?<![\w.])" + re.escape(name) + r"(?![\w-])", expression) for name in names)
         return outside or "||" not in expression
@@ -121,7 +121,7 @@ def can_fail(conditions, names):
 
 
 def reverse(value, names):
-    """Reverses the conditions below a value, where their order has no meaning; `names` are those of data from outside."""
+    """Reverses the conditions below a value, where their order has no meaning; `names` are those of external data."""
     if isinstance(value, list):
         for one in value:
             reverse(one, names)

@@ -3,7 +3,7 @@
 
 requests.py OUT SEED COUNT [KIND …]   writes what `expressions.py` writes, with requests in OUT/KIND.yaml
 
-These policies look at what surrounds an object, too: the former object of an update, the operation, who sends it, the labels of its namespace,
+These policies read what surrounds an object, too: the former object of an update, the operation, who sends it, the labels of its namespace,
 variables, exceptions, and several rules. Requests have an operation, both objects, a user with roles, and labels of the namespace.
 """
 import copy
@@ -106,7 +106,7 @@ class Sender(Writer):
     # CEL
 
     def bases(self):
-        """What conditions look at: the object, and the former one where there is one."""
+        """What conditions read: the object, and the former one where there is one."""
         return [("object", self.fields)]
 
     def around(self):

@@ -6,7 +6,7 @@ use ephor_admission::admit::{Deadline, Decision};
 
 use super::{answer, cluster_policy, config_map, gate, validating_policy};
 
-/// A list with so many items, as a text that expressions split.
+/// A list with this many items, as a text that expressions split.
 fn long(items: usize) -> String {
     config_map(&format!(r#"{{"x": "{}", "y": "b"}}"#, "a,".repeat(items)))
 }

@@ -20,7 +20,7 @@ fn check(name: &str, now: &str) {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == now,
-        "{name} is out of date: run this test with EPHOR_WRITE_DOCS=1, and look at what changes"
+        "{name} is out of date: run this test with EPHOR_WRITE_DOCS=1, and check what changes"
     );
 }
 

@@ -15,7 +15,7 @@ spec:
       pattern: {spec: {containers: [{image: '!*:latest'}]}}
 ";
 
-/// A shadow that looks at the images of containers with this expression.
+/// A shadow that reads the images of containers with this expression.
 fn shadow(expression: &str) -> String {
     format!(
         "---

@@ -46,7 +46,7 @@ pub struct Settings {
     pub problems: Vec<String>,
 }
 
-/// A request as far as settings look at it.
+/// A request as far as settings read it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FilteredRequest<'r> {
     /// Group, version and kind of the resource.

@@ -1,7 +1,7 @@
 //! Which external systems a policy may call: services, the cluster, registries of images.
 //!
 //! In: a lowered policy. Out: [`Reach`]. Every expression, template and context entry of every rule
-//! is looked at; words in messages mean nothing. A call whose receiver is computed may be one to
+//! is read; words in messages mean nothing. A call whose receiver is computed may be one to
 //! anybody. Semantics: `docs/reference/serve.md`, "Answers".
 
 use ephor_functions::registry::Dependency;
@@ -91,7 +91,7 @@ impl Reach {
                 }
             }
             Body::VerifyImages(checks) => self.images(checks),
-            // Its keys and the object itself are all that it looks at, with a dry run in a cluster.
+            // Its keys and the object itself are all that it reads, with a dry run in a cluster.
             Body::Manifests(_) => self.cluster = true,
         }
     }

@@ -1,4 +1,4 @@
-//! The recorded answers of Kyverno 1.19.1, for tests; see `conformance/engine/README.md`.
+//! The recorded answers of Kyverno 1.19.1, for tests.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

@@ -9,7 +9,7 @@
 //!   takes them: defaults and validation
 //! - [`autogen`]: generated rules: rules on pods extended to the controllers that make pods
 //! - [`lint`]: policy checks: what is wrong with a ClusterPolicy or Policy that fits its schema
-//! - [`read`]: reading policy documents: the parts of rules and filters that several checks look at
+//! - [`read`]: reading policy documents: the parts of rules and filters that several checks read
 //! - [`repair`]: repairing policies: matchers, preconditions and operators of former versions
 //!   become those of today
 //! - [`schema`]: schemas of the policy objects of groups `kyverno.io` and `policies.kyverno.io`:

@@ -1,4 +1,4 @@
-//! Reading policy documents: the parts of rules and filters that several checks look at.
+//! Reading policy documents: the parts of rules and filters that several checks read.
 //!
 //! A missing part reads as empty, so that callers need no branches of their own.
 

@@ -444,7 +444,7 @@ impl Checker<'_> {
         let is_type = matches!(looked_up, Some((_, TypedKind::TypeName(..))));
         let mut lost = false;
         let found = match looked_up {
-            // Nor are the fields looked at then.
+            // Nor are the fields read then.
             None => return self.unknown_message(at, name),
             Some((_, TypedKind::TypeName(ty, full))) => match &ty {
                 Type::Struct(full) => Some((ty.clone(), full.clone())),

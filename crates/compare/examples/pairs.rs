@@ -6,7 +6,7 @@
 //! though they were proved equal (`false proof`) or no difference was found (`missed`);
 //! `--classes FILE` writes the classes of texts that the comparisons distinguished, as JSON, one a
 //! line. `(files)`: only as written, not as an API server shows them to webhooks. Custom resources
-//! that have the name of a built-in kind are left out: comparisons do not look at them
+//! that have the name of a built-in kind are left out: comparisons do not read them
 //! (`docs/reference/diff.md`).
 
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ impl Sent {
     fn of(document: Value) -> Option<Sent> {
         let Some(request) = document.get("request") else {
             let sent = Sent { object: document, old: None, operation: None, around: Arc::default() };
-            return sent.is_looked_at().then_some(sent);
+            return sent.is_evaluated().then_some(sent);
         };
         let texts = |key: &str| {
             let all = request.get(key).and_then(Value::as_list).into_iter().flatten();
@@ -65,10 +65,10 @@ impl Sent {
             operation,
             around,
         };
-        sent.is_looked_at().then_some(sent)
+        sent.is_evaluated().then_some(sent)
     }
 
-    fn is_looked_at(&self) -> bool {
+    fn is_evaluated(&self) -> bool {
         self.object.get("kind").is_some() && !is_namesake(&self.object)
     }
 
@@ -90,7 +90,7 @@ fn all_sent(path: &str) -> Vec<Sent> {
 }
 
 /// Whether an object is a custom resource of a kind that Kubernetes has under the same name:
-/// comparisons do not look at these.
+/// comparisons do not read these.
 fn is_namesake(object: &Value) -> bool {
     let group = object.text_at(&["apiVersion"]).split_once('/').map_or("", |(group, _)| group);
     let mut named = Kinds::built_in().named(object.text_at(&["kind"])).peekable();

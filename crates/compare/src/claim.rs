@@ -20,6 +20,7 @@ use crate::effects::item_order::may_differ;
 use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use crate::model::observer::{Collector, Observer};
 use crate::model::options::{KindFilter, Options};
+use crate::model::question::{EQUIVALENT, EQUIVALENT_BUT_FOR_ERRORS};
 use crate::model::verdict::{Effect, Judgement, Verdict};
 use crate::search::any_inputs::DOUBT;
 use crate::search::sample::REFUSED;
@@ -67,7 +68,7 @@ pub enum Apart {
     Unanswered,
     /// A value with wildcards is a pattern for the old policy alone.
     Wildcards,
-    /// Of several labels or annotations that a wildcard matches the old policy looks at one.
+    /// Of several labels or annotations that a wildcard matches the old policy reads one.
     Keys,
     /// The items of a list have another order.
     Order,
@@ -209,7 +210,7 @@ impl Claim {
 }
 
 fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn Observer>) -> Claim {
-    let (options, leaves) = Options { errors: false, ..options }.of_both(before, after);
+    let (options, leaves) = Options { question: EQUIVALENT_BUT_FOR_ERRORS, ..options }.of_both(before, after);
     let mut found = compare_observed(before, after, options, observer);
     if found.needs_more_objects() {
         let [objects, evaluations] =
@@ -217,7 +218,7 @@ fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn 
         found = compare_observed(before, after, Options { objects, evaluations, ..options }, observer);
     }
     let mut apart = BTreeSet::new();
-    if before.looks_at_one_key() {
+    if before.has_ambiguous_wildcard_keys() {
         apart.insert(Apart::Keys);
     }
     let is_all = |is: &dyn Fn(&Body) -> bool| {
@@ -353,13 +354,13 @@ fn is_no_image(one: &Difference) -> bool {
     is(&one.old) != is(&one.new)
 }
 
-/// Whether one of both fails alone for want of data from outside.
+/// Whether one of both fails alone for want of external data.
 fn is_unanswered(one: &Difference) -> bool {
     let is = |of: &Judgement| of.verdict == Verdict::Error && of.message.contains(NO_ANSWER);
     is(&one.old) != is(&one.new)
 }
 
-/// The most objects that are looked at for that.
+/// The most objects that are evaluated for that.
 const MAX_MORE_OBJECTS: usize = 5_000;
 
 /// Whether a policy fails for want of data on some object of its comparison with another one.
@@ -417,8 +418,12 @@ const MAX_OBJECTS_FOR_ERRORS: usize = 200;
 /// Whether one policy fails where the other one is violated, as far as a few objects show it.
 fn differs_in_errors(before: &Side, after: &Side, options: &Options) -> bool {
     let deadline = Instant::now().checked_add(Duration::from_millis(300));
-    let own =
-        Options { objects: options.objects.min(MAX_OBJECTS_FOR_ERRORS), deadline, errors: true, ..*options };
+    let own = Options {
+        objects: options.objects.min(MAX_OBJECTS_FOR_ERRORS),
+        deadline,
+        question: EQUIVALENT,
+        ..*options
+    };
     let found = compare(before, after, own);
     let is_error = |one: &Judgement| one.verdict == Verdict::Error;
     found

@@ -72,6 +72,7 @@ pub use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, U
 pub use crate::model::environment::Environment;
 pub use crate::model::observer::{Collector, Evaluated, Observer};
 pub use crate::model::options::{KindFilter, Options};
+pub use crate::model::question::{EQUIVALENT, EQUIVALENT_BUT_FOR_ERRORS, IMPLIES, Question};
 pub use crate::model::request::RequestContext;
 pub use crate::model::verdict::{Effect, Judgement, Verdict};
 pub use crate::pairs::mapping::{

@@ -26,6 +26,7 @@ use crate::model::answer::{Answer, Universe};
 use crate::model::environment::Environment;
 use crate::model::observer::Observer;
 use crate::model::options::Options;
+use crate::model::question::{EQUIVALENT, IMPLIES, Question};
 use crate::model::request::{Case, RequestContext, request};
 use crate::search::differences::size;
 use crate::search::shrink::shrink;
@@ -104,7 +105,7 @@ impl LintedSide<'_> {
         for rule in &rules {
             let own = self.variant(|other| is_of(other, rule).then(|| other.clone()));
             let alone = self.with(&own);
-            let against = compare(&alone, &nothing(), self.proof_only(true));
+            let against = compare(&alone, &nothing(), self.proof_only(IMPLIES));
             match &against.answer {
                 Answer::Proved if against.differences.is_empty() => {
                     let matched = self.denying_all(rule).map(|all| self.allows_all(&all));
@@ -179,29 +180,29 @@ impl LintedSide<'_> {
             return false;
         }
         let Some(denies_all) = self.denying_all(rule) else { return false };
-        let found = compare(&self.with(&denies_all), alone, self.proof_only(true));
+        let found = compare(&self.with(&denies_all), alone, self.proof_only(IMPLIES));
         found.answer == Answer::Proved && found.differences.is_empty() && !self.allows_all(&denies_all)
     }
 
     /// How it is compared where nothing but a proof counts.
-    fn proof_only(&self, one_way: bool) -> Options {
-        Options { one_way, proof_only: true, ..self.options }
+    fn proof_only(&self, question: Question) -> Options {
+        Options { question, proof_only: true, ..self.options }
     }
 
     fn allows_all(&self, policy: &Policy) -> bool {
-        let found = compare(&self.with(policy), &nothing(), self.proof_only(true));
+        let found = compare(&self.with(policy), &nothing(), self.proof_only(IMPLIES));
         found.answer == Answer::Proved && found.differences.is_empty()
     }
 
     fn is_equal(&self, policy: &Policy, whole: &Side) -> bool {
-        let found = compare(&self.with(policy), whole, self.proof_only(false));
+        let found = compare(&self.with(policy), whole, self.proof_only(EQUIVALENT));
         found.answer == Answer::Proved && found.differences.is_empty()
     }
 
     /// The errors that comparing it with nothing meets, the smallest object of each rule.
     fn errors(&self, whole: &Side, all: &mut Vec<Remark>) {
         let errors = Errors { side: whole, found: Mutex::default() };
-        compare_observed(whole, &nothing(), Options { one_way: true, ..self.options }, Some(&errors));
+        compare_observed(whole, &nothing(), Options { question: IMPLIES, ..self.options }, Some(&errors));
         let found = std::mem::take(&mut *errors.found.lock().unwrap_or_else(PoisonError::into_inner));
         for (name, (universe, _, environment, case)) in found {
             let mut shows = |object: &Value| {

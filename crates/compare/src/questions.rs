@@ -7,6 +7,7 @@ use crate::compare::compare_observed;
 use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use crate::model::observer::Observer;
 use crate::model::options::Options;
+use crate::model::question::{EQUIVALENT, IMPLIES};
 use crate::sides::side::Side;
 
 /// Whether both sides have the same effects: violations and errors on the same requests, with the
@@ -17,7 +18,7 @@ pub fn equivalent<'s>(
     options: Options,
     observer: Option<&'s dyn Observer>,
 ) -> Comparison {
-    compare_observed(a, b, Options { one_way: false, ..options }, observer)
+    compare_observed(a, b, Options { question: EQUIVALENT, ..options }, observer)
 }
 
 /// Whether no effect differs, proved or tested; also not of updates of objects that are violations
@@ -35,7 +36,7 @@ pub fn implies<'s>(
     options: Options,
     observer: Option<&'s dyn Observer>,
 ) -> Comparison {
-    let mut found = compare_observed(a, b, Options { one_way: true, ..options }, observer);
+    let mut found = compare_observed(a, b, Options { question: IMPLIES, ..options }, observer);
     let counts = found.differences.len();
     let has_other_results = found.differences.iter().any(|d| d.kind == DifferenceKind::Result);
     found.differences.retain(Difference::is_weaker);

@@ -28,7 +28,7 @@ use ephor_value::{Map, Str, Value, wildcard};
 
 /// The shortest time between two runs.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// How long a policy waits at most before its schedule is looked at again: clocks change.
+/// How long a policy waits at most before its schedule is read again: clocks change.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// Why a run is not complete.
@@ -63,7 +63,7 @@ fn all(errors: &[ObjectError]) -> String {
     errors.iter().map(ObjectError::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Runs a policy if it is due; when to look at it again.
+/// Runs a policy if it is due; when to read it again.
 ///
 /// # Errors
 /// The run is not complete.

@@ -1,4 +1,4 @@
-//! Events: what policies did with objects, for those who look at the objects or the policies.
+//! Events: what policies did with objects, for those who read the objects or the policies.
 //!
 //! In: results of a policy about an object. Out: events of `events.k8s.io/v1` about the policy and
 //! about the object. Each occurrence is an event of its own. Semantics:

@@ -8,7 +8,7 @@
 //! - [`background`]: background work: what rules do after a request.
 //! - [`certificates`]: the server's certificate in a Secret that all replicas share.
 //! - [`cleanup`]: policies that delete objects on a schedule.
-//! - [`events`]: events: what policies did with objects, for those who look at the objects or the
+//! - [`events`]: events: what policies did with objects, for those who read the objects or the
 //!   policies.
 //! - `field_manager`: the names under which fields of objects are written: an API server notes
 //!   them at each field.

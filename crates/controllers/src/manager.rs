@@ -25,7 +25,7 @@ use ephor_cluster::{Cluster, Failure};
 
 /// How often everything is compared even if nothing is known to have changed.
 const AT_LEAST: Duration = Duration::from_secs(10);
-/// How often certificates are looked at even if their Secret does not change.
+/// How often certificates are read even if their Secret does not change.
 const CERTIFICATES: Duration = Duration::from_secs(600);
 /// How soon after a step towards a new certificate the next one follows.
 const AFTER_CHANGE: Duration = Duration::from_millis(500);

@@ -2,7 +2,7 @@
 //!
 //! In: keys, at once or after a time. Out: each key to one worker at a time. A key that is added
 //! while it is in work comes again when that work is done; what failed comes again later, each time
-//! after a longer pause. Keys say what to look at, not what to do: a worker reads the present
+//! after a longer pause. Keys say what to read, not what to do: a worker reads the present
 //! state, so nothing is lost when several changes come as one key.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -235,7 +235,7 @@ impl<K: Clone + Eq + Hash + Debug> Queue<K> {
     }
 }
 
-/// The pause after so many failures in a row.
+/// The pause after this many failures in a row.
 fn pause_after(failures: u32) -> Duration {
     let doubled = FIRST_PAUSE.saturating_mul(1 << failures.saturating_sub(1).min(16));
     doubled.min(LONGEST_PAUSE)

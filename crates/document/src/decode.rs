@@ -1,4 +1,4 @@
-//! The JSON decoder of expressions and of answers from outside, with the error texts of the
+//! The JSON decoder of expressions and of answers of lookups, with the error texts of the
 //! reference.
 //!
 //! In: text. Out: a [`Value`] whose numbers are doubles, or why there is none. One value with

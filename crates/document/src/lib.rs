@@ -12,7 +12,7 @@
 //! - `build`: builds a `Value` from the nodes of a YAML document, in the order in which they are
 //!   read
 //! - [`comments`]: the comments of a text, which values do not have
-//! - [`decode`]: the JSON decoder of expressions and of answers from outside, with the error texts
+//! - [`decode`]: the JSON decoder of expressions and of answers of lookups, with the error texts
 //!   of the reference
 //! - `event`: the event parser: YAML text to the starts, scalars and ends of its nodes
 //! - `intern`: sharing of equal short strings within a document and among its neighbours

@@ -77,7 +77,7 @@ pub fn is_enforced(policy: &Policy, rule: &Rule, target: &Target) -> bool {
 }
 
 /// Whether the result of a rule that was evaluated before the answer blocks the request. Kyverno
-/// knows no labels of namespaces when it looks at the overrides of a policy, only at those of a
+/// knows no labels of namespaces when it reads the overrides of a policy, only at those of a
 /// rule.
 pub fn denies(policy: &Policy, result: &RuleOutcome, target: &Target) -> bool {
     let rule = rule_of(policy, result, target);

@@ -56,7 +56,7 @@ pub(super) struct Expansion {
 }
 
 impl Expansion {
-    /// One more substitution into a text of so many bytes. `brought`: by data.
+    /// One more substitution into a text of this many bytes. `brought`: by data.
     fn substitute(&mut self, bytes: usize, brought: bool) -> bool {
         self.brought = self.brought.saturating_add(u32::from(brought));
         self.copied = self.copied.saturating_add(bytes);

@@ -23,7 +23,7 @@ pub use root::Root;
 /// A request, with everything that rules read of it prepared once.
 #[derive(Debug)]
 pub struct Request {
-    /// The new object, null when the request deletes it. Patterns look at it.
+    /// The new object, null when the request deletes it. Patterns read it.
     pub object: Value,
     /// The former object, null when there is none.
     pub old_object: Value,
@@ -86,7 +86,7 @@ pub struct Parts {
     pub dry_run: bool,
     /// Whether results carry what only reports show.
     pub details: bool,
-    /// The request as an API server sent it; what it says of its objects is not looked at.
+    /// The request as an API server sent it; what it says of its objects is not evaluated.
     pub sent: Option<Map>,
 }
 
@@ -185,7 +185,7 @@ impl Request {
             target.old_labels = Some(Target::of(&old_object).labels);
         }
         target.user = parts.user.map(|u| Arc::new(user(&u)));
-        // An object that is deleted shows no images (Kyverno looks at the new object alone).
+        // An object that is deleted shows no images (Kyverno reads the new object alone).
         let images = Images::of(object.clone(), functions);
         let doubles = !profile.float_resources || valued;
         let later_root = profile.integers_after_first_rule.then(|| Root::later(root.clone()));
@@ -364,7 +364,7 @@ fn user(parts: &UserParts) -> User {
     }
 }
 
-/// Namespace and name of a service account, cut out of the user name without looking at its prefix
+/// Namespace and name of a service account, cut out of the user name without reading its prefix
 /// (Kyverno's behaviour).
 fn service_account(username: &str) -> (String, String) {
     let rest: String = username.get("system:serviceaccount:".len()..).unwrap_or_default().into();

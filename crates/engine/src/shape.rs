@@ -426,7 +426,7 @@ fn each<'a>(count: usize, place: &Place<'_, 'a>, mut one: impl FnMut(usize) -> C
     let mut skipped = Vec::new();
     for i in 0..count {
         if !budget::spend_step() {
-            // Whatever comes out counts for nothing.
+            // The result counts for nothing.
             break;
         }
         match one(i) {

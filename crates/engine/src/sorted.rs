@@ -7,7 +7,7 @@
 //! why a list that was sorted is retained.
 //!
 //! In: the table, and values on their way through the evaluator. Out: the same values, with every
-//! list that was sorted meanwhile in its new order. An empty table costs a look at a flag.
+//! list that was sorted meanwhile in its new order. An empty table costs a read a flag.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};

@@ -1,4 +1,4 @@
-//! Validate rules: deny, pattern, anyPattern, foreach.
+//! Validate rules: deny, pattern, anyPattern, and foreach, which ends at the first element that fails.
 //!
 //! In: a lowered check, the object and the rule's data. Out: a status and a message, or nothing
 //! when there was nothing to check. Texts and their order are those of
@@ -23,14 +23,14 @@ use super::trace::{self, EventKind, PatternVerdict, TracedValue};
 /// Status and message of a check; `None` = no result.
 pub type CheckVerdict = Option<(Status, Str)>;
 
-/// What a check looks at.
+/// What a check reads.
 #[derive(Clone, Copy)]
 pub struct CheckSubject<'v> {
     /// The name of the rule, for messages.
     pub rule: &'v Str,
     /// The message of the rule.
     pub message: &'v Message,
-    /// What patterns look at: the object, or the element of an enclosing scoped loop.
+    /// What patterns read: the object, or the element of an enclosing scoped loop.
     pub object: &'v Value,
     /// Whether `object` is an element.
     pub scoped: bool,
@@ -164,7 +164,7 @@ fn substitution_failed(error: &FillError) -> (Status, Str) {
     (Status::Error, format!("variable substitution failed: {error}").into())
 }
 
-/// Patterns have no object to look at when it is deleted; all the same, their variables are put in.
+/// Patterns have no object to read when it is deleted; all the same, their variables are put in.
 fn has_object(s: CheckSubject<'_>) -> bool {
     s.scoped || !s.deleting
 }

@@ -1,4 +1,5 @@
-//! Rules that give verdicts.
+//! Runs validate rules and rules that verify images; an update whose old object violated too is
+//! audited.
 //!
 //! In: a rule that matches a request. Out: its result, none where it has nothing to say. On updates
 //! a violation that the former object had too may be allowed. Texts and order are those of

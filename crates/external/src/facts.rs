@@ -40,7 +40,7 @@ fn read(registry: &dyn Registry, reference: &str) -> Result<PulledImage, Failure
     Ok(PulledImage { at, by, digest, index, manifest, config })
 }
 
-/// The digest of the image for the platform that is looked at.
+/// The digest of the image for the platform that is read.
 fn of_platform(index: &Value) -> Option<String> {
     let all = index.get("manifests").and_then(Value::as_list).unwrap_or_default();
     let fits = |m: &&Value| {

@@ -116,7 +116,7 @@ fn bytes_of(items: usize) -> usize {
 /// About what an item of a list or object takes, without what is inside of it.
 const ITEM: usize = 32;
 
-/// Whether the rule may still make a list or object of so many items, with its parts.
+/// Whether the rule may still make a list or object of this many items, with its parts.
 ///
 /// # Errors
 /// It may not.

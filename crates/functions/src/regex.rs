@@ -87,7 +87,7 @@ pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, RegexError> {
     Ok(own)
 }
 
-/// How many bytes of a text times bytes of a pattern a search may take: at worst it looks at each
+/// How many bytes of a text times bytes of a pattern a search may take: at worst it reads each
 /// pair. A search that could take more is a fault, not a blocked worker.
 const MAX_PAIRS: usize = 1 << 29;
 

@@ -245,12 +245,12 @@ pub enum Constants {
     },
 }
 
-/// When a fault of the first of two arguments ends the call without a look at the second.
+/// When a fault of the first of two arguments ends the call without a read the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatch {
     /// Unless the checker chose one overload: each has a body of its own.
     ByOverload,
-    /// Never: there is one body for all overloads, which looks at all arguments. They need no
+    /// Never: there is one body for all overloads, which reads all arguments. They need no
     /// guards.
     Operator,
     /// Always.

@@ -89,7 +89,7 @@ pub enum BindingSource {
     },
 }
 
-/// The field of an object that has answers from outside, where policies are compared; what it has
+/// The field of an object that has answers of lookups, where policies are compared; what it has
 /// under `get|…` are objects.
 pub const INPUTS: &str = "ephor.dev/inputs";
 

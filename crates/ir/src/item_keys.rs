@@ -42,8 +42,8 @@ fn found(l: &Comprehension) -> Option<Box<[Str]>> {
     (all && !keys.is_empty() && keys.len() <= MAX_KEYS).then(|| keys.into())
 }
 
-/// Collects the keys that an expression reads of the local with so many binders between; false = it
-/// reads more than keys.
+/// Collects the keys that an expression reads of the local with this many binders between; false =
+/// it reads more than keys.
 fn reads(expr: &Expr, between: u32, keys: &mut Vec<Str>) -> bool {
     let mut note = |key: &Str| {
         if !keys.contains(key) {

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::thread::LocalKey;
 
-/// Nodes that nest more than so many levels.
+/// Nodes that nest more than this many levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nodes nest more than {0} levels")]
 pub(super) struct TooNested(usize);

@@ -69,7 +69,7 @@ pub fn pod_spec_path(kind: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Where the annotations of the pod are that controls look at, for each kind. For a CronJob it is
+/// Where the annotations of the pod are that controls read, for each kind. For a CronJob it is
 /// not the pod template (Kyverno's behaviour).
 pub fn annotations_path(kind: &str) -> &'static [&'static str] {
     match kind {

@@ -24,7 +24,7 @@ use ephor_value::quantity::Quantity;
 use ephor_value::time::{self, Time};
 use ephor_value::{Map, Str, Value};
 
-/// Objects that nest deeper are not looked at.
+/// Objects that nest deeper are not read.
 const MAX_DEPTH: usize = 512;
 
 /// Fields that Kyverno 1.19.1 does not know: they are newer than its Kubernetes types.

@@ -14,7 +14,7 @@ use ephor_value::{Map, Str, Value};
 
 const TABLE: &str = include_str!("defaults.txt");
 
-/// Objects that nest deeper are not looked at.
+/// Objects that nest deeper are not read.
 const MAX_DEPTH: usize = 512;
 
 type Fields = Vec<(Str, Value)>;

@@ -3,7 +3,7 @@
 use super::schema::{Type, TypeDef, Types};
 use ephor_value::{Map, Value};
 
-/// Objects that nest deeper are not looked at.
+/// Objects that nest deeper are not read.
 const MAX_DEPTH: usize = 512;
 
 /// The object without the fields that its kind does not know.

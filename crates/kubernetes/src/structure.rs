@@ -1,7 +1,7 @@
 //! Whether an object has the structure of its kind.
 //!
 //! In: an object, and the types of its kind. Out: the first field that the kind does not have, or
-//! that is missing or of another type. Values are not looked at: a quantity is a text or a number.
+//! that is missing or of another type. Values are not read: a quantity is a text or a number.
 //! Semantics: the validation of an API server's published schemas, as Kyverno 1.19.1's command line
 //! applies them to documents (`docs/semantics/policies.md`, "Loading").
 

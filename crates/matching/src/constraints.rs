@@ -81,7 +81,7 @@ impl Attributes {
         &*self.version == "v1" && is_namespaces(&self.group, &self.resource, "namespaces")
     }
 
-    /// Whether the labels that namespace selectors look at are the new object's own.
+    /// Whether the labels that namespace selectors read are the new object's own.
     fn brings_namespace_labels(&self) -> bool {
         &*self.resource == "namespaces"
             && self.subresource.is_empty()

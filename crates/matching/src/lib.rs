@@ -58,7 +58,7 @@ pub struct Target {
     pub exists: bool,
     /// The kinds of the cluster; `None` = those that every cluster has.
     pub kinds: Option<std::sync::Arc<Kinds>>,
-    /// What constraints look at.
+    /// What constraints read.
     pub seen: constraints::CachedAttributes,
 }
 

@@ -59,7 +59,7 @@ fn without_user_information_match_ignores_users_and_exclude_does_not_match() {
 }
 
 #[test]
-fn exceptions_do_not_look_at_operations() {
+fn exceptions_do_not_read_operations() {
     let t = target(CM);
     let block = "{any: [{resources: {kinds: [ConfigMap], operations: [DELETE]}}]}";
     assert!(!matches(block, &t, Mode::Match));

@@ -14,7 +14,7 @@ use ephor_value::{List, Map, Value, budget};
 use super::merge::{DIRECTIVE, Directive, MergeError, Mode, directive, node, settle, wrong_kind};
 use super::schema::Schema;
 
-/// A walk over so many items.
+/// A walk over this many items.
 fn bounded(items: usize) -> Result<(), MergeError> {
     Ok(budget::steps(1 + items)?)
 }

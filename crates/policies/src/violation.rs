@@ -310,7 +310,7 @@ fn path_of_text(value: &Value, wanted: &str, path: &mut Path) -> Option<Path> {
                 .iter()
                 .filter(|(key, _)| !matches!(&***key, "apiVersion" | "kind"))
                 .find_map(|(key, value)| match **key == *wanted {
-                    // The text is a key that an expression looked at.
+                    // The text is a key that an expression read.
                     true => below(PathPart::Key(key.clone()), &Value::Null),
                     false => below(PathPart::Key(key.clone()), value),
                 }),

@@ -1,4 +1,4 @@
-//! Commands that look at a part of a run.
+//! Commands that read a part of a run.
 //!
 //! In: the arguments of a run ([`Invocation`]) and one of its results. Out: the command line that
 //! gives the same answer for this result alone, as words of a shell. A command that would read

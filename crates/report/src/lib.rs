@@ -7,7 +7,7 @@
 //! - [`policy_report`]: the report objects of a cluster;
 //! - [`table`]: the result table.
 //! - [`diff`]: differences of two texts, line by line.
-//! - [`invocation`]: commands that look at a part of a run.
+//! - [`invocation`]: commands that read a part of a run.
 //! - [`lint_formats`]: findings about files in the formats of code scanners.
 //! - `printable`: texts of policies and resources as terminals show them.
 //! - [`formats`]: A run as text: for people, for build servers, for other programs.

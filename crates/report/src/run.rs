@@ -267,7 +267,7 @@ pub struct Run {
     pub notes: Vec<Note>,
     /// The folders that names of files begin in.
     pub roots: Roots,
-    /// The arguments, for commands that look at a part of the run.
+    /// The arguments, for commands that read a part of the run.
     pub invocation: Invocation,
 }
 

@@ -34,7 +34,7 @@ pub enum CertificateError {
     /// A certificate whose key cannot be read.
     #[error(transparent)]
     Key(#[from] public_key::PublicKeyError),
-    /// A chain of so many certificates.
+    /// A chain of this many certificates.
     #[error("certificate chain too long ({0}), maximum allowed is {most}", most = MAX_CHAIN)]
     TooLong(usize),
     /// A certificate without a path to a root.

@@ -3,7 +3,7 @@
 //! In: a `ContentInfo` in DER. Out: the content, the certificates that came with it, and its only
 //! signer; [`Signer::verify`] says whether a certificate's key signed the content. The reading is
 //! strict: DER only, every element in its place and nothing behind it; revocation lists are
-//! refused, unsigned attributes are not looked at.
+//! refused, unsigned attributes are not read.
 
 use crate::public_key::{self, Hash, PublicKey};
 use ephor_x509::der::{Element, INTEGER, OCTET_STRING, OID, Reader, SEQUENCE, SET, oid};

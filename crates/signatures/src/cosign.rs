@@ -25,7 +25,7 @@ pub use error::{CosignError, Mismatch};
 
 /// The largest payload.
 const MAX_PAYLOAD: u64 = 10 * 1024 * 1024;
-/// How many signatures of one image are looked at.
+/// How many signatures of one image are read.
 const MAX_SIGNATURES: usize = 100;
 
 /// Why no log is searched.
@@ -58,7 +58,7 @@ pub struct CheckOptions {
     pub hash: Hash,
     /// The logs of which one must have recorded it; `None` = none needs to.
     pub logs: Option<Vec<LogKey>>,
-    /// The timestamp authorities (TSA) that are trusted; `None` = timestamps are not looked at.
+    /// The timestamp authorities (TSA) that are trusted; `None` = timestamps are not read.
     pub tsa: Option<TsaTrust>,
     /// The certificate transparency logs of which certificates must hold signed certificate
     /// timestamps (SCT); `None` = they need to hold none.

@@ -29,7 +29,7 @@ const SIGNATURE: &str = "application/vnd.cncf.notary.signature";
 const PAYLOAD: &str = "application/vnd.cncf.notary.payload.v1+json";
 /// How many artifacts may refer to an image.
 const MAX_REFERRERS: usize = 50;
-/// How many signatures of an image are looked at.
+/// How many signatures of an image are read.
 const MAX_SIGNATURES: usize = 10;
 /// The largest envelope and statement.
 const MAX_ENVELOPE: u64 = 10_000_000;

@@ -150,7 +150,7 @@ pub fn find(
     if path.is_empty() { Err(Error::UnknownIssuer) } else { Ok(path) }
 }
 
-/// The most intermediates that are looked at, and of these the most whose signatures only `webpki`
+/// The most intermediates that are read, and of these the most whose signatures only `webpki`
 /// verifies.
 const MAX_INTERMEDIATES: usize = 50;
 const MAX_UNVERIFIED: usize = 4;

@@ -48,7 +48,7 @@ pub enum ApiCallError {
         #[source]
         cause: Box<RequestError>,
     },
-    /// The answer is larger than so many bytes.
+    /// The answer is larger than this many bytes.
     #[error("response length must be less than max allowed response length of {0}")]
     TooLarge(u64),
     /// The answer does not come to its end.

@@ -15,7 +15,7 @@
 //! - [`objects`]: objects in place of a cluster: the external data of a server that is given files
 //! - [`offline`]: the external data of a command without a cluster: objects, a context file, and
 //!   services that are really called
-//! - [`payload`]: payload files: data that is no Kubernetes object, for policies that look at any
+//! - [`payload`]: payload files: data that is no Kubernetes object, for policies that read any
 //!   document or at check requests of a proxy
 //! - [`registry`]: registries of images: manifests, blobs and what refers to an image
 //! - [`rights`]: who may do what, by the roles and bindings of a cluster

@@ -1,4 +1,4 @@
-//! Payload files: data that is no Kubernetes object, for policies that look at any document or at
+//! Payload files: data that is no Kubernetes object, for policies that read any document or at
 //! check requests of a proxy.
 //!
 //! In: paths. Out: values, or Kyverno's text for a file that cannot be used. A document that is no

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use super::{Fault, Str};
 
-/// Steps between two looks at the clock.
+/// Steps between two reads the clock.
 const PERIOD: u32 = 1024;
 
 /// Bytes that the results of all functions and texts of one rule may have together.

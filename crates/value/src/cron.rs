@@ -151,7 +151,7 @@ fn read(
         match kind.part(part)? {
             CronPart::Any => any = true,
             CronPart::Span(first, last, step) => (first..=last).step_by(step as usize).for_each(&mut add),
-            // Behind a `*` only fields of days look at it.
+            // Behind a `*` only fields of days read it.
             CronPart::Other(_) if any && !is_of_days => {}
             CronPart::Other(text) => other(text)?,
         }
@@ -207,7 +207,7 @@ impl Days {
         Some(days)
     }
 
-    /// The days of a month that begins on a weekday and has so many days.
+    /// The days of a month that begins on a weekday and has this many days.
     fn of_month(&self, first_weekday: u32, length: u32) -> u64 {
         let all = (1..=length).fold(0u64, |set, n| set | 1 << n);
         if !self.by_number && !self.by_weekday {

@@ -267,7 +267,7 @@ impl Value {
     }
 
     /// A copy in which items of a list or values of an object are what `change` makes of them;
-    /// `None` when it changes none. Looks at each once.
+    /// `None` when it changes none. Reads each once.
     pub(crate) fn changed_inside(&self, change: fn(&Value) -> Option<Value>) -> Option<Value> {
         fn first<'v>(
             mut values: impl Iterator<Item = &'v Value>,

@@ -15,7 +15,7 @@ pub(super) fn offset_at(secs: i64) -> i32 {
     }
 }
 
-/// Changes of a zone's offset that are looked at: all that history has, and a century of rules.
+/// Changes of a zone's offset that are read: all that history has, and a century of rules.
 const CHANGES: usize = 500;
 
 /// The offset that an abbreviation such as `CEST` has here; `clock` is the time that goes with it,

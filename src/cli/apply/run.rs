@@ -30,7 +30,7 @@ pub(super) struct Run<'r> {
     pub inputs: Inputs,
     /// Where changed and new objects go.
     pub destination: Destination,
-    /// The arguments, for commands that look at a part of the run.
+    /// The arguments, for commands that read a part of the run.
     pub invocation: Invocation,
 }
 

@@ -290,7 +290,7 @@ fn of_pair(
     let is_whole = !moves_items
         && compared.answer == Answer::Proved
         && compared.existing.is_none()
-        && !before.looks_at_one_key();
+        && !before.has_ambiguous_wildcard_keys();
     let is_claimed =
         question == Question::Diff && !is_whole && !matches!(compared.answer, Answer::Incomparable(_));
     let claim = is_claimed.then(|| Claim::about(&before, &after, options, None));

@@ -168,7 +168,7 @@ impl Gate {
         self
     }
 
-    /// The same gate with a result cache of at most so many bytes, roughly; 0 = none.
+    /// The same gate with a result cache of at most this many bytes, roughly; 0 = none.
     pub fn with_result_cache(mut self, bytes: u64) -> Gate {
         self.engine = self.engine.with_result_cache(bytes);
         self

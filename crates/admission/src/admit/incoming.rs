@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(refused("application/json", "[]").0, 417);
     }
 
-    /// A review with an object of so many levels.
+    /// A review with an object of this many levels.
     fn deep(levels: usize) -> String {
         format!(
             "{{\"request\":{{\"uid\":\"u\",\"object\":{{\"a\":{}1{}}}}}}}",

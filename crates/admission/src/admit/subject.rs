@@ -15,7 +15,7 @@ use ephor_value::{Map, Str, Value};
 
 use super::incoming::Incoming;
 
-/// A review as filters look at it: the kind of the resource, also where a subresource has one of
+/// A review as filters read it: the kind of the resource, also where a subresource has one of
 /// its own.
 pub fn filtered<'r>(incoming: &'r Incoming, kinds: &'r Kinds) -> FilteredRequest<'r> {
     let of = |key: &str| incoming.text(&["resource", key]);

@@ -171,7 +171,7 @@ fn operations_of(rule: &Value, defaults: &[&str]) -> BTreeMap<String, BTreeSet<S
     found
 }
 
-/// Whether an exclusion looks at nothing but kinds and operations.
+/// Whether an exclusion reads nothing but kinds and operations.
 fn excludes_by_kind_alone(filter: &Value) -> bool {
     let empty = |v: Option<&Value>| match v {
         None | Some(Value::Null) => true,

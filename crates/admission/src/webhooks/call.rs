@@ -108,7 +108,7 @@ pub struct Step {
 /// What happened, and what the client and the audit log receive.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// The webhooks in the order in which they were looked at.
+    /// The webhooks in the order in which they were read.
     pub steps: Vec<Step>,
     /// Entries of the audit log, by key.
     pub annotations: Map,

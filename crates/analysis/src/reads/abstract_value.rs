@@ -77,7 +77,7 @@ const MOST: usize = 48;
 /// Texts that are built in more steps are not described.
 const MOST_STEPS: usize = 6;
 
-/// Parts of texts behind so many others are not described.
+/// Parts of texts behind this many others are not described.
 pub const MOST_PARTS_OF_TEXT: usize = 16;
 
 /// Values of more parts are given up.

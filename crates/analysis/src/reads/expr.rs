@@ -141,7 +141,7 @@ fn has_key<'e>(of_keys: &'e Expr, key: &'e Expr) -> Option<(&'e Expr, &'e Str)> 
 }
 
 /// Whether values are objects that are looked up, or the data of ConfigMaps.
-fn are_objects_from_outside(values: &ValueSet) -> bool {
+fn are_external_objects(values: &ValueSet) -> bool {
     let is_one = |one: &AbstractValue| {
         let AbstractValue::At(_, steps) = one else { return false };
         match &steps[..] {
@@ -754,7 +754,7 @@ impl Reader {
             (Some(Operation::Member), [one, list]) if is_scalar(one) => {
                 let key = one.constant().and_then(Value::as_str);
                 let (one, values) = (self.expr(one, a)?, self.expr(list, a)?);
-                if let Some(key) = key.filter(|_| self.tests.is_some() && are_objects_from_outside(&values)) {
+                if let Some(key) = key.filter(|_| self.tests.is_some() && are_external_objects(&values)) {
                     self.look_for(&values, ExpectedType::MAP);
                     let found = self.key(&values, &key.into())?;
                     self.read_shape(&found)?;

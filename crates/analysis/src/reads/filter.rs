@@ -37,7 +37,7 @@ impl Reader {
         }
     }
 
-    /// Selectors of objects look at labels of the object and, as constraints, of the former one.
+    /// Selectors of objects read labels of the object and, as constraints, of the former one.
     fn selector(&mut self, s: &Selector) {
         for (key, value) in &s.labels {
             self.labelled(

@@ -130,7 +130,7 @@ impl Reader {
         }
     }
 
-    /// A field that a control looks at, with the values that it knows.
+    /// A field that a control reads, with the values that it knows.
     fn control_field(&mut self, at: &[Step], known: &[Value]) {
         self.reads.object.add(at, false);
         known.iter().for_each(|value| self.tested_at(at, By::Function("_==_"), value));

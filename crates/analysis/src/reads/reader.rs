@@ -33,7 +33,7 @@ pub struct Reader {
     pub variables: HashMap<usize, ValueSet>,
     /// How deep the variable that is being read is among those that read it.
     pub depth: usize,
-    /// Nodes of expressions that were looked at.
+    /// Nodes of expressions that were read.
     pub nodes: u32,
     /// What values are compared with, where that is looked for.
     pub tests: Option<Comparisons>,

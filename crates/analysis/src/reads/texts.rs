@@ -1,9 +1,10 @@
-//! Texts that are built of the text of one field.
+//! Functions of texts (lower, upper, trim, split, replace, concatenation) through which classes of
+//! texts can be followed.
 //!
 //! In: calls of functions, and `+`. Out: [`Way`]: what is done to the text, step by step. Each step
 //! reads the text from left to right once, with as many states as its constants have characters; so
 //! the texts for which what it makes is in a regular language are one, too, and classes of texts
-//! describe them (`ephor_compare::words`). Other functions make texts in ways that are not
+//! describe them (`ephor_compare::strings`). Other functions make texts in ways that are not
 //! described.
 
 use ephor_functions::{lower, upper};

@@ -199,7 +199,7 @@ fn generate(body: &Value) -> Result<(), BodyProblem> {
         .map_or(Ok(()), |data| anchors(data, "/", &mut Path::new(), refuse).map_err(below("data".to_owned())))
 }
 
-/// Looks at the anchors of a pattern, keys in ascending order, and gives the first one that `judge`
+/// Reads the anchors of a pattern, keys in ascending order, and gives the first one that `judge`
 /// objects to. The index of a list item follows the path of its list without a separator.
 fn anchors(
     pattern: &Value,

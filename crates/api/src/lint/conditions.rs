@@ -166,7 +166,7 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Warnings about operators that are going away; rule preconditions are not looked at.
+/// Warnings about operators that are going away; rule preconditions are not read.
 pub fn warnings(rule: &ComputedRule<'_>, warnings: &mut Vec<Finding>) {
     let value = rule.value;
     let loops = |body| value.get(body).map(|body| listed(body, "foreach")).unwrap_or(&[]);

@@ -2,7 +2,7 @@
 //!
 //! Semantics: section 5.4 of the policy object specification. The comparison is the reference's:
 //! exact equality of filters where both blocks use `any`, otherwise only the legacy parts are
-//! looked at, so mixing the two forms may be refused although something would be left.
+//! read, so mixing the two forms may be refused although something would be left.
 
 use crate::read::{entries, is_unwritten, listed, member, texts};
 use ephor_value::{Map, Value, wildcard};

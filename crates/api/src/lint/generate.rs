@@ -128,7 +128,7 @@ fn scope(subject: &Subject<'_>, kind: &str) -> Scope {
     (subject.checks.scope)(api_version, kind)
 }
 
-/// The rule's own kind must not be what it generates; only the legacy block is looked at.
+/// The rule's own kind must not be what it generates; only the legacy block is read.
 pub fn is_loop(rule: &Value) -> bool {
     let kind = rule.text_at(&["generate", "kind"]);
     !kind.is_empty() && rule.get("match").is_some_and(|m| crate::read::kinds_of(m).any(|k| k == kind))

@@ -27,7 +27,7 @@
 //! - `rules`: the checks of each computed rule, in their order
 //! - `selector`: label selectors: whether one can be built
 //! - `structure`: structural checks: field by field, all findings collected into one error
-//! - `subject`: what checks look at and give: the policy, its computed rules, findings
+//! - `subject`: what checks read and give: the policy, its computed rules, findings
 //! - `substitute`: a dry substitution: every reference and variable of a document is resolved
 //!   against nothing
 //! - `targets_metadata`: labels and annotations in patterns and patches are texts

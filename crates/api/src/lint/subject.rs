@@ -1,4 +1,4 @@
-//! What checks look at and give: the policy, its computed rules, findings.
+//! What checks read and give: the policy, its computed rules, findings.
 
 use crate::autogen::{Selection, computed_rules, written_rules};
 use crate::read;

@@ -6,7 +6,7 @@ use crate::read::{listed, member};
 use ephor_value::Value;
 
 /// Refuses values of labels and annotations that are no texts. Of a list of loops only the first
-/// pattern or patch is looked at.
+/// pattern or patch is read.
 pub fn check(rule: &ComputedRule<'_>) -> Outcome {
     let mut parts: Vec<&Value> = Vec::new();
     for (body, name) in [("validate", "pattern"), ("mutate", "patchStrategicMerge")] {

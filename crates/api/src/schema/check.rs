@@ -128,7 +128,7 @@ impl Walk {
         }
     }
 
-    /// Checks the form of a text; what is too short or too long is not looked at further.
+    /// Checks the form of a text; what is too short or too long is not read further.
     fn shaped(&mut self, shape: &Shape, text: &str) {
         let place = dotted(&self.path);
         if shape.filled && text.is_empty() {

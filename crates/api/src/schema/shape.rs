@@ -44,7 +44,7 @@ pub enum Literal {
 pub enum Kind {
     /// Any text.
     Text,
-    /// A text of at most so many bytes.
+    /// A text of at most this many bytes.
     Short(usize),
     /// A text of a form.
     Shaped(&'static Shape),

@@ -65,7 +65,7 @@ fn a_loop_costs_its_round_times_the_size_of_what_is_walked() {
     assert_eq!(cost("l.all(x, b)", &[("l", 5)]), round(5));
     assert_eq!(cost("l.all(x, b)", &[("l", 50)]), round(50));
     assert_eq!(cost("l.all(x, b)", &[]), (2, UNKNOWN));
-    // `exists` looks at the negated accumulator: one more.
+    // `exists` reads the negated accumulator: one more.
     assert_eq!(cost("l.exists(x, b)", &[("l", 5)]), (2, 2 + 5 * 5));
 }
 

@@ -20,7 +20,7 @@ use ephor_value::{Str, Value};
 
 use crate::model::path::{put, with};
 
-/// So many faults are mended at most.
+/// This many faults are mended at most.
 const MAX_REPAIRS: usize = 12;
 
 /// The object with what an API server requires when it is created, or updated; `None` when that is

@@ -1,4 +1,5 @@
-//! How admission webhooks of a cluster see objects.
+//! An object as an API server shows it to webhooks: with defaults, refused, or lacking a field that
+//! is required.
 //!
 //! In: the objects of a case. Out: the objects as an API server shows them to webhooks, or why it
 //! refuses them (`kubernetes::admitted`).
@@ -49,12 +50,12 @@ pub(crate) fn before_ephemeral(environment: &Environment, case: &Case) -> Option
     Some(Case { object: case.object.with("spec", Value::Map(spec)), ..case.clone() })
 }
 
-/// An object without the answers from outside that it has.
+/// An object without the answers of lookups that it has.
 pub(crate) fn without_answers(object: &Value) -> Value {
     taken_out(object, &mut Vec::new(), &mut Vec::new())
 }
 
-/// Whether a value has answers from outside, as deep as they are taken out.
+/// Whether a value has answers of lookups, as deep as they are taken out.
 fn has_answers(value: &Value, depth: usize) -> bool {
     depth <= MAX_DEPTH
         && match value {
@@ -66,7 +67,7 @@ fn has_answers(value: &Value, depth: usize) -> bool {
         }
 }
 
-/// Takes the answers from outside out of a value, with the ways to where they were.
+/// Takes the answers of lookups out of a value, with the ways to where they were.
 fn taken_out(value: &Value, at: &mut Vec<PathPart>, out: &mut Vec<(Vec<PathPart>, Value)>) -> Value {
     if at.len() > MAX_DEPTH {
         return value.clone();
@@ -118,7 +119,7 @@ fn put_back(value: &Value, at: &[PathPart], answer: &Value) -> Value {
     }
 }
 
-/// An object as an API server shows it, with the answers from outside that it has.
+/// An object as an API server shows it, with the answers of lookups that it has.
 pub(crate) fn with_answers<E>(
     object: &Value,
     show: impl FnOnce(&Value) -> Option<Result<Value, E>>,

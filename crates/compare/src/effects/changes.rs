@@ -67,13 +67,13 @@ use crate::search::run::Run;
 use crate::search::sample::REFUSED;
 use crate::units::unit::open;
 
-/// What functions of names of images take for granted.
+/// What functions of names of images assume.
 const IMAGES: &str = "names of images that all languages can read";
 
-/// Differences on more objects are not looked for.
+/// Differences on more objects are not conditions for.
 const MAX_DIFFERENT_OBJECTS: usize = 64;
 
-/// So many fields are tried as those that nothing reads.
+/// This many fields are tried as those that nothing reads.
 const MAX_FIELDS: usize = 8;
 
 impl Run<'_> {

@@ -1,10 +1,10 @@
 //! Objects that have something where no rule looks.
 //!
 //! In: an object, what is read and written of its kind. Out: the object with one more field in each
-//! object that is looked into, and with other items in lists whose items are not. What becomes of
-//! these shows what a change does to all that nothing reads: a change by constants names the fields
-//! that it writes, so it treats all other fields of an object alike; it leaves them, or replaces
-//! the object as a whole.
+//! object that is conditions into, and with other items in lists whose items are not. What becomes
+//! of these shows what a change does to all that nothing reads: a change by constants names the
+//! fields that it writes, so it treats all other fields of an object alike; it leaves them, or
+//! replaces the object as a whole.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ impl Marker<'_> {
         self.skipped.len() > before
     }
 
-    /// Whether an object of a type that is looked into so can have a field more.
+    /// Whether an object of a type that is conditions into so can have a field more.
     pub fn can_hold_probe(&self, def: &TypeDef, tree: &ReadTree) -> bool {
         def.open || self.room(def, tree).is_some()
     }
@@ -232,7 +232,7 @@ mod tests {
         let found = marked(pod, &[&["metadata", "labels", "a"], &["spec", "dnsConfig", "searches"]]);
         assert!(found.contains(r#""labels":{"a":"b","unread":"unread"}"#), "{found}");
         assert!(found.contains(r#""searches":["unread"]"#), "{found}");
-        // Where all entries are looked at, one more is another object.
+        // Where all entries are evaluated, one more is another object.
         let all = marked(pod, &[&["metadata", "labels", "*"]]);
         assert!(all.contains(r#""labels":{"a":"b"}"#), "{all}");
     }

@@ -1,7 +1,7 @@
 //! Values that differ from all others, where values are copied.
 //!
 //! In: an object, the places whose values are copied and those to which they are. Out: the object
-//! with a value at each of these that is nowhere else. Rules do not look at these values, so what
+//! with a value at each of these that is nowhere else. Rules do not read these values, so what
 //! they make of such an object shows where each value goes: sides that make the same of it make the
 //! same of all objects that differ in these values alone.
 

@@ -37,7 +37,7 @@ use crate::units::unit::{Unit, same};
 /// Items of lists of objects whose results are compared.
 const MAX_RESULT_ITEMS: usize = 2;
 
-/// More objects of a kind and operation are not looked at where nothing is proved.
+/// More objects of a kind and operation are not evaluated where nothing is proved.
 const MAX_SAMPLED_RESULTS: usize = 1_500;
 
 impl Run<'_> {

@@ -64,7 +64,7 @@ use crate::effects::writes::model::{
     IDENTITY, PlaceType, Unsupported, WriteCollector, Writes, Written, schema_of,
 };
 pub(crate) use crate::effects::writes::places::keys_of;
-pub(crate) use crate::effects::writes::templates::looked_at;
+pub(crate) use crate::effects::writes::templates::conditions_on;
 pub(crate) use crate::inputs::copied_objects::copied_by;
 pub(crate) use crate::model::field_types::leaf_of;
 use crate::model::field_types::{Resolved, resolved, type_at};

@@ -1,8 +1,8 @@
-//! Values that languages compute alike of data from outside.
+//! Values that languages compute alike of external data.
 //!
 //! In: an expression, or a condition, with requests for such data (`inputs::lookup`). Out: the
 //! same, with a field of the answer in place of what is computed, or of an item of the answer. The
-//! field may have any value. So the objects with answers that are looked at (`objects::inputs`) are
+//! field may have any value. So the objects with answers that are evaluated (`objects::inputs`) are
 //! more than there are: for each real answer there is one with the values that are computed of it,
 //! and each side sees in it what it sees in the real one. What else is read of the answer goes with
 //! any of these values, which can cost a proof, not make one. This holds where both languages
@@ -15,7 +15,7 @@
 //!   with it, and `time.now()` without the time. Both read the time as RFC 3339, and fail where it
 //!   is none; one that is not there fails in a variable, and is the year 1 in an expression. A time
 //!   that is more than 292 years ago is 292 years ago for the function, and an error in CEL: a
-//!   value of its own. That none is so far in the future is taken for granted. Both read the clock,
+//!   value of its own. That none is so far in the future is assumed. Both read the clock,
 //!   at moments that are taken to be the same.
 //! - Whether an object has the labels that an item of a list of objects wants:
 //!   `label_match(item's, object's)`, and `all` of the item's of which the object has each with its
@@ -69,7 +69,7 @@ pub(crate) const MEMBER: &str = "ephor.dev/computed|is a member|";
 /// Longer ago than a duration can be.
 const PAST: &str = "past";
 
-/// What is taken for granted where ages are computed: the same as of other durations.
+/// What is assumed where ages are computed: the same as of other durations.
 pub(crate) const NOT_IN_FUTURE: &str = "durations fit into 64 bits";
 
 /// The values of a computed field.
@@ -151,7 +151,7 @@ pub(crate) struct Scope<'s> {
     /// The objects of requests.
     pub objects: &'s Objects,
     /// Of which kind the values of binders are, the innermost last: those that are items of a list
-    /// from outside.
+    /// of lookups.
     pub items: &'s [Option<[Str; 3]>],
     /// Whether an expression is what a registry says of an image.
     pub is_image: &'s dyn Fn(&Expr) -> bool,

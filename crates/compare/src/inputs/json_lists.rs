@@ -1,10 +1,10 @@
-//! Texts from outside that are lists: `'["a", "b"]'` in a ConfigMap.
+//! Texts of lookups that are lists: `'["a", "b"]'` in a ConfigMap.
 //!
 //! In: rules that look for a value of the object in such a text. Out: the same, with fields in
 //! place of what is computed: whether the text is a list, and whether the value is one of its items
 //! (`inputs::derived`). Operators of conditions read a text as a list where it is one; an
 //! expression tests whether it starts with `[`, and has `json.unmarshal` read it. That these are
-//! the same is taken for granted ([`LISTS`]).
+//! the same is assumed ([`LISTS`]).
 
 use std::sync::Arc;
 
@@ -30,13 +30,13 @@ use crate::inputs::lookup::{of_binding, of_call, plain, sees_deletions};
 use crate::model::environment::Environment;
 use crate::model::field_types::type_at;
 
-/// What is taken for granted of these texts.
+/// What is assumed of these texts.
 pub(crate) const LISTS: &str = "texts from outside that start with `[` are JSON lists of texts, others are none, and so are texts of the object";
 
-/// A text from outside: the words of the request, and the name of the entry.
+/// A text of lookups: the words of the request, and the name of the entry.
 type Text = (String, Str);
 
-/// Whether a rule reads a text from outside as a list.
+/// Whether a rule reads a text of lookups as a list.
 pub(crate) fn reads_lists(rule: &Rule) -> bool {
     let Some(shared) = &rule.expressions else { return false };
     let reader = JsonListReader { variables: &shared.variables, environments: &[] };
@@ -152,7 +152,7 @@ impl<'r> JsonListReader<'r> {
         self.variables.get(n as usize).and_then(|variable| variable.program.as_ref().ok())
     }
 
-    /// The text from outside that an expression is.
+    /// The text of lookups that an expression is.
     fn text(&self, expr: &Expr) -> Option<Text> {
         match expr {
             Expr::Once { expr, .. } => self.text(expr),
@@ -291,7 +291,7 @@ fn in_condition(
     Some(Condition { value: Template::Whole(Box::new(hole)), prepared: None, ..one.clone() })
 }
 
-/// The text from outside that a query gives, or another text where there is none; and how it is
+/// The text of lookups that a query gives, or another text where there is none; and how it is
 /// read.
 fn text_in(query: &Expr, bindings: &[Arc<Binding>]) -> Option<(Text, Expr)> {
     match query {

@@ -1,4 +1,4 @@
-//! Requests for data from outside, in words that are the same in every language.
+//! Requests for external data, in words that are the same in every language.
 //!
 //! In: a context entry, or a call of an expression. Out: a [`Request`]: which objects of a cluster,
 //! or which image, and the values of the request that it names. Two requests with equal words get

@@ -1,10 +1,10 @@
-//! Answers from outside that both sides share, whatever language they are read in.
+//! Answers of lookups that both sides share, whatever language they are read in.
 //!
 //! In: two sides. Out: the same sides with each request for objects of a cluster or for an image
 //! (`inputs::lookup`) replaced by a field of the object that has the answer, or of the item that
 //! the request names a field of. Fields of equal requests are the same on both sides. An answer
 //! that is not there is a request that fails; one that is null is an object that does not exist.
-//! What else comes from outside stays as it is.
+//! What else comes of lookups stays as it is.
 //!
 //! An answer is right for requests that name something: where a name is empty the languages request
 //! different things, so each has an answer of its own, or fails as its function does.
@@ -130,7 +130,7 @@ struct Unifier<'o> {
     deletes: bool,
     /// The objects of requests.
     objects: &'o Objects,
-    /// Of which kind the values of binders of CEL are that are items of lists from outside, the
+    /// Of which kind the values of binders of CEL are that are items of lists of lookups, the
     /// innermost last.
     items: Vec<Option<[Str; 3]>>,
     /// The entries that are what registries say of images.
@@ -375,7 +375,7 @@ fn kind_of(request: &Request) -> Option<[Str; 3]> {
     Some([group.clone(), version.clone(), known.kind.clone()])
 }
 
-/// The kind of the items of a list from outside.
+/// The kind of the items of a list of lookups.
 fn listed<'v>(list: &'v Expr, program: &dyn Fn(u32) -> Option<&'v Expr>) -> Option<[Str; 3]> {
     let (base, keys) = keys(list);
     if keys.len() != 1 || keys.first().is_none_or(|key| **key != *"items") {

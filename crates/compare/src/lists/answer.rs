@@ -1,4 +1,4 @@
-//! What loops say of one list.
+//! What loops say of one list: an [`Observation`].
 
 use crate::model::verdict::Verdict;
 

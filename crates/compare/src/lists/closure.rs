@@ -1,4 +1,4 @@
-//! Lists that stand for all others where rules look at their items one after the other.
+//! Lists that stand for all others where rules read their items one after the other.
 //!
 //! In: units, and the items of each class of a list. Out: lists. What a loop says of a list follows
 //! from what it says of the list without its last item, and of a list of this item alone. So items
@@ -48,7 +48,7 @@ const MAX_ANSWERS: usize = 60_000;
 /// More of what API servers show is found again.
 const MAX_SHOWN: usize = 50_000;
 
-/// So many names stand for any number of them that are alike.
+/// This many names stand for any number of them that are alike.
 pub(crate) const LIKE_NAMES: usize = 3;
 
 /// How an API server shows what is in a field of the smallest object.
@@ -84,7 +84,7 @@ pub(crate) struct ListMemory {
 }
 
 impl ListMemory {
-    /// Another environment is looked at, with loops of its own.
+    /// Another environment is evaluated, with loops of its own.
     pub fn next_environment(&self) {
         for values in self.known.borrow().values() {
             values.borrow().values().for_each(|known| known.borrow_mut().said.clear());
@@ -110,7 +110,7 @@ impl ListMemory {
     }
 }
 
-/// The lists or maps of a field, and what looks at them.
+/// The lists or maps of a field, and what reads them.
 struct ClosedField<'c> {
     field: &'c [Step],
     loops: &'c [Arc<Loop>],
@@ -120,7 +120,7 @@ struct ClosedField<'c> {
     values: ObservedValues,
 }
 
-/// Lists whose items are looked at by loops alone.
+/// Lists whose items are read by loops alone.
 pub(crate) struct ListClasses {
     memory: Rc<ListMemory>,
     environment: Environment,
@@ -171,12 +171,12 @@ impl ListClasses {
         })
     }
 
-    /// How many loops look at a field.
+    /// How many loops read a field.
     pub fn count(&self, field: &[Step]) -> usize {
         self.lists.get(field).map_or(0, Vec::len)
     }
 
-    /// Whether the members of a field are looked at by loops alone.
+    /// Whether the members of a field are read by loops alone.
     pub fn has(&self, field: &[Step]) -> bool {
         self.lists.contains_key(field)
     }
@@ -275,7 +275,7 @@ impl ListClasses {
         Some(mended(&object, self.environment.is_creation()).unwrap_or(object))
     }
 
-    /// The lists or maps of a field, and what looks at them.
+    /// The lists or maps of a field, and what reads them.
     fn about<'c>(&'c self, field: &'c [Step], loops: &'c [Arc<Loop>]) -> ClosedField<'c> {
         // What is written into objects is another matter in new ones.
         let is_new = !is_written_at(field) || self.environment.is_creation();
@@ -532,7 +532,7 @@ mod tests {
     fn patterns_of_lists_are_loops() {
         let joined = rules("{message: m, pattern: {rules: [{(resources): ['x'], verbs: ['!a']}]}}");
         assert!(of(&joined, "rules", ITEMS).unwrap().1);
-        // What a condition decides about is looked at together.
+        // What a condition decides about is read together.
         assert_eq!(of(&joined, "rules.*.verbs", "[a, b, c]"), None);
         let single = rules("{message: m, pattern: {rules: [{=(verbs): ['!a']}]}}");
         assert_eq!(of(&single, "rules.*.verbs", "[a, b, c]"), Some((2, true)));

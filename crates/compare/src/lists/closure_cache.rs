@@ -6,7 +6,7 @@
 //! item of which its loops say the same. What units say differs in few ways for each of them, and
 //! in many for all together. What is put together holds as much as `lists::closure` takes for
 //! granted in any case: there lists of which the loops of a unit say the same stand for each other
-//! where no other unit is looked at.
+//! where no other unit is evaluated.
 //!
 //! Whether an API server refuses the longer list is not a matter of a unit. It depends on what it
 //! shows of both, and on whether the item repeats a name; where units do not say the same of it the

@@ -80,7 +80,7 @@ pub(crate) fn range(expr: &Expr, around: LoopScope<'_>) -> Option<Range> {
     (!found.lists.is_empty()).then_some(found)
 }
 
-/// Whether an expression reads nothing but the values of so many binders around it.
+/// Whether an expression reads nothing but the values of this many binders around it.
 pub(crate) fn is_local(expr: &Expr, binders: u32) -> bool {
     is_of_entry(expr, binders, &|_| false)
 }

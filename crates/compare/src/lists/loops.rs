@@ -1,4 +1,4 @@
-//! The parts of a rule that look at the items of lists one after the other.
+//! The parts of a rule that read the items of lists one after the other.
 //!
 //! In: a unit. Out: [`Loops`]: each such part as a rule of its own, and what the unit reads besides
 //! them. Parts are loops of `foreach`, the patterns of lists, conditions that look for items, and
@@ -11,7 +11,7 @@
 //!
 //! - `cel`: `all`, `exists`, `in` and `size` of CEL, taken out of expressions
 //! - `conditions`: conditions that look for items of lists, or count them, taken out of a rule
-//! - `controls`: what Pod Security controls look at in lists, taken out of a rule
+//! - `controls`: what Pod Security controls read in lists, taken out of a rule
 //! - `elements`: loops of `foreach`, taken out of a rule
 //! - `patterns`: patterns of lists, taken out of patterns
 
@@ -44,7 +44,7 @@ const MAX_COUNTED_LENGTH: i64 = 8;
 /// More parts of a unit are not taken out.
 const MAX_LOOPS: usize = 64;
 
-/// A part of a rule that looks at items of lists.
+/// A part of a rule that reads items of lists.
 pub(crate) struct Loop {
     /// It alone, as a rule.
     pub engine: Engine,
@@ -56,12 +56,12 @@ pub(crate) struct Loop {
     pub is_expression: bool,
 }
 
-/// The parts of a unit that look at items of lists.
+/// The parts of a unit that read items of lists.
 #[derive(Default)]
 pub(crate) struct Loops {
     /// Those of the lists of an object, as wholes.
     pub outer: Level,
-    /// Those of lists that are in the items of others, as far as they look at them alone.
+    /// Those of lists that are in the items of others, as far as they read them alone.
     pub inner: Level,
 }
 

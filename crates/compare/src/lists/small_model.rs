@@ -2,8 +2,8 @@
 //!
 //! In: a lowered policy. Out: [`Items`]. A rule says of a list that some item is such, or that all
 //! are, several of these perhaps. What it says of a list it says of a part of it that keeps one
-//! item for each such statement that is true, and so many items more as a number that its length is
-//! compared with (`docs/internals/equivalence.md`, "Lists").
+//! item for each such statement that is true, and this many items more as a number that its length
+//! is compared with (`docs/internals/equivalence.md`, "Lists").
 //!
 //! Rules that check each item (patterns, `foreach`, `all`) are satisfied by a part of a list when
 //! they are by the list: to keep them satisfied takes no item. Unless what they say of an item is
@@ -421,7 +421,7 @@ fn reads_around(node: &Node) -> bool {
     reads(&Tree::Node(node.clone()), 0)
 }
 
-/// Whether a part of a loop reads the value of one that is so many further out.
+/// Whether a part of a loop reads the value of one that is this many further out.
 fn reads(tree: &Tree, depth: usize) -> bool {
     match tree {
         Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,

@@ -1,4 +1,4 @@
-//! What a comparison came to.
+//! What a comparison came to: an [`Answer`], and the [`Difference`]s with their objects.
 
 use std::sync::Arc;
 

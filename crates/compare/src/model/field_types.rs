@@ -13,7 +13,7 @@ use ephor_value::{Str, Value};
 
 use crate::model::environment::Environment;
 
-/// Whether a rule looks at what API servers and controllers write: it is not the same in new
+/// Whether a rule reads what API servers and controllers write: it is not the same in new
 /// objects and in others.
 pub(crate) fn is_written(environment: &Environment, reads: &Reads) -> bool {
     let is_pod = &*environment.object[2] == "Pod";

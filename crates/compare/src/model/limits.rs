@@ -11,7 +11,7 @@ pub(crate) const MAX_ITEM_STATEMENTS: usize = 16;
 /// How many items lists have together where longer ones are too many to be tried.
 pub(crate) const MAX_ITEMS_SAMPLED: usize = 4;
 
-/// More cases are not looked at for one unit, unless the objects alone are more.
+/// More cases are not evaluated for one unit, unless the objects alone are more.
 pub(crate) const MAX_CASES: usize = 40_000;
 
 /// Of more cases, values that others stand for are left out. Finding these takes longer than it
@@ -24,24 +24,24 @@ pub(crate) const MAX_WITNESSES: usize = 64;
 /// Why a comparison that was cut short is no proof.
 pub(crate) const TIME_LIMIT: &str = "the time limit was reached";
 
-/// How many objects are looked at where nothing can be proved. Too few miss differences, too many
+/// How many objects are evaluated where nothing can be proved. Too few miss differences, too many
 /// take the time of other units; no proof depends on them.
 pub(crate) struct Sampling {
-    /// Of the objects that a comparison may evaluate for a unit, one of so many is evaluated.
+    /// Of the objects that a comparison may evaluate for a unit, one of this many is evaluated.
     one_of: usize,
     /// Fewer by this factor in the next kinds and operations, after the first ...
     next: usize,
-    /// ... which are so many ...
+    /// ... which are this many ...
     next_environments: usize,
     /// ... and by this factor in all others.
     rest: usize,
-    /// So many objects are looked at in all, roughly.
+    /// This many objects are evaluated in all, roughly.
     explored: usize,
-    /// A unit has so many objects in any case.
+    /// A unit has this many objects in any case.
     pub min: usize,
     /// How many objects are built for a unit at most.
     pub max: usize,
-    /// More units share the objects that so many have.
+    /// More units share the objects that this many have.
     units: usize,
 }
 
@@ -58,8 +58,8 @@ pub(crate) const SAMPLING: Sampling = Sampling {
 };
 
 impl Sampling {
-    /// How many objects are looked at for a unit, in the environment of this number, when so many
-    /// shares were taken of what a unit may have, and so many objects were looked at before.
+    /// How many objects are evaluated for a unit, in the environment of this number, when this many
+    /// shares were taken of what a unit may have, and this many objects were evaluated before.
     pub fn objects(&self, for_one: usize, environment: usize, share: usize, before: usize) -> usize {
         let further = match environment {
             0 | 1 => 1,
@@ -67,7 +67,7 @@ impl Sampling {
             _ => self.rest,
         };
         let few = (for_one / self.one_of / further / share).max(1);
-        // The more was looked at, the less is looked at of the rest.
+        // The more was evaluated, the less is evaluated of the rest.
         few.min(self.explored.saturating_sub(before) / self.next).max(self.min.min(few))
     }
 

@@ -4,10 +4,11 @@
 //! - `answer`: what a comparison came to
 //! - `environment`: a kind, a subresource and an operation
 //! - `field_types`: what the schema says of a field
-//! - `limits`: all limits
+//! - `limits`: limits that several stages share, and how much is sampled
 //! - `observer`: what sees the evaluated objects
 //! - `options`: how much a comparison may do
 //! - `path`: values at the end of paths
+//! - `question`: predicates on what two sides say
 //! - `request`: cases, and the request of each
 //! - `rules`: questions about matchers
 //! - `verdict`: verdicts, effects and judgements
@@ -20,6 +21,7 @@ pub(crate) mod limits;
 pub(crate) mod observer;
 pub(crate) mod options;
 pub(crate) mod path;
+pub(crate) mod question;
 pub(crate) mod request;
 pub(crate) mod rules;
 pub(crate) mod verdict;

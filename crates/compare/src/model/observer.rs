@@ -27,7 +27,7 @@ pub trait Observer: Sync {
         _ = classes;
     }
 
-    /// Objects are not shown, as a rule, or all of a side, is equal without a look at them.
+    /// Objects are not shown, as a rule, or all of a side, is equal without a read them.
     fn skipped(&self) {}
 }
 
@@ -65,7 +65,7 @@ impl Collector {
         Collector { most, seen: Mutex::default() }
     }
 
-    /// Whether the comparison found something equal without a look at objects, which are not among
+    /// Whether the comparison found something equal without a read objects, which are not among
     /// these therefore.
     pub fn is_partial(&self) -> bool {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).is_partial

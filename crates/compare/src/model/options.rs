@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use crate::model::question::{EQUIVALENT, Question};
+
 /// How much a comparison may do.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -11,13 +13,11 @@ pub struct Options {
     pub evaluations: usize,
     /// When the comparison ends at the latest, with the best answer so far.
     pub deadline: Option<Instant>,
-    /// Only whether the new side denies what the old one denies, not the other way round.
-    pub one_way: bool,
-    /// Whether a violation because of an error is another one than a violation without.
-    pub errors: bool,
+    /// The question about the sides.
+    pub question: Question,
     /// The kinds of objects that are compared.
     pub kinds: KindFilter,
-    /// Whether a rule that the other side has, too, is covered without a look at objects.
+    /// Whether a rule that the other side has, too, is covered without a read objects.
     pub same_rules: bool,
     /// Whether only a proof matters that is relative to nothing: the comparison ends at the first
     /// thing that prevents one, and differences are as they were met.
@@ -51,8 +51,7 @@ impl Default for Options {
             objects: 20_000,
             evaluations: 600_000,
             deadline: None,
-            one_way: false,
-            errors: true,
+            question: EQUIVALENT,
             kinds: KindFilter::All,
             same_rules: true,
             proof_only: false,

@@ -28,10 +28,10 @@ use crate::normal::print::CanonicalPrinter;
 pub(crate) struct Identity {
     /// What decides.
     pub text: String,
-    /// Whether a part looks at the kind of a request, or may do so.
-    pub looks_at_kind: bool,
-    /// Whether a part looks at the operation, or may do so.
-    pub looks_at_operation: bool,
+    /// Whether a part reads the kind of a request, or may do so.
+    pub reads_kind: bool,
+    /// Whether a part reads the operation, or may do so.
+    pub reads_operation: bool,
 }
 
 /// The identity of the policy of a unit with exceptions, which name policies and rules; `None` when
@@ -52,17 +52,13 @@ pub(crate) fn identity(
     let policy = Policy { rules: rules.collect(), ..policy.clone() };
     let tree = Tree::of(&policy)?;
     let names = AlphaNames::of(&tree, named);
-    let mut writer = CanonicalPrinter { text: String::new(), names, named, looks, looks_at_operation: named };
+    let mut writer = CanonicalPrinter { text: String::new(), names, named, looks, reads_operation: named };
     writer.tree(&tree);
     for exception in exceptions {
         writer.text.push_str("; except ");
         writer.tree(exception.as_ref()?);
     }
-    Some(Identity {
-        text: writer.text,
-        looks_at_kind: writer.looks,
-        looks_at_operation: writer.looks_at_operation,
-    })
+    Some(Identity { text: writer.text, reads_kind: writer.looks, reads_operation: writer.reads_operation })
 }
 
 /// A matcher in which what selects the kind and operation of an environment selects all.
@@ -74,14 +70,14 @@ fn selected(matcher: &Matcher, environment: &Environment, looks: &mut bool) -> M
         Matcher::Constraints(constraints) => {
             let mut constraints = (**constraints).clone();
             for rules in [&mut constraints.rules, &mut constraints.exclude] {
-                let mut looks_at_kind = false;
+                let mut reads_kind = false;
                 for rule in rules.iter_mut() {
-                    resource_rule(rule, environment, constraints.equivalent, &mut looks_at_kind);
+                    resource_rule(rule, environment, constraints.equivalent, &mut reads_kind);
                 }
                 // Where one selects all, the others select nothing more.
                 match rules.iter().find(|rule| is_all(rule)).cloned() {
                     Some(all) => *rules = Box::new([all]),
-                    None => *looks |= looks_at_kind,
+                    None => *looks |= reads_kind,
                 }
             }
             Matcher::Constraints(Box::new(constraints))

@@ -1,7 +1,7 @@
 //! Environments that all rules treat alike.
 //!
 //! In: an environment and the units of both sides in it. Out: a text; environments with the same
-//! one have the same answer, so only the first of them is looked at: the seven controllers of
+//! one have the same answer, so only the first of them is read: the seven controllers of
 //! autogen, creations and updates.
 
 use std::fmt::Write;
@@ -17,23 +17,23 @@ use crate::model::environment::Environment;
 use crate::model::field_types::is_written;
 use crate::units::unit::Unit;
 
-/// What decides in an environment; `None` when a rule looks at the kind, or what it looks at is not
+/// What decides in an environment; `None` when a rule reads the kind, or what it reads is not
 /// known.
 pub(crate) fn signature(environment: &Environment, sides: &[Vec<Unit>; 2]) -> Option<String> {
     let mut text = String::new();
     let mut reads = Reads::default();
-    let mut looks_at_operation = false;
+    let mut reads_operation = false;
     for units in sides {
         let mut own = Vec::new();
         for unit in units {
-            let identity = unit.identity.as_ref().filter(|identity| !identity.looks_at_kind)?;
-            looks_at_operation |= identity.looks_at_operation;
+            let identity = unit.identity.as_ref().filter(|identity| !identity.reads_kind)?;
+            reads_operation |= identity.reads_operation;
             reads.merge(&unit.reads);
             own.push(&identity.text);
         }
         let _ = write!(text, "{own:?};");
     }
-    let is_write = !looks_at_operation
+    let is_write = !reads_operation
         && matches!(environment.operation, "CREATE" | "UPDATE")
         && reads.old == ReadTree::default()
         && !is_written(environment, &reads);

@@ -2,7 +2,7 @@
 //!
 //! In: a rule, and an environment. Out: the rule, in which a condition such as
 //! `{{ request.operation }}`, `AnyIn`, `[CREATE, UPDATE]` is one that always holds, or never: what
-//! the engine says of it. So a rule says the same of creations and updates, and these are looked at
+//! the engine says of it. So a rule says the same of creations and updates, and these are read
 //! once (`normal::environment_key`).
 
 use std::collections::HashMap;

@@ -12,13 +12,8 @@ use crate::normal::alpha::{AlphaNames, is_left_out};
 /// The text of a part, with the names that it has.
 pub(crate) fn written(tree: &Tree) -> String {
     let names = AlphaNames::default();
-    let mut writer = CanonicalPrinter {
-        text: String::new(),
-        names,
-        named: false,
-        looks: false,
-        looks_at_operation: false,
-    };
+    let mut writer =
+        CanonicalPrinter { text: String::new(), names, named: false, looks: false, reads_operation: false };
     writer.tree(tree);
     writer.text
 }
@@ -64,7 +59,7 @@ pub(crate) struct CanonicalPrinter {
     pub(crate) names: AlphaNames,
     pub(crate) named: bool,
     pub(crate) looks: bool,
-    pub(crate) looks_at_operation: bool,
+    pub(crate) reads_operation: bool,
 }
 
 impl CanonicalPrinter {
@@ -80,7 +75,7 @@ impl CanonicalPrinter {
                     let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
                     text == wanted || (is_variable && words.any(|word| word == wanted))
                 };
-                self.looks_at_operation |= has("operation");
+                self.reads_operation |= has("operation");
                 self.looks |= ENVIRONMENT.iter().any(|word| has(word));
                 let text = self.names.without(text);
                 let _ = write!(self.text, "{text:?}");

@@ -1,7 +1,7 @@
 //! Cases: every object with every former object and every request context.
 //!
 //! In: what the units read and test, a domain, and contexts. Out: requests that stand for all
-//! others, at most so many, from everywhere where there are more.
+//! others, at most this many, from everywhere where there are more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) fn cases(
     // In deletions there is no new object.
     tree.merge(if environment.operation == "DELETE" { &reads.old } else { &reads.object });
     if &*environment.resource.kind == "Namespace" {
-        // Selectors of namespaces look at the labels of the object.
+        // Selectors of namespaces read the labels of the object.
         for label in tested.namespace_labels.keys() {
             tree.add(&["metadata", "labels", label].map(|key| Step::Key(key.into())), true);
         }
@@ -42,7 +42,7 @@ pub(crate) fn cases(
         }
     }
     let objects = domain.objects(environment, &tree, reads.name);
-    // Loops look at the new object, and so do parts that decide.
+    // Loops read the new object, and so do parts that decide.
     domain.classes = None;
     let deciding = domain.deciding.take();
     let before: Vec<Option<Value>> = match is_update {
@@ -69,7 +69,7 @@ pub(crate) fn cases(
     spread(total, most).filter_map(case).collect()
 }
 
-/// So many of some numbers, in their order where these are all, else from everywhere.
+/// This many of some numbers, in their order where these are all, else from everywhere.
 pub(crate) fn spread(total: usize, most: usize) -> impl Iterator<Item = usize> {
     let are_coprime = |step: &usize| {
         let (mut a, mut b) = (total, *step);

@@ -18,7 +18,7 @@ use crate::predicates::summary::Predicates;
 use crate::strings::witnesses::WitnessCache;
 use crate::units::deciding::Deciding;
 
-/// More combinations of users and namespaces are not looked at.
+/// More combinations of users and namespaces are not evaluated.
 pub(crate) const MAX_CONTEXTS: usize = 400;
 
 /// The users and namespaces of each class that rules can distinguish, and why they may not be all.

@@ -47,7 +47,7 @@ use crate::strings::numerals::numbers;
 use crate::strings::witnesses::{WitnessCache, truths};
 use crate::units::deciding::Deciding;
 
-/// Deeper parts of objects are not looked at.
+/// Deeper parts of objects are not read.
 const MAX_DEPTH: usize = 24;
 
 /// Objects of one kind for one comparison.
@@ -73,7 +73,7 @@ pub struct Domain<'d> {
     inside: usize,
     /// What is put into the value when it is built, where it is not read.
     later: Option<Value>,
-    /// Lists whose items are looked at one after the other.
+    /// Lists whose items are read one after the other.
     pub classes: Option<ListClasses>,
     /// What leaves out values that others stand for.
     pub deciding: Option<Deciding>,
@@ -82,7 +82,7 @@ pub struct Domain<'d> {
     /// Of which kind the items of the list are that is built next, where it is an answer from
     /// outside.
     pub(crate) items_of: Option<[Str; 3]>,
-    /// Whether what is built is an answer from outside that may have null, and whose numbers are
+    /// Whether what is built is an answer of a lookup that may have null, and whose numbers are
     /// doubles.
     pub(crate) is_json: bool,
     /// How many items of each list matter.
@@ -133,7 +133,8 @@ fn is_word(text: &str) -> bool {
 const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
 impl<'d> Domain<'d> {
-    /// For what is tested, by a request and at each field, with at most so many items and objects.
+    /// For what is tested, by a request and at each field, with at most this many items and
+    /// objects.
     pub fn new(
         (types, words): (&'d Types, &'d WitnessCache),
         (predicates, tested): (&'d Predicates, &'d Tested),

@@ -1,4 +1,4 @@
-//! Answers from outside, one of each class.
+//! Answers of lookups, one of each class.
 //!
 //! In: what is read of the answers of an object, each under the words of its request
 //! (`inputs::lookup`). Out: the answers: none, for a request that fails; null, for an object that

@@ -10,7 +10,7 @@ use ephor_kubernetes::admitted::has_another;
 use ephor_kubernetes::schema::Type;
 use ephor_value::{Str, Value};
 
-/// How many pairs are looked at for one that is taken.
+/// How many pairs are read for one that is taken.
 const TRIES: usize = 50;
 
 /// All pairs of numbers below two counts, or `limit` of them that are spread over all; whether

@@ -6,7 +6,7 @@
 //! Two names that are in the same of the tested languages are one to the rules; so are groups and
 //! roles. What rules say of a list of groups they say of a part of it, as of any list
 //! (`lists::small_model`): of as many groups as there are statements about them, in selections
-//! (each pattern is one) and in expressions. So the lists of up to so many groups of each class
+//! (each pattern is one) and in expressions. So the lists of up to this many groups of each class
 //! stand for all.
 //!
 //! Every user that an API server knows is in `system:authenticated`; the anonymous one alone is
@@ -23,10 +23,10 @@ use crate::predicates::summary::Predicates;
 use crate::strings::languages::Languages;
 use crate::strings::witnesses::{WitnessCache, truths};
 
-/// More lists of groups, or of roles, are not looked at.
+/// More lists of groups, or of roles, are not read.
 const MAX_GROUP_LISTS: usize = 200;
 
-/// More users are not looked at.
+/// More users are not evaluated.
 const MAX_USERS: usize = 2_000;
 
 /// The group of all users that an API server knows.

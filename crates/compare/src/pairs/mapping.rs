@@ -1,10 +1,10 @@
-//! Which policies of two loads are compared with each other.
+//! Pairs of policies: by name, by annotation, or as a file of pairs says.
 //!
 //! In: two loads, and what a mapping says. Out: pairs, each with one or several policies a side.
 //! With one policy on each side these two are a pair whatever their names. Else, in this order:
 //! what the mapping names, what the annotation `ephor.dev/replaces` of new policies names, policies
 //! of one name, policies of similar names (`disallow-x`, `disallow-x-vpol`) where only one other is
-//! so similar, and policies that look at the same fields (`pairs::overlap`). A policy without a
+//! so similar, and policies that read the same fields (`pairs::overlap`). A policy without a
 //! partner is a pair with one side: it was removed, or it is new.
 
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub enum PairedBy {
     Name,
     /// Their names are similar.
     SimilarName,
-    /// They look at the same fields.
+    /// They read the same fields.
     Overlap,
     /// There is no other side.
     Nothing,

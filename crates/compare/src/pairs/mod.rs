@@ -1,7 +1,7 @@
 //! Which policies of two loads are compared with each other.
 //!
 //! - `mapping`: pairs by name, annotation or file
-//! - `overlap`: pairs by the fields that policies look at
+//! - `overlap`: pairs by the fields that policies read
 
 pub(crate) mod mapping;
 pub(crate) mod overlap;

@@ -1,7 +1,7 @@
-//! Policies that look at the same fields.
+//! Policies that read the same fields.
 //!
-//! In: policies without a partner. Out: pairs of which each is the one that looks at most of what
-//! the other looks at, and no other policy does so much: policies that were rewritten under another
+//! In: policies without a partner. Out: pairs of which each is the one that reads most of what
+//! the other reads, and no other policy does so much: policies that were rewritten under another
 //! name.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ pub(crate) fn overlapping(old: &[Policies], new: &[Policies]) -> Vec<(usize, usi
     old.iter().enumerate().filter_map(mutual).collect()
 }
 
-/// The position of the one that looks at most of what is looked at, at half of it at least; `None`
+/// The position of the one that reads most of what is read, at half of it at least; `None`
 /// where there is none, or several.
 fn best(own: &Fields, others: &[Fields]) -> Option<usize> {
     let shares: Vec<(usize, usize)> = others.iter().map(|other| share(own, other)).collect();
@@ -43,7 +43,7 @@ fn best(own: &Fields, others: &[Fields]) -> Option<usize> {
     (most.0 > 0 && 2 * most.0 >= most.1 && is_only).then_some(at)
 }
 
-/// How many of the fields at which two look in objects of kinds that both know both look at, and
+/// How many of the fields at which two look in objects of kinds that both know both read, and
 /// how many one of them.
 fn share(a: &Fields, b: &Fields) -> (usize, usize) {
     let kinds = a.iter().filter_map(|(kind, own)| Some((own, b.get(kind)?)));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_that_look_at_the_same_fields_are_pairs() {
+    fn policies_that_read_the_same_fields_are_pairs() {
         let old = [
             checking("Pod", "{spec: {containers: [{image: '!*:latest'}]}}"),
             checking("Pod", "{spec: {hostNetwork: false}}"),

@@ -1,9 +1,9 @@
 //! What is tested at each field.
 //!
-//! In: the tests of a unit (`analysis::reads::tests`) and what it tests anywhere ([`Predicates`]).
-//! Out: [`Tested`]: for a field, the predicates of those tests that reach it. A test reaches its
-//! place and what is below; a constant whose way is not known reaches every field. Fields that are
-//! compared with each other have the same values.
+//! In: the tests of a unit (`analysis::reads::comparisons`) and what it tests anywhere
+//! ([`Predicates`]). Out: [`Tested`]: for a field, the predicates of those tests that reach it. A
+//! test reaches its place and what is below; a constant whose way is not known reaches every field.
+//! Fields that are compared with each other have the same values.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -109,7 +109,7 @@ impl Tested {
     /// The types that are looked for in a field by any unit; `None`: any.
     pub fn looked_for(&self, field: &[Step]) -> Option<ExpectedType> {
         self.looked_for.as_ref()?;
-        let all = self.looked_at(field);
+        let all = self.expected_at(field);
         let found = all.without_constants();
         // Fields that are compared with each other are what the other one is. Of a list it is the
         // items.
@@ -118,7 +118,7 @@ impl Tested {
         is_known.then_some(all)
     }
 
-    fn looked_at(&self, field: &[Step]) -> ExpectedType {
+    fn expected_at(&self, field: &[Step]) -> ExpectedType {
         // The items of lists of lists are in lists; what else has items may be an object.
         let is_at = |(own, step): (&Step, &Step)| match own {
             Step::Nested => *step == Step::Items,
@@ -137,7 +137,7 @@ impl Tested {
     /// Whether texts, numbers and booleans are among the constants that units compare a field of
     /// unknown type with; `None`: there are none.
     pub fn constants_of(&self, field: &[Step]) -> Option<[bool; 3]> {
-        let found = self.looked_at(field).constants;
+        let found = self.expected_at(field).constants;
         (found != [false; 3] && !self.is_related(field)).then_some(found)
     }
 

@@ -10,10 +10,10 @@ use ephor_analysis::reads::{Reads, Step};
 use ephor_analysis::tree::Tree;
 use ephor_ir::Policy;
 
-/// More characters of one text are not looked at.
+/// More characters of one text are not read.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// More quoted texts of one text are not looked at.
+/// More quoted texts of one text are not read.
 const MAX_QUOTED: usize = 32;
 
 /// The fields that the texts of a policy name.

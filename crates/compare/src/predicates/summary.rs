@@ -62,7 +62,7 @@ pub struct Predicates {
     pub groups: BTreeSet<String>,
     /// Roles, and cluster roles.
     pub roles: [BTreeSet<String>; 2],
-    /// Labels of namespaces that selectors look at, and the texts that they look for.
+    /// Labels of namespaces that selectors read, and the texts that they look for.
     pub namespace_labels: BTreeMap<String, BTreeSet<String>>,
     /// Regular expressions, as the `regex` crate writes them.
     pub regexes: BTreeSet<String>,
@@ -88,7 +88,7 @@ pub struct Predicates {
     pub open: Option<String>,
     /// Why they do not where it is not known where values come from.
     pub unless_followed: Option<String>,
-    /// What is taken for granted of objects.
+    /// What is assumed of objects.
     pub assumptions: BTreeSet<String>,
     pub(crate) functions: BTreeSet<String>,
     pub(crate) constants: BTreeSet<String>,
@@ -470,7 +470,7 @@ impl Predicates {
         }
     }
 
-    /// The labels of namespaces that a selector looks at, and their values.
+    /// The labels of namespaces that a selector reads, and their values.
     fn namespace_selector(&mut self, selector: &Node) {
         if selector.get("wild").is_some() {
             self.open("labels of the namespace, by wildcard");

@@ -1,4 +1,5 @@
-//! Functions and nodes of rules that classes of values describe.
+//! The functions and nodes of the IR for which a comparison can be a proof; a function that classes
+//! of values describe is entered here.
 
 /// Functions whose results depend on texts, numbers and lists only through what [`Predicates`]
 /// describes.

@@ -1,6 +1,6 @@
-//! Comparisons in which data from outside may be anything.
+//! Comparisons in which external data may be anything.
 //!
-//! In: two sides. Out: their comparison, when they are equal whatever comes from outside, as long
+//! In: two sides. Out: their comparison, when they are equal for any answers of lookups, as long
 //! as both get the same; or why they may not be. The data are fields that have any of the values
 //! that rules distinguish (`inputs`, `inputs::unify`).
 
@@ -16,10 +16,10 @@ use crate::model::answer::{Answer, Comparison, Difference, Universe};
 use crate::search::sides::of_sides;
 use crate::sides::side::Side;
 
-/// How a reason begins that is about data from outside.
+/// How a reason begins that is about external data.
 pub const DOUBT: &str = "they may differ for some data of ";
 
-/// What is known where data from outside may be anything.
+/// What is known where external data may be anything.
 pub(crate) enum SymbolicResult {
     /// They are equal.
     Equal(Box<Comparison>),
@@ -28,7 +28,7 @@ pub(crate) enum SymbolicResult {
     Other(Option<String>),
 }
 
-/// Whether sides are equal whatever comes from outside. Those objects on which they differ in files
+/// Whether sides are equal for any answers of lookups. Those objects on which they differ in files
 /// only are of the comparison without it.
 pub(crate) fn compare_for_any_inputs(sides: [&Side; 2], options: Options) -> SymbolicResult {
     let mut doubt = None;
@@ -64,7 +64,7 @@ pub(crate) fn compare_for_any_inputs(sides: [&Side; 2], options: Options) -> Sym
     SymbolicResult::Equal(Box::new(found))
 }
 
-/// What differences in clusters say where data from outside may be anything.
+/// What differences in clusters say where external data may be anything.
 fn doubt_of(found: &Comparison, names: &BTreeSet<String>) -> Option<String> {
     let is_apart =
         |one: &Difference| one.universe == Universe::Files || one.environment.operation == "DELETE";

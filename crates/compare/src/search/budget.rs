@@ -1,6 +1,6 @@
-//! How much is looked at for one question about a unit.
+//! How much is evaluated for one question about a unit.
 //!
-//! In: the footprint, and how much was looked at before. Out: a [`Budget`]. Where classes of values
+//! In: the footprint, and how much was read before. Out: a [`Budget`]. Where classes of values
 //! say all, every combination is evaluated and the budget is a limit; else some of them are, and
 //! fewer in each further kind and operation ([`SAMPLING`]).
 

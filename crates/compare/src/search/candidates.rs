@@ -20,30 +20,30 @@ const MAX_UNITS_ALONE: usize = 3;
 /// How many units of the other side are taken together.
 const MAX_UNITS_TOGETHER: usize = 32;
 
-/// To one unit of the other side at most so many others are added.
+/// To one unit of the other side at most this many others are added.
 const MAX_ADDED: usize = 6;
 
-/// The unit to be added is chosen by so many objects in clusters and in files.
+/// The unit to be added is chosen by this many objects in clusters and in files.
 const LEFT_SAMPLE: usize = 8;
 
-/// The best of so many objects on which sides differ is shown.
+/// The best of this many objects on which sides differ is shown.
 const MAX_REAL_WITNESSES: usize = 8;
 
-/// So many objects are looked at for a unit of a rule of which a difference is shown already.
+/// This many objects are evaluated for a unit of a rule of which a difference is shown already.
 const MAX_OBJECTS_OF_SHOWN: usize = 400;
 
-/// Near so many of the attempts of which an API server refuses all objects that are not covered
+/// Near this many of the attempts of which an API server refuses all objects that are not covered
 /// others are looked for.
 const MAX_REFUSED: usize = 3;
 
-/// What is known of a unit after others were looked at.
+/// What is known of a unit after others were evaluated.
 #[derive(Default)]
 struct Attempts<'u> {
     /// Whether it is covered, and why that is no proof.
     covered: Option<Option<String>>,
     /// Whether the sides differ on an object in clusters that violates it.
     is_real: bool,
-    /// Whether no others need to be looked at.
+    /// Whether no others need to be read.
     is_decided: bool,
     /// Those that left the fewest objects, or came last where units are added, with some of these
     /// objects.
@@ -94,7 +94,7 @@ impl Run<'_> {
         let near: Vec<&CachedUnit> = near.iter().map(|(one, _)| *one).collect();
         let is_shown = self.is_shown(environment, (unit, at));
         let most = if is_shown { MAX_OBJECTS_OF_SHOWN } else { self.options.objects };
-        // What cannot be proved is looked at once.
+        // What cannot be proved is read once.
         let is_open = open(&unit.reads, &unit.predicates).is_some();
         let is_whole = near.is_empty() || (is_open && close.len() > 1);
         let first = if is_whole {
@@ -228,7 +228,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether no further units need to be looked at: these cover the unit, or the sides differ
+    /// Whether no further units need to be evaluated: these cover the unit, or the sides differ
     /// where it is violated.
     fn is_decided(
         &mut self,
@@ -252,7 +252,7 @@ impl Run<'_> {
     }
 
     /// Whether the sides differ in clusters on one of these objects, on which a unit of the side
-    /// `at` is violated. Several are looked at: the best of them is shown.
+    /// `at` is violated. Several are read: the best of them is shown.
     fn witnesses(&mut self, environment: &Environment, at: usize, cases: Vec<Case>) -> bool {
         let mut real = 0;
         for case in cases.into_iter().take(MAX_WITNESSES / 2) {

@@ -4,14 +4,14 @@
 //! ([`Uncovered`]). The stages hand each other types:
 //!
 //! ```text
-//! unit, others ─▶ Footprint: what they read and test ─▶ Budget: how much is looked at
+//! unit, others ─▶ Footprint: what they read and test ─▶ Budget: how much is evaluated
 //!              ─▶ Domains: a value of each class at each field ─▶ [Case]: combinations of them
 //!              ─▶ Uncovered: the cases on which the others do not cover the unit
 //! ```
 //!
 //! A unit that an object violates is covered there when one of the others is violated by it, too.
 //! When that holds for each unit, in both directions and in every environment, both sides deny the
-//! same requests. It is enough to look at objects for the footprint of the units involved, whatever
+//! same requests. It is enough to read objects for the footprint of the units involved, whatever
 //! else the policies read: so the combinations stay few.
 
 use ephor_analysis::reads::Reads;
@@ -27,7 +27,7 @@ use crate::search::run::{Pool, Run, Uncovered};
 use crate::units::cached::CachedUnit;
 
 impl Run<'_> {
-    /// On which of at most so many objects others do not cover a unit.
+    /// On which of at most this many objects others do not cover a unit.
     pub(crate) fn cover(
         &mut self,
         environment: &Environment,
@@ -97,7 +97,7 @@ impl Run<'_> {
         }
     }
 
-    /// Looks at all cases; whether it did.
+    /// Evaluates all cases; whether it did.
     fn each(
         &mut self,
         environment: &Environment,

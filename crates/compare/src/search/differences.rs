@@ -13,6 +13,7 @@ use crate::effects::canonical_object::normal;
 use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
 use crate::model::environment::Environment;
 use crate::model::path::is_value;
+use crate::model::question::Consequences;
 use crate::model::request::{Case, request};
 use crate::model::verdict::{Effect, Judgement, Verdict};
 use crate::model::world::within;
@@ -21,7 +22,7 @@ use crate::search::shrink::{renamed, shrink};
 use crate::sides::side::Side;
 use crate::units::cached::CachedUnit;
 
-/// What is taken for granted where an API server refuses both results.
+/// What is assumed where an API server refuses both results.
 const UNMENDED: &str = "no other webhook names an item of a list that has no name";
 
 /// The kind of difference when only the side `at` is violated.
@@ -175,24 +176,22 @@ impl Run<'_> {
         {
             return None;
         }
-        // What generates nothing, because it fails or does not apply any more, denies nothing.
-        let is_violation = |one: &Judgement| one.verdict.is_violation() && !self.only_generate;
-        let kind = match (is_violation(&old), is_violation(&new)) {
-            (true, false) => DifferenceKind::Weaker,
-            (false, true) => DifferenceKind::Stricter,
-            (true, true) if self.has_effects && old.effect != new.effect => DifferenceKind::Action,
-            (true, true) if self.options.errors && old.verdict != new.verdict => DifferenceKind::Errors,
-            // What is denied leaves no object.
-            (true, true) if self.has_effects && old.effect == Effect::Denied => return None,
-            _ if !is_same_result(environment, case, &old, &new) => DifferenceKind::Result,
-            _ => {
-                if is_reordered(&old, &new) {
-                    self.reordered.set(true);
-                }
-                return None;
-            }
-        };
-        Some((kind, old, new))
+        let consequences = Consequences { are_known: self.has_effects, only_generate: self.only_generate };
+        if let Some(kind) = self.options.question.difference([&old, &new], consequences) {
+            return Some((kind, old, new));
+        }
+        // What is denied leaves no object.
+        let is_denied = |one: &Judgement| one.verdict.is_violation() && one.effect == Effect::Denied;
+        if self.has_effects && !self.only_generate && is_denied(&old) && is_denied(&new) {
+            return None;
+        }
+        if !is_same_result(environment, case, &old, &new) {
+            return Some((DifferenceKind::Result, old, new));
+        }
+        if is_reordered(&old, &new) {
+            self.reordered.set(true);
+        }
+        None
     }
 
     /// Where an object can exist so that the sides differ in the same way.

@@ -52,7 +52,7 @@ impl Footprint {
             uncounted.get_or_insert_with(|| "items of one list go with items of another".into());
         }
         let items = count.total + usize::from(has_more);
-        // Lists whose items are looked at one after the other need no number.
+        // Lists whose items are read one after the other need no number.
         let are_too_many = items > MAX_ITEM_STATEMENTS;
         let uncounted =
             uncounted.or_else(|| are_too_many.then(|| "many statements about items of lists".into()));

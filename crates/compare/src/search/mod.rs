@@ -1,7 +1,7 @@
 //! The search for objects on which two sides differ, or the proof that there are none.
 //!
 //! - `any_inputs`: sides that are the same whatever lookups answer
-//! - `budget`: how much is looked at for a unit
+//! - `budget`: how much is evaluated for a unit
 //! - `candidates`: which units of the other side cover one
 //! - `cover`: whether some units cover one
 //! - `differences`: objects on which both sides as a whole differ

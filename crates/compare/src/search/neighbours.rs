@@ -87,7 +87,7 @@ fn paths(value: &Value, here: &mut Path, out: &mut Vec<Path>) {
                     out.push(here.clone());
                 }
                 match (&**key == INPUTS, below) {
-                    // Answers from outside are there as a whole.
+                    // Answers of lookups are there as a whole.
                     (true, Value::Map(answers)) => {
                         out.extend(answers.keys().map(|answer| {
                             here.iter().cloned().chain([PathPart::Key(answer.clone())]).collect()

@@ -19,7 +19,7 @@ use crate::sides::side::Side;
 use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 use crate::strings::witnesses::WitnessCache;
 
-/// Where objects to look at are taken from.
+/// Where objects to evaluate are taken from.
 pub(crate) struct Pool {
     /// Objects that are spread over all combinations.
     pub cases: Vec<Case>,
@@ -27,7 +27,7 @@ pub(crate) struct Pool {
     pub texts: Vec<Str>,
     /// Integers of each class.
     pub integers: Vec<i64>,
-    /// How many are looked at, roughly.
+    /// How many are read, roughly.
     pub few: usize,
 }
 
@@ -54,9 +54,9 @@ pub(crate) struct Run<'s> {
     pub words: Rc<WitnessCache>,
     /// What API servers show of lists and maps, and what loops say.
     pub(crate) memory: Rc<ListMemory>,
-    /// The environments that were looked at, by what decides in them.
+    /// The environments that were evaluated, by what decides in them.
     pub(crate) alike: BTreeSet<String>,
-    /// How many environments were looked at.
+    /// How many environments were evaluated.
     pub(crate) looked: usize,
     /// Among how many units the objects are shared that are evaluated where nothing can be proved.
     pub(crate) share: usize,

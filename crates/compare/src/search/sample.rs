@@ -1,7 +1,7 @@
-//! Looking at objects: what a unit says of each, and whether others cover it.
+//! Objects that are evaluated: the verdict of a unit on each, and whether others cover it.
 //!
 //! In: a unit, units of the other side, objects. Out: those on which the unit is not covered
-//! ([`Uncovered`]). Where nothing can be proved a part of the objects is looked at, and variations
+//! ([`Uncovered`]). Where nothing can be proved a part of the objects is evaluated, and variations
 //! of those that decide, each once.
 
 use std::collections::{BTreeMap, HashMap};
@@ -40,7 +40,7 @@ pub(crate) struct Judged {
     pub is_covered: bool,
 }
 
-/// What units said of the cases that were looked at: what they say of one of them again is the
+/// What units said of the cases that were evaluated: what they say of one of them again is the
 /// same.
 #[derive(Default)]
 struct VerdictCache(HashMap<(Value, Option<Value>, usize), (Verdict, Verdict)>);
@@ -124,7 +124,7 @@ impl Run<'_> {
         }
     }
 
-    /// Looks at one object: what the unit says of it, and the others.
+    /// Evaluates one object: the verdict of the unit, and of the others.
     pub(crate) fn look(
         &mut self,
         (environment, from, others): (&Environment, (&CachedUnit, usize), &[&CachedUnit]),
@@ -220,11 +220,7 @@ impl Run<'_> {
             if other.verdict.is_violation() {
                 self.effects[1 - at].insert(other.effect);
             }
-            found.is_covered |= match self.by_effect {
-                true => other.effect >= own.effect,
-                false if !self.options.errors => other.verdict.is_violation(),
-                false => other.verdict >= own.verdict,
-            };
+            found.is_covered |= self.options.question.covers(&own, &other, self.by_effect);
             if found.is_covered && !all {
                 break;
             }

@@ -81,7 +81,7 @@ fn without_a_part(value: &Value, is_object: bool) -> Vec<Value> {
                 let left = map.iter().filter(|(k, _)| *k != key);
                 out.push(Value::Map(left.map(|(k, v)| (k.clone(), v.clone())).collect::<Map>()));
             }
-            // Answers from outside are there as a whole.
+            // Answers of lookups are there as a whole.
             for (key, inner) in map.iter().filter(|(key, _)| ***key != *INPUTS) {
                 out.extend(without_a_part(inner, false).into_iter().map(|part| value.with(key, part)));
             }

@@ -1,7 +1,7 @@
 //! The procedure: environment by environment, unit by unit, in both directions.
 //!
 //! In: two sides. Out: a [`Comparison`]. Units that have the same text on the other side are
-//! covered; environments that all rules treat alike are looked at once.
+//! covered; environments that all rules treat alike are evaluated once.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,7 +113,7 @@ impl Run<'_> {
         let are_patterns = sides.iter().flatten().any(|unit| unit.predicates.are_patterns);
         sides.iter_mut().flatten().for_each(|unit| unit.tested.are_patterns = are_patterns);
         Tested::share(sides.iter_mut().flatten().map(|unit| &mut unit.tested));
-        // Kinds and operations that all rules treat alike are looked at once.
+        // Kinds and operations that all rules treat alike are evaluated once.
         if let Some(signature) = signature(environment, &sides)
             && !self.alike.insert(signature)
         {
@@ -138,7 +138,7 @@ impl Run<'_> {
     }
 
     fn units(&mut self, environment: &Environment, [old, new]: &[Vec<CachedUnit>; 2]) {
-        let directions = if self.options.one_way { 1 } else { 2 };
+        let directions = if self.options.question.goes_both_ways { 2 } else { 1 };
         for (from, to, at) in [(old, new, 0), (new, old, 1)].into_iter().take(directions) {
             for unit in from {
                 if self.is_over() {

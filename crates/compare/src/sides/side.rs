@@ -39,7 +39,7 @@ pub struct Side {
     pub(crate) engine: Engine,
     /// Whether values that conditions take for patterns are taken to have no wildcards.
     pub(crate) knows_no_patterns: bool,
-    /// Whether objects are left out that have two labels or annotations of which a pattern looks at
+    /// Whether objects are left out that have two labels or annotations of which a pattern reads
     /// one.
     pub(crate) has_one_key: bool,
 }
@@ -84,16 +84,16 @@ impl Side {
     }
 
     /// The same where of several labels or annotations that a wildcard in the key of a pattern
-    /// matches there is one at most: a proof is relative to that. Of more of them Kyverno looks at
+    /// matches there is one at most: a proof is relative to that. Of more of them Kyverno reads
     /// one, whichever it meets first.
     #[must_use]
     pub fn with_one_key(self) -> Side {
         Side { has_one_key: true, ..self }
     }
 
-    /// Whether a pattern looks at one of several labels or annotations that a wildcard in its key
+    /// Whether a pattern reads one of several labels or annotations that a wildcard in its key
     /// matches.
-    pub fn looks_at_one_key(&self) -> bool {
+    pub fn has_ambiguous_wildcard_keys(&self) -> bool {
         !self.one_key().is_empty()
     }
 

@@ -1,7 +1,7 @@
 //! Labels and annotations of which a wildcard in the key of a pattern matches one at most.
 //!
 //! In: two sides. Out: the wildcards of their patterns, and whether an object has two keys that one
-//! of them matches. Kyverno looks at one of these, whichever it meets first, so a pattern has no
+//! of them matches. Kyverno reads one of these, whichever it meets first, so a pattern has no
 //! verdict of its own on such objects (`validate.md`, section 8). Where a side is taken [with one
 //! key](crate::Side::with_one_key), they are left out, and a proof is relative to that.
 
@@ -78,7 +78,7 @@ impl AmbiguousWildcardKeys {
         self.0.is_empty()
     }
 
-    /// What is taken for granted.
+    /// What is assumed.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         self.0.keys().map(|(field, key)| format!("no two {field} match `{key}`"))
     }

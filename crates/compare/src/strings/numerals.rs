@@ -118,7 +118,7 @@ impl Cuts {
     }
 }
 
-/// Of each unit so many numbers are tried in a slot.
+/// Of each unit this many numbers are tried in a slot.
 const MAX_NUMBERS_OF_UNIT: i128 = 12;
 
 /// A number of billionths in digits.
@@ -400,7 +400,7 @@ fn found(
         // Others are in files only.
         classes.retain(|class, _| shown.contains(class));
         for kind in [WHOLE, IN_THOUSANDTHS, WITH_UNIT] {
-            // No duration has so many minutes.
+            // No duration has this many minutes.
             let is_long = |slot: usize| {
                 let low = (slot / 2).checked_sub(1).and_then(|at| readings.both.0.get(at));
                 kind == IN_THOUSANDTHS && low.is_some_and(|low| *low >= i128::from(i64::MAX / 60))

@@ -1,4 +1,5 @@
-//! Languages of the texts that a step makes of others.
+//! The texts that a function (`lower`, `trim`, `split`, `replace`) makes texts of a language of: an
+//! automaton of its inputs, from the automaton of its outputs.
 //!
 //! In: an automaton, and a step. Out: the automaton of the texts of which the step makes one that
 //! it accepts. The step reads a text from left to right, and the automaton reads what it makes; a

@@ -174,7 +174,7 @@ impl AtomCutter<'_> {
     }
 
     /// The leaves of a pattern, and what is on the way to them: whatever anchors make of it, that
-    /// is all that it looks at.
+    /// is all that it reads.
     fn pattern(&mut self, pattern: Pattern, origin: &Origin) {
         let parts = match has_deciding_anchor(&pattern.source) {
             true => members(&pattern.source).unwrap_or_default(),

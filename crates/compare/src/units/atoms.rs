@@ -3,7 +3,7 @@
 //!
 //! In: a unit. Out: its atoms: each attribute of its filters, each condition, each pattern, and
 //! what boolean operators join in its expressions, each as a rule of its own. What the unit says
-//! follows from what its atoms say. So of the values of a field that all atoms look at alone, one
+//! follows from what its atoms say. So of the values of a field that all atoms read alone, one
 //! for each combination of their verdicts is enough, also of a field that has others below it; and
 //! of users and namespaces, too ([`Deciding`]). Where the atoms do not read all that the unit
 //! reads, nothing is left out (`docs/internals/equivalence.md`, "Atoms").
@@ -31,7 +31,7 @@ use crate::sides::lookup_stub;
 use crate::sides::side::judge;
 use crate::units::unit::Unit;
 
-/// A unit of more atoms is looked at as a whole.
+/// A unit of more atoms is evaluated as a whole.
 const MAX_ATOMS: usize = 96;
 
 /// More of what an atom says is not known.
@@ -46,13 +46,13 @@ pub(crate) struct Atom {
     pub(crate) engine: Engine,
     /// What it reads of the object.
     pub(crate) tree: ReadTree,
-    /// Whether it looks at who sends the request.
+    /// Whether it reads who sends the request.
     pub(crate) user: bool,
-    /// Whether it looks at the namespace.
+    /// Whether it reads the namespace.
     pub(crate) namespace: bool,
-    /// Whether it looks at anything else but the fields of the object.
+    /// Whether it reads anything else but the fields of the object.
     pub(crate) elsewhere: bool,
-    /// What it tests, where it looks at these.
+    /// What it tests, where it reads these.
     pub(crate) tested: Option<Predicates>,
     /// What it says of values, by field.
     known: RefCell<HashMap<Vec<Step>, AtomVerdicts>>,
@@ -187,7 +187,7 @@ fn has_tree(tree: &ReadTree, other: &ReadTree) -> bool {
             && below(&tree.nested, &other.nested))
 }
 
-/// How an atom looks at a field.
+/// How an atom reads a field.
 pub(crate) enum AtomReads<'a> {
     Not,
     /// At it, or at what is below it, and at nothing else.

@@ -30,7 +30,7 @@ impl CachedUnit {
         self.atoms.get_or_init(|| atoms(&self.unit, environment)).as_deref()
     }
 
-    /// Its parts that look at the items of lists, in requests of its environment.
+    /// Its parts that read the items of lists, in requests of its environment.
     pub fn loops(&self, kind: &str, is_deletion: bool) -> &Loops {
         self.loops.get_or_init(|| Loops::of(&self.unit.engine, kind, is_deletion))
     }

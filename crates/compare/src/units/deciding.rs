@@ -50,7 +50,7 @@ impl Deciding {
             atoms.extend(unit.atoms(environment)?.iter().cloned());
             Some(())
         })?;
-        // Selectors of namespaces look at the labels of the object.
+        // Selectors of namespaces read the labels of the object.
         if &*environment.resource.kind == "Namespace" && atoms.iter().any(|atom| atom.namespace) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Policies that look at many things at once: equal ones are proved, although all combinations are
+//! Policies that read many things at once: equal ones are proved, although all combinations are
 //! too many, and what one token changes is found.
 
 use ephor_compare::Answer;

@@ -285,7 +285,7 @@ fn rules_see_what_others_have_written() {
     );
     proved(&both("a"), &always);
     differ(&both("b"), &always);
-    // In the other order the second one looks at the object as it came.
+    // In the other order the second one reads the object as it came.
     let turned = cel("pods", "", &[("JSONPatch", &second("a")), first]);
     differ(&turned, &always);
     proved(&turned, &turned.replace(".orValue('') == 'a'", ".orValue('x') == 'a'"));

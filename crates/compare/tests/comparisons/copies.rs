@@ -6,7 +6,7 @@ use ephor_compare::Answer;
 use super::changes::{apply, cel, classic, differ, patch, tested};
 use super::compared;
 
-/// Two sides make the same of all objects, whatever may be taken for granted of them.
+/// Two sides make the same of all objects, whatever may be assumed of them.
 fn proved(old: &str, new: &str) {
     let found = compared(old, new);
     let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));

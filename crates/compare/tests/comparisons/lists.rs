@@ -4,7 +4,7 @@ use ephor_compare::{Answer, DifferenceKind, Universe};
 
 use super::{checking, compared, denying, requiring};
 
-/// A ClusterPolicy that looks at the rules of a ClusterRole.
+/// A ClusterPolicy that reads the rules of a ClusterRole.
 fn each(list: &str, conditions: &[&str]) -> String {
     format!(
         "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [ClusterRole]}}}}]}}\n    validate:\n      message: m\n      foreach:\n      - list: \"{list}\"\n        deny: {{conditions: {{all: [{}]}}}}\n",
@@ -225,7 +225,7 @@ fn what_policies_of_kubernetes_say_of_items_counts() {
 }
 
 #[test]
-fn a_field_that_no_rule_names_is_tried_where_names_of_fields_are_looked_at() {
+fn a_field_that_no_rule_names_is_tried_where_names_of_fields_are_read() {
     let names = "name, configMap, secret";
     let old = of_pods(&format!(
         "deny: {{conditions: {{any: [{{key: \"{{{{ request.object.spec.volumes[].keys(@)[] || `[]` }}}}\", operator: AnyNotIn, value: [{names}]}}]}}}}"
@@ -237,7 +237,7 @@ fn a_field_that_no_rule_names_is_tried_where_names_of_fields_are_looked_at() {
 }
 
 #[test]
-fn entries_of_maps_are_looked_at_one_after_the_other() {
+fn entries_of_maps_are_read_one_after_the_other() {
     let old = of_pods(
         "deny: {conditions: {all: [{key: \"{{ request.object.metadata.annotations.keys(@)[?contains(@, 'x.io/')] }}\", operator: AnyNotIn, value: [x.io/a, x.io/b]}]}}",
     );
@@ -318,7 +318,7 @@ fn items_of_two_lists_that_go_together_are_tried() {
 }
 
 #[test]
-fn lists_of_constants_under_a_name_are_those_that_loops_look_at() {
+fn lists_of_constants_under_a_name_are_those_that_loops_read() {
     let policy = |of_rules: &str| {
         format!(
             "apiVersion: policies.kyverno.io/v1\nkind: ValidatingPolicy\nmetadata: {{name: p}}\nspec:\n  matchConstraints: {{resourceRules: [{{apiGroups: [rbac.authorization.k8s.io], apiVersions: [v1], operations: [CREATE], resources: [clusterroles]}}]}}\n  variables:\n  - {{name: groups, expression: \"['*', 'a.io']\"}}\n  - {{name: resources, expression: \"['*', 'b', 'c']\"}}\n  - {{name: verbs, expression: \"['*', 'bind', 'use', 'd']\"}}\n  validations:\n  - expression: \"object.rules == null || !object.rules.{of_rules}(r, r.apiGroups.exists(g, g in variables.groups) && r.resources.exists(x, x in variables.resources) && r.verbs.exists(v, v in variables.verbs))\"\n"

@@ -1,6 +1,6 @@
-//! Data from outside: both sides see the same answers to the same requests, and no others.
+//! Data of lookups: both sides see the same answers to the same requests, and no others.
 
-use ephor_compare::{Answer, Comparison, Options, compare};
+use ephor_compare::{Answer, Comparison, EQUIVALENT_BUT_FOR_ERRORS, Options, compare};
 
 use super::{compared, side};
 
@@ -77,7 +77,7 @@ spec:
 
 /// Compares as a migration does: an error is a violation.
 fn compared_without_errors(old: &str, new: &str) -> Comparison {
-    compare(&side(old), &side(new), Options { errors: false, ..Options::default() })
+    compare(&side(old), &side(new), Options { question: EQUIVALENT_BUT_FOR_ERRORS, ..Options::default() })
 }
 
 const OBJECT: &str = "[{name: found, apiCall: {urlPath: '/api/v1/namespaces/{{request.namespace}}/secrets/a', jmesPath: 'metadata.labels.status || `\"\"`'}}]";
@@ -239,7 +239,7 @@ fn what_registries_say_of_an_image_is_the_same() {
     }
 }
 
-/// A rule that looks at what a registry says of the image of each container.
+/// A rule that reads what a registry says of the image of each container.
 fn of_images(query: &str, key: &str, operator: &str, value: &str) -> String {
     classic(
         "[]",
@@ -441,7 +441,7 @@ fn conditions_that_cannot_fail_have_no_order() {
     let operation = "{key: '{{ request.operation || ''BACKGROUND'' }}', operator: NotEquals, value: DELETE}";
     let length =
         |of: &str| format!("{{key: '{{{{ {of} | length(@) }}}}', operator: GreaterThanOrEquals, value: 1}}");
-    // By their texts: no object is looked at.
+    // By their texts: no object is evaluated.
     let is_equal = |one: &str, other: &str| {
         let found = compared(&calling(one, other), &calling(other, one));
         is_relative(&found) && found.objects == 0
@@ -522,7 +522,7 @@ fn an_entry_under_the_name_of_the_namespace_is_the_same() {
     let answer = |old: &str, new: &str| {
         let sides = [old, new].map(|text| side(text).without_patterns());
         let [old, new] = &sides;
-        compare(old, new, Options { errors: false, ..Options::default() })
+        compare(old, new, Options { question: EQUIVALENT_BUT_FOR_ERRORS, ..Options::default() })
     };
     let by_namespace = old("\"{{request.namespace}}\"");
     let own = "request.namespace";
@@ -556,7 +556,7 @@ fn a_text_that_is_a_list_has_the_same_items() {
     let answer = |old: &str, new: &str| {
         let sides = [old, new].map(|text| side(text).without_patterns());
         let [old, new] = &sides;
-        compare(old, new, Options { errors: false, ..Options::default() })
+        compare(old, new, Options { question: EQUIVALENT_BUT_FOR_ERRORS, ..Options::default() })
     };
     let (begins, listed) = ("startsWith('[')", "NAME in json.unmarshal(TEXT)");
     let same = "TEXT == NAME || TEXT == '*'";

@@ -1,4 +1,4 @@
-//! What background work says about itself.
+//! Events about generated and changed objects, and the state of requests.
 //!
 //! In: what a rule has generated for a trigger or changed, or why not. Out: a result in the report
 //! of the object, and events. What cannot be written is logged, and the work counts as done all the

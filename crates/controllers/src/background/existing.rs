@@ -1,4 +1,5 @@
-//! Changes of policies.
+//! Changes of policies: queues the triggers of a changed policy again, and deletes or orphans what
+//! its removed rules generated.
 //!
 //! In: rules as they were last acted on, and as they are now. Out: requests for triggers and
 //! generated objects that exist; what rules that are gone have generated is deleted, or left to
@@ -31,7 +32,7 @@ use super::{Reconciler, requests, targets, work};
 const MAX_TRIGGERS: usize = 100;
 
 impl Reconciler {
-    /// Acts on what has changed in policies since it was last looked at.
+    /// Acts on what has changed in policies since it was last read.
     pub(super) fn policies(&self) -> Result<Next, BackgroundError> {
         let in_use = (self.setup.source)();
         let known = state::read(&self.setup.cluster, &self.setup.namespace)?;

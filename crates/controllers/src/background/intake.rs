@@ -42,7 +42,7 @@ pub struct WorkIntake {
     background: Arc<Cluster>,
     /// The accounts of the controllers.
     own: Vec<String>,
-    /// The accounts of scans and of deletions, where what they may do is looked at.
+    /// The accounts of scans and of deletions, where what they may do is read.
     others: Option<[Arc<Cluster>; 2]>,
 }
 

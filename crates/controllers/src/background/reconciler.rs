@@ -27,7 +27,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long work waits that is too early, or whose trigger is in work.
 pub(super) const SOON: Duration = Duration::from_millis(100);
 
-/// How often requests and policies are looked at even if nothing is known to have changed.
+/// How often requests and policies are evaluated even if nothing is known to have changed.
 pub(super) const AT_LEAST: Duration = Duration::from_secs(10);
 
 /// What background work needs.

@@ -1,4 +1,4 @@
-//! MutatingPolicies on objects that exist.
+//! Applies MutatingPolicies with `mutateExisting` to stored objects.
 //!
 //! In: a policy, and the request that triggers it or none. Out: the objects that it selects or that
 //! its expression returns, changed and written where that changes something. Each is evaluated as

@@ -1,4 +1,4 @@
-//! Pieces of background work.
+//! The keys in the queue of background work, and what adds them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The object that work is about.
+//! Looks up the trigger of an UpdateRequest in the cluster.
 //!
 //! In: an UpdateRequest and the trigger of one of its rules. Out: the trigger as it is now, or that
 //! it is too early: a request is written before the API server stores what it admits. Semantics:

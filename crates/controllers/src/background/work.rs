@@ -1,4 +1,5 @@
-//! The work of an UpdateRequest.
+//! Carries out an UpdateRequest: generates or changes objects, and deletes generated objects whose
+//! trigger is gone or no longer matches.
 //!
 //! In: a request, the policies as they are now. Out: objects as the rules want them, or why not.
 //! What is done depends on what is there now, not on what was there at the time of the request: a

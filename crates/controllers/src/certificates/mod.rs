@@ -74,7 +74,7 @@ pub enum CertificateError {
     Conflicts(String),
 }
 
-/// What follows when the leading replica has looked at the Secret.
+/// What follows when the leading replica has read the Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Something was written, and more may follow.

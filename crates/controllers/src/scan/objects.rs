@@ -1,7 +1,7 @@
 //! The objects that are scanned, as far as they are known.
 //!
 //! In: what a watch shows of objects. Out: which of them are new or have changed in what policies
-//! look at. Of each object its name, a hash of its content and when it was scanned are in memory,
+//! read. Of each object its name, a hash of its content and when it was scanned are in memory,
 //! never the object.
 
 use std::collections::hash_map::DefaultHasher;
@@ -29,7 +29,7 @@ pub struct ScannedObject {
     pub content: u64,
     /// The last scan.
     pub scan: Option<Scan>,
-    /// Whether something else that policies look at has changed since then.
+    /// Whether something else that policies read has changed since then.
     pub outdated: bool,
     /// The list or the watch that has shown it last.
     round: u64,
@@ -139,7 +139,7 @@ impl Objects {
     }
 }
 
-/// A hash of what policies look at in an object: not its status, the node it runs on, or who wrote
+/// A hash of what policies read in an object: not its status, the node it runs on, or who wrote
 /// it.
 pub fn content(object: &Value) -> u64 {
     let mut hasher = DefaultHasher::new();

@@ -140,7 +140,7 @@ impl Api {
             .collect()
     }
 
-    /// Answers so many writes of ConfigMaps and UpdateRequests more, then none: as if the server
+    /// Answers this many writes of ConfigMaps and UpdateRequests more, then none: as if the server
     /// that writes ended there; `None` = all again.
     pub fn allow(&self, writes: Option<usize>) {
         locked(&self.store).left = writes;

@@ -135,7 +135,7 @@ fn what_a_synchronised_rule_generated_goes_with_it_also_when_no_server_ran_and_s
     let running = controllers(&api, &state);
     let status = || api.writes().iter().any(|write| write.starts_with("PUT") && write.contains("leases"));
     until("a replica leads", status);
-    until("the policies were looked at", || api.reads("ephor-background") > 0);
+    until("the policies were read", || api.reads("ephor-background") > 0);
     assert!(data(&api).is_some());
     drop(running);
 

@@ -480,7 +480,7 @@ fn event<'a>(data: EventData<'a>, start: Mark, end: Mark) -> Event<'a> {
 /// The text has one.
 pub(super) fn check_characters(text: &str) -> Result<(), SyntaxError> {
     let bytes = text.as_bytes();
-    // Nearly all text is printable ASCII and line breaks: look at single characters only after a
+    // Nearly all text is printable ASCII and line breaks: read single characters only after a
     // byte that may begin a forbidden one.
     let suspicious =
         |b: u8| (b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r')) || matches!(b, 0x7f | 0xc2 | 0xef);

@@ -32,7 +32,7 @@ fn scalar<'a>(value: Cow<'a, str>, plain: bool, start: Mark, end: Mark) -> Token
     Token { data: TokenData::Scalar { value, plain }, start, end }
 }
 
-/// Whether a byte inside a plain scalar needs no look at its neighbours.
+/// Whether a byte inside a plain scalar needs no read its neighbours.
 const fn is_ordinary(b: u8) -> bool {
     !matches!(
         b,

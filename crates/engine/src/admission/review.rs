@@ -8,7 +8,7 @@ use ephor_value::{Map, Str, Value};
 pub struct Review {
     /// The request, in the version of the client.
     pub request: Value,
-    /// What matching looks at.
+    /// What matching reads.
     pub attributes: Attributes,
 }
 

@@ -14,7 +14,7 @@ use super::Scope;
 use super::cel_exceptions::{CelExceptions, excepted};
 use crate::view::request::{RequestPart, limited_to, namespace, rooted};
 
-/// What is looked at.
+/// What is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeletionSubject {
     /// An object of a cluster.

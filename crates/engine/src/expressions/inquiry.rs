@@ -71,7 +71,7 @@ pub enum InquiryError {
         "failed to get payload: intoto attestation payload cannot be fetch before verifying intoto attestation"
     )]
     NotVerified,
-    /// So many artifacts refer to the image.
+    /// This many artifacts refer to the image.
     #[error("too many referrers: {0}, at most {MAX_REFERRERS} are read")]
     TooManyReferrers(usize),
     /// No artifact of this type refers to the image.

@@ -121,7 +121,7 @@ fn make(matched: MatchedRule<'_, '_>, store: &mut Store<'_>) -> Result<Option<Ve
     let (_, mut data) = matched.on(request);
     let Body::Generate(generation) = &rule.body else { return Ok(None) };
     let holds = match (&rule.admit, &**generation) {
-        // The preconditions of a rule with loops are not looked at again.
+        // The preconditions of a rule with loops are not read again.
         (None, _) | (_, Generation::ForEach(_)) => true,
         (Some(admit), _) => {
             condition::evaluate(admit, &mut data).map_err(GenerationError::Preconditions)?.holds

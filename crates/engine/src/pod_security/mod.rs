@@ -14,7 +14,7 @@
 //! - [`exclude`]: excluding controls from what the checks found
 //! - [`finding`]: what a Pod Security check finds: a reason, a text for people, and the fields in
 //!   violation
-//! - [`pod`]: a pod as the checks look at it
+//! - [`pod`]: a pod as the checks read it
 //! - [`report`]: what reports say about failing Pod Security checks
 //! - [`seen`]: what the Pod Security checks know of one object, found once for all rules
 

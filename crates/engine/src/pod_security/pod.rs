@@ -1,7 +1,7 @@
-//! A pod as the checks look at it.
+//! A pod as the checks read it.
 //!
 //! In: the pod specification of an object that decodes ([`super::seen`]), or the part of it that an
-//! exclusion looks at. Out: its containers in the order of Kyverno (init, ordinary, ephemeral)
+//! exclusion reads. Out: its containers in the order of Kyverno (init, ordinary, ephemeral)
 //! and their fields. Nothing is copied; null means absent, and a null container is an empty one.
 
 use ephor_ir::pod_security::LISTS;

@@ -3,7 +3,7 @@
 //! In: what the evaluator emits while it runs. Out: [`Hits`], how often each piece was reached (a
 //! piece is known by its address, which stays the same while its policy lives), and [`Event`]s, the
 //! decisions in their order with their operands. Nothing is recorded unless a trace is running, and
-//! then only on its thread: on all other threads tracing costs a look at a flag for each piece, and
+//! then only on its thread: on all other threads tracing costs a read a flag for each piece, and
 //! nothing for each node of an expression.
 //!
 //! - `steps`: the steps of an expression that decide its value

@@ -63,7 +63,7 @@ fn fifths(n: u64) -> u64 {
     (n as f64 * 0.2).ceil() as u64
 }
 
-/// A call that does not look at all of its arguments.
+/// A call that does not read all of its arguments.
 pub fn one(_: &Charge<'_>) -> u64 {
     1
 }

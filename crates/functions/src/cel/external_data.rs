@@ -127,7 +127,7 @@ fn object(call: &Call<'_>, limits: &Map) -> CallResult {
     }
 }
 
-/// `resource.list`; labels select in a cluster, and are not looked at by the reference's stand-in
+/// `resource.list`; labels select in a cluster, and are not read by the reference's stand-in
 /// for one.
 pub fn list(call: &Call<'_>) -> CallResult {
     let limits = fields(call.arg(0), RESOURCE)?;

@@ -91,7 +91,7 @@ fn is_date(text: &str) -> bool {
 }
 
 /// Groups of four, at least one; only the last may be padded. Bits that a padded group does not
-/// need are not looked at.
+/// need are not read.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let padding = text.len() - digits.len();
@@ -100,7 +100,7 @@ fn is_base64(text: &str) -> bool {
 }
 
 /// A date and a time between `T`s: any character may begin the fraction, any digits are an offset,
-/// and what follows a second `T` is not looked at.
+/// and what follows a second `T` is not read.
 fn is_datetime(text: &str) -> bool {
     const TIME: &str = "^([0-1][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})$";
     let text = text.to_lowercase();

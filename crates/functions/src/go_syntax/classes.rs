@@ -42,7 +42,7 @@ pub(super) fn escaped_char(s: &str) -> Result<(u32, &str), RegexError> {
     Err(RegexError::new(ErrorCode::Escape, consumed(s, rest)))
 }
 
-/// The code after `\x`; `rest` moves as far as was looked at, also on failure.
+/// The code after `\x`; `rest` moves as far as was read, also on failure.
 fn hex_escape(rest: &mut &str) -> Option<u32> {
     let (first, r) = next_char(rest)?;
     *rest = r;

@@ -11,7 +11,7 @@ use ephor_value::place::{Path, PathPart, parse};
 use super::finding::Severity;
 use super::subject::{Spot, Subject, item, with};
 
-/// A list nested deeper is not looked at.
+/// A list nested deeper is not read.
 const MAX_DEPTH: usize = 64;
 
 /// Lists of an overlay of which several items have a condition: what is merged into one of them

@@ -16,7 +16,7 @@ pub(super) enum Spot {
     Key,
     /// The value.
     Value,
-    /// So many characters of a text, this many from its beginning.
+    /// This many characters of a text, this many from its beginning.
     Inside(usize, usize),
 }
 

@@ -8,7 +8,7 @@
 //! "Evaluated once"). Reading keys is as fast as reading a cell, so only parts with calls, loops or
 //! literals count.
 //!
-//! This is the last pass: what is around the others may look at the form of a part, and would not
+//! This is the last pass: what is around the others may read the form of a part, and would not
 //! know it again.
 
 #![allow(
@@ -79,11 +79,11 @@ struct Within {
     repeats: bool,
     /// Its value may be part of what the expression gives.
     escapes: bool,
-    /// What is around it looks at its form.
+    /// What is around it reads its form.
     by_form: Form,
 }
 
-/// What the node around a part looks at.
+/// What the node around a part reads.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Form {
     #[default]

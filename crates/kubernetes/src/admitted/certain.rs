@@ -2,7 +2,7 @@
 //!
 //! In: a kind and an object, which need not be admitted. Out: whether an item of one of its lists
 //! lacks the one key of the list, where it must have it; null is such an item. Of several keys some
-//! have defaults (`protocol`), so such lists are not looked at. And whether a text stands in the
+//! have defaults (`protocol`), so such lists are not read. And whether a text stands in the
 //! place of a quantity that is none. Nothing is known of kinds that are not built in.
 
 use super::refusal::is_set;

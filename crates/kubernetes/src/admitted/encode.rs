@@ -10,7 +10,7 @@ use ephor_value::{Map, Value};
 
 const RETAINED: &str = include_str!("retained.txt");
 
-/// Objects that nest deeper are not looked at.
+/// Objects that nest deeper are not read.
 const MAX_DEPTH: usize = 512;
 
 /// Optional fields that are shown as null when they are not there.

@@ -3,7 +3,7 @@
 use super::refusal::{Checked, Reason, Refusal, is_set, join, quantity, refuse};
 use ephor_value::{Map, Value, names};
 
-/// An annotation of all together may have so many bytes.
+/// An annotation of all together may have this many bytes.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 fn text<'m>(m: &'m Map, field: &str) -> &'m str {

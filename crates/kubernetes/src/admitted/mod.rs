@@ -64,7 +64,7 @@ pub use refusal::{Reason, Refusal};
 pub use smallest::{always, required_item, smallest};
 pub use table::{is_in_group, listed, may_be, needed, one_of, refuses_wildcards, unique_by};
 
-/// Deeper parts of objects are not looked at.
+/// Deeper parts of objects are not read.
 const MAX_DEPTH: usize = 64;
 
 /// The object as admission sees it when it is created, or why the API server refuses it; `None` for
@@ -77,7 +77,7 @@ pub fn admitted(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal
 
 /// The object as admission sees it when one that is there is updated, or why the API server refuses
 /// it: pods may have ephemeral containers, which only updates of `pods/ephemeralcontainers` add.
-/// Whether the update may change what it changes is not looked at.
+/// Whether the update may change what it changes is not read.
 pub fn admitted_in_update(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
     let types = Types::built_in();
     let def = types.of_object(kind).filter(|def| table::has_rules(&def.name))?;

@@ -17,7 +17,7 @@ use ephor_value::{Str, Value};
 use super::super::compiler::{Compiler, KUBERNETES, plain};
 use super::{list, param_kind};
 
-/// The most kinds of a rule that are looked at.
+/// The most kinds of a rule that are read.
 const MAX_KINDS: usize = 10;
 
 /// A warning.

@@ -3,7 +3,7 @@
 //! In: the spec of a policy, or the `cel` part of a rule, and the types of the kinds that it is
 //! about. Out: each issue with its path and byte. Lowering stops at the first section with errors;
 //! this goes through all of them. Of types, only fields are reported that none of the kinds has:
-//! expressions for several kinds look at the kind first, and conditional parts of different types
+//! expressions for several kinds read the kind first, and conditional parts of different types
 //! are checked more strictly than they run.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The printer.
+//! Prints syntax trees of CEL as text.
 //!
 //! In: a tree. Out: its text. Each node has a rank, that of its operator; a part whose rank is too
 //! low for its place stands in parentheses. Chains of `&&` and `||` are written without them where
@@ -274,7 +274,7 @@ fn leaves<'n>(node: &'n Node, function: &str, out: &mut Vec<&'n Node>) {
     }
 }
 
-/// Whether the parser builds this tree of so many terms.
+/// Whether the parser builds this tree of this many terms.
 fn is_balanced(node: &Node, function: &str, terms: usize) -> bool {
     let left = (terms.saturating_sub(1)) / 2 + 1;
     match operands(node, function) {

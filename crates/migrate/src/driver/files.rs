@@ -502,7 +502,7 @@ impl Compared<'_> {
     }
 }
 
-/// What is taken for granted where policies about roles are compared as policies about groups.
+/// What is assumed where policies about roles are compared as policies about groups.
 const ROLES: &str = "the roles of users are those of the role bindings in the cluster";
 
 fn proof(name: &str, old: &str, migrated: &Migrated, limits: Limits) -> Result<Proof, SideError> {

@@ -1,4 +1,4 @@
-//! Messages: constant ones, and expressions that fail only where data from outside are missing.
+//! Messages: constant ones, and expressions that fail only where external data are missing.
 //!
 //! In: the message of a rule. Out: a text, or an expression that puts what is read of the object
 //! into the text; what is missing becomes an empty text. An element of a loop becomes the elements
@@ -172,7 +172,7 @@ fn of_value(hole: &ephor_ir::Query, scope: &mut Scope<'_>) -> Option<Node> {
     node
 }
 
-/// Whether what a value fails for is data from outside alone: without them the old rule has no
+/// Whether what a value fails for is external data alone: without them the old rule has no
 /// message either.
 fn is_readable(faults: &Faults) -> bool {
     let is_word = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -180,7 +180,7 @@ fn is_readable(faults: &Faults) -> bool {
     faults.is_empty() || faults.iter().any(is_outside)
 }
 
-/// A value as a text that never fails, unless data from outside are missing.
+/// A value as a text that never fails, unless external data are missing.
 fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
     let writes_json = scope.cx.target == crate::expressions::context::Target::Kyverno;
     let as_string = |node: Node, ty: &Ty| match ty {

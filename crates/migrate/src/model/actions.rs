@@ -95,7 +95,7 @@ pub fn parts(policy: &Policy, rule: &Rule, found: &Matching) -> Result<Vec<Names
             {
                 Namespaces::Labelled(selector)
             }
-            // Kyverno knows no labels of namespaces when it looks at the overrides of a policy.
+            // Kyverno knows no labels of namespaces when it reads the overrides of a policy.
             _ => {
                 return Err(Refusal::new(
                     "an override of the failure action by labels of namespaces",

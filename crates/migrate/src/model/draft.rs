@@ -115,7 +115,7 @@ impl Draft {
         });
     }
 
-    /// Whether an expression looks at ephemeral containers.
+    /// Whether an expression reads ephemeral containers.
     pub fn reads_ephemeral(&self) -> bool {
         let texts =
             self.variables.iter().map(|v| &v.expression).chain(self.checks.iter().map(|c| &c.expression));

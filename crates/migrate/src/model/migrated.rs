@@ -80,7 +80,7 @@ pub struct Migrated {
     pub has_generated: bool,
     /// What is not compared with the origin.
     pub not_compared: Vec<String>,
-    /// What is taken for granted of data, where it is compared.
+    /// What is assumed of data, where it is compared.
     pub assumed: Vec<String>,
     /// Whether nothing of it is compared but its parts.
     pub is_apart: bool,

@@ -22,7 +22,7 @@ pub fn of_rule(rule: &Value) -> Vec<&'static str> {
     let of = |wanted: &[&'static str]| -> Vec<&'static str> {
         wanted.iter().copied().filter(|operation| can_hold(operation)).collect()
     };
-    // What looks at no object denies its deletion as well.
+    // What reads no object denies its deletion as well.
     let reads = |text: &str| ["object", "Object", "element", "images"].iter().any(|word| text.contains(word));
     let reads_object = parts.iter().filter_map(|key| rule.get(key)).any(|part| part.any_text(&reads));
     let denies_all = rule.at(&["validate", "deny"]).is_some() && !reads_object;

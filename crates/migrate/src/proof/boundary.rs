@@ -12,7 +12,7 @@ use ephor_compare::{Environment, Judgement, Observer, RequestContext, Side, Verd
 use ephor_value::Value;
 use ephor_value::print::json;
 
-/// The first objects of a kind that are looked at: they are small.
+/// The first objects of a kind that are evaluated: they are small.
 const FIRST: usize = 600;
 
 /// The most of the others, from everywhere.
@@ -27,7 +27,7 @@ pub(crate) struct Seen {
     by_kind: Mutex<BTreeMap<String, OfKind>>,
 }
 
-/// Some of the objects of a kind: the first ones, and of the rest each of so many.
+/// Some of the objects of a kind: the first ones, and of the rest each of this many.
 #[derive(Debug, Default)]
 struct OfKind {
     first: Vec<Value>,

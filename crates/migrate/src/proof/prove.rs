@@ -1,4 +1,4 @@
-//! Whether a migrated policy means the same as its origin.
+//! One comparison of a migrated policy with its origin, within its limits.
 //!
 //! In: the texts of both. Out: [`Proof`]: the claim of `ephor-compare`, as `ephor diff` makes it,
 //! and objects for tests.

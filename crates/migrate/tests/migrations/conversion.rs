@@ -183,7 +183,7 @@ fn a_missing_key_fails_where_it_failed() {
         deny(&["Pod"], "{key: '{{ request.object.spec.nodeName }}', operator: Equals, value: a}"),
         "object.spec.nodeName != 'a'"
     );
-    // The second condition is not looked at when the first fails.
+    // The second condition is not read when the first fails.
     assert_eq!(
         written(
             &["Pod"],
@@ -274,7 +274,7 @@ fn variables_in_patterns_and_positions_of_elements_are_read_in_place() {
 }
 
 #[test]
-fn what_comes_from_outside_is_read_once_under_its_name() {
+fn external_data_is_read_once_under_its_name() {
     assert_eq!(
         written(
             &["Pod"],

@@ -135,7 +135,7 @@ fn a_loop_over_one_of_two_lists_is_one_over_that_which_is_there() {
 }
 
 #[test]
-fn each_key_that_a_wildcard_matches_is_looked_at() {
+fn each_key_that_a_wildcard_matches_is_read() {
     let of = |entry: &str, expression: &str, wanted: &str| {
         let pattern =
             format!("    validate: {{message: m, pattern: {{metadata: {{labels: {{{entry}}}}}}}}}\n");

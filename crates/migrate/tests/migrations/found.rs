@@ -66,7 +66,7 @@ fn requests_that_connect_are_selected_next_to_others() {
 }
 
 #[test]
-fn what_looks_at_no_object_denies_deletions_too() {
+fn what_reads_no_object_denies_deletions_too() {
     let deny = "    exclude: {any: [{subjects: [{kind: Group, name: ops}]}]}\n    validate: {deny: {}}\n";
     let (text, word, notes) = migrated(
         &rule("ConfigMap", deny)

@@ -187,7 +187,7 @@ fn nothing_is_more_than_a_text_that_is_no_number() {
 }
 
 #[test]
-fn what_matches_everything_or_is_known_is_not_looked_at() {
+fn what_matches_everything_or_is_known_is_not_read() {
     assert_eq!(
         written(
             &["ClusterRole"],
@@ -308,7 +308,7 @@ variables.number.items.size() <= 3"
 }
 
 #[test]
-fn messages_say_what_data_from_outside_and_counts_are() {
+fn messages_say_what_external_data_and_counts_are() {
     let converted = convert_for(
         Target::Kyverno,
         &["Deployment"],

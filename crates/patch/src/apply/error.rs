@@ -70,7 +70,7 @@ pub enum ApplyError {
     /// A list that would be created has a negative index.
     #[error("Unable to ensure path for negative index other than -1: {0}: invalid index referenced")]
     NegativeIndex(i64),
-    /// A list would have to be padded to so many items.
+    /// A list would have to be padded to this many items.
     #[error("a list is not padded to {0} items")]
     Padding(usize),
 }

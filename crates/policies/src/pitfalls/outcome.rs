@@ -43,7 +43,7 @@ pub fn of_outcome(set: &PolicySet, object: &Value, outcome: &Outcome) -> OfOutco
 }
 
 /// Results of an admission policy of Kubernetes about an object that it does not select: the
-/// command line looks at its bindings alone.
+/// command line reads its bindings alone.
 fn of_binding(outcome: &PolicyOutcome, object: &Value) -> Option<Pitfall> {
     let policy = &outcome.policy;
     if policy.stage != Stage::ApiServer || outcome.rules.iter().all(|rule| rule.status == Status::Skip) {

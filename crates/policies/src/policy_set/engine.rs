@@ -68,7 +68,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that behaves as Kyverno's command line and knows no outside data.
+    /// An engine that behaves as Kyverno's command line and knows no external data.
     pub fn new(set: PolicySet) -> Engine {
         Engine {
             set,
@@ -105,7 +105,7 @@ impl Engine {
         self
     }
 
-    /// With a result cache for verdicts on requests that a server has sent, of at most so many
+    /// With a result cache for verdicts on requests that a server has sent, of at most this many
     /// bytes; 0 = none. Requests must be built with the engine's profile and functions. Nothing is
     /// cached with values for rules.
     #[must_use]
@@ -187,7 +187,7 @@ impl Engine {
         outcome
     }
 
-    /// Evaluates the policies that look at payloads on data that is no request.
+    /// Evaluates the policies that read payloads on data that is no request.
     pub fn evaluate_payload(&self, request: &Request) -> Outcome {
         let mut outcome = Outcome::default();
         for policy in self.set.policies.iter().filter(|p| p.stage == Stage::Payloads) {

@@ -44,7 +44,7 @@ pub(super) fn class(policy: &Policy) -> Class {
 }
 
 impl Phases {
-    /// Looks at all rules.
+    /// Reads all rules.
     pub fn of(policies: &[Arc<Policy>]) -> Phases {
         let having = |kind: RuleKind, wanted: Class| {
             let has = |p: &Policy| class(p) == wanted && p.rules.iter().any(|r| r.kind == kind);

@@ -151,7 +151,7 @@ fn of_round(step: &Step, found: &[Path], object: &Value) -> Option<Path> {
     part.or_else(|| texts_of(step).find_map(|text| path_of_read(object, found, text)))
 }
 
-/// Of a list that a step looks at the item that is equal to another operand, where it was read.
+/// Of a list that a step reads the item that is equal to another operand, where it was read.
 fn of_member(step: &Step, found: &[Path], object: &Value) -> Option<Path> {
     let operands = || step.operands.iter().filter_map(|(_, value)| Some(&value.as_ref().ok()?.value));
     let has = |text: &str| {

@@ -1,4 +1,4 @@
-//! What a format writes.
+//! What a format writes: the text, and what was left out of it.
 
 /// What a format writes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Counters of results, found without looking at all their labels.
+//! Counters of results, found without reading all their labels.
 //!
 //! A request has some dozens of results, each with a counter of a dozen labels that hardly ever
 //! change. In: what a request is about, a policy and its result. Out: the counter, from a cache.

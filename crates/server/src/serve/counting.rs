@@ -1,4 +1,4 @@
-//! Counting results.
+//! Counts rule results in the metric of policy results.
 //!
 //! In: results about an object. Results that requests share also share their counters: the labels
 //! are the same for all of them.

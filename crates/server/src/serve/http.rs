@@ -1,6 +1,6 @@
 //! HTTP: reviews in, answers out; health and metrics.
 //!
-//! Bodies are read by `intake`, decided on by `answering`, on the threads of
+//! Bodies are read by `body_reader`, decided on by `answering`, on the threads of
 //! `threads`, while the client waits until the deadline of the request. What is not ready then is
 //! answered by failure policy. When too many reviews are in flight, the next ones are refused at
 //! once with status 429, so that those that were accepted are answered in time. A review counts

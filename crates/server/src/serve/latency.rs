@@ -15,8 +15,8 @@ const BRIEF: u32 = 50_000;
 const WEIGHT: u32 = 16;
 /// From here on decisions are slow.
 const SLOW: u32 = 3 * WEIGHT;
-/// The largest strain: so many quick decisions in a row end a slow phase. With more it ends later,
-/// and quick reviews pay for a change of threads; with less, chance ends it.
+/// The largest strain: this many quick decisions in a row end a slow phase. With more it ends
+/// later, and quick reviews pay for a change of threads; with less, chance ends it.
 const MAX_STRAIN: u32 = 2 * SLOW;
 
 /// See the module page.

@@ -84,7 +84,7 @@ pub struct Link {
     stored: KindFilter,
     /// The ConfigMaps of operators.
     places: ConfigMaps,
-    /// Their versions when they were last looked at.
+    /// Their versions when they were last read.
     versions: Mutex<[Option<String>; 2]>,
     /// The fields of the kinds that the cluster defines, and how often the definitions had changed
     /// then.

@@ -1,7 +1,7 @@
 //! The admission webhook server.
 //!
 //! In: policies and data in files, certificates, reviews over HTTPS. Out: answers, metrics, an
-//! audit log. Deciding is [`crate::admit`]'s; here is what a server needs around it. Semantics:
+//! audit log. Deciding is `ephor_admission`'s; here is what a server needs around it. Semantics:
 //! `docs/reference/serve.md`.
 //!
 //! - `answering`: answering one review whose body is there.
@@ -10,7 +10,7 @@
 //! - [`catalog`]: the registry of metrics, and what each of them is: the page
 //!   `docs/reference/metrics.md` lists the rows.
 //! - [`check`]: `--check`: what a server with these settings would load.
-//! - `counters`: counters of results, found without looking at all their labels.
+//! - `counters`: counters of results, found without reading all their labels.
 //! - `counting`: counting results.
 //! - `denials`: denials in the log.
 //! - `error`: why the server cannot start, or ends.

@@ -1,4 +1,4 @@
-//! The settings of a server: what flags choose.
+//! The settings of a server that flags choose; their defaults stand at the flags (`src/cli/serve`).
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -65,7 +65,7 @@ pub enum Done<T> {
 }
 
 impl Threads {
-    /// A pool of at most so many threads, in addition to those of the current runtime.
+    /// A pool of at most this many threads, in addition to those of the current runtime.
     ///
     /// # Errors
     /// There are no threads.

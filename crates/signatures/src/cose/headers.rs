@@ -78,7 +78,7 @@ pub enum Malformed {
     /// They end too early.
     #[error("unexpected EOF")]
     Truncated,
-    /// So many bytes follow.
+    /// This many bytes follow.
     #[error("cbor: {more} bytes of extraneous data starting at index {at}")]
     More {
         /// How many.

@@ -39,7 +39,7 @@ pub(super) struct Session {
     pub(super) authorization: Option<String>,
 }
 
-/// Sends a GET request, and reads an answer of at most so many bytes.
+/// Sends a GET request, and reads an answer of at most this many bytes.
 pub(super) fn get(
     url: &str,
     headers: &[(&str, Option<&str>)],

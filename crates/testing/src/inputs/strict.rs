@@ -1,7 +1,7 @@
 //! Documents of the command line that are decoded strictly: tests, values, user information.
 //!
 //! In: a document and a table of what it may hold. Out: the document with the names and scalar
-//! types of the table, or the first thing wrong with it. As in Kyverno, keys are looked at in
+//! types of the table, or the first thing wrong with it. As in Kyverno, keys are read in
 //! alphabetical order, names match in any case, and a scalar is taken for a text where one is
 //! wanted – but not in fields of embedded types, of which Kyverno's YAML reader does not know.
 

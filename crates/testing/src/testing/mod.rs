@@ -1,7 +1,7 @@
 //! Tests of policies: expected results for objects, declared in files.
 //!
 //! In: folders with test files. Out: for each test its rows, one an object that an expected result
-//! looks at. [`find`] looks for files, [`mod@file`] reads them, [`run`] evaluates a test, [`rows`]
+//! reads. [`find`] looks for files, [`mod@file`] reads them, [`run`] evaluates a test, [`rows`]
 //! compares; [`mod@format`] turns rows into text. Semantics: `docs/reference/test.md`.
 //!
 //! - [`coverage`]: coverage: which rules, conditions and leaves of patterns tests reach.

@@ -1,4 +1,4 @@
-//! The arguments of a run, for commands that look at a part of it.
+//! The arguments of a run, for commands that read a part of it.
 //!
 //! In: arguments, and the engine over what was loaded. Out: an [`Invocation`], which reports print
 //! as commands.
@@ -16,7 +16,7 @@ use super::super::arguments::InputArguments;
 use super::policies::access;
 use crate::cli::arguments::given;
 
-/// The arguments, for commands that look at a part of the run.
+/// The arguments, for commands that read a part of the run.
 pub(in crate::cli::apply) fn invocation(a: &InputArguments<'_>, engine: &Engine) -> Invocation {
     let words =
         |flag: &str, values: Vec<String>| values.into_iter().flat_map(move |v| [flag.into(), v]).collect();

@@ -7,7 +7,7 @@
 //!
 //! - `cluster`: objects of a cluster instead of files.
 //! - `exceptions`: PolicyExceptions of files, resources and policies.
-//! - `invocation`: the arguments, for commands that look at a part of the run.
+//! - `invocation`: the arguments, for commands that read a part of the run.
 //! - `payloads`: payloads of any form and check requests.
 //! - `policies`: policies of files, addresses and repositories.
 //! - `resources`: objects of files.

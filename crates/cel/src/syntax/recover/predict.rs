@@ -59,7 +59,7 @@ impl Choice<'_, '_> {
         self.tokens.get(at).map_or(Tok::Eof, |t| t.kind)
     }
 
-    /// `None` when it takes a look at the callers.
+    /// `None` when it takes a read the callers.
     fn run(&self, full: bool) -> Result<Option<usize>, Stuck> {
         let mut configs = self.start(full);
         let mut at = self.first;

@@ -16,7 +16,7 @@ use ephor_lower::LATE;
 use ephor_value::Value;
 
 use crate::effects::writes::model::Writes;
-use crate::effects::writes::{looked_at, writes};
+use crate::effects::writes::{conditions_on, writes};
 use crate::model::environment::Environment;
 use crate::model::rules::selects;
 use crate::normal::unused_entries::without_unread;
@@ -85,9 +85,9 @@ pub(crate) fn as_check(rule: &Arc<Rule>, environment: &Environment, all: bool) -
         match (each.is_empty(), holes.is_empty() && chosen.is_empty() && compared.is_empty()) {
             (false, _) => Check::ForEach(each.into_iter().map(|(one, _)| one).collect()),
             (true, false) => {
-                let looked = looked_at(&holes, &chosen, &rule.origin);
-                let any = looked.any.iter().flatten().chain(&compared).cloned().collect();
-                Check::Deny(Conditions { any: Some(any), ..looked })
+                let conditions = conditions_on(&holes, &chosen, &rule.origin);
+                let any = conditions.any.iter().flatten().chain(&compared).cloned().collect();
+                Check::Deny(Conditions { any: Some(any), ..conditions })
             }
             (true, true) => Check::Nothing,
         }

@@ -30,14 +30,14 @@ use crate::predicates::summary::Predicates;
 use crate::sides::side::Side;
 use crate::units::split::{assumes_no_variables, units};
 
-/// What loops over several lists take for granted: they look for the item of one of them by its
+/// What loops over several lists assume: they look for the item of one of them by its
 /// name.
 const APART: &str = "no two containers of a pod have one name";
 
-/// What they take for granted where the name is a pattern.
+/// What they assume where the name is a pattern.
 const PLAIN_NAMES: &str = "no names of containers that read as numbers, durations or ranges of them";
 
-/// What documents take for granted of names of users.
+/// What documents assume of names of users.
 const USERS: &str = "no quotes, braces or anchors in names of users";
 
 /// A place, and what a function makes of another one.
@@ -52,7 +52,7 @@ pub(crate) struct MutationFootprint {
     pub tested: Predicates,
     /// What is tested at each field, and the constants that are written there.
     pub fields: Tested,
-    /// So many items of lists matter.
+    /// This many items of lists matter.
     pub items: Count,
     /// Why the number of items is not known.
     pub uncounted: Option<String>,
@@ -201,7 +201,7 @@ impl MutationFootprint {
             return Err(of_samples("entries are read that are written under keys with names"));
         }
         if all.wholes.iter().any(|place| !self.fields.at(place).is_about_presence() || is_read(place)) {
-            return Err(of_samples("a value is copied that is looked into"));
+            return Err(of_samples("a value is copied that is conditions into"));
         }
         if all.apart.iter().flatten().any(|place| !self.fields.at(place).is_about_presence()) {
             return Err(of_samples("names are compared by which items are found"));
@@ -210,7 +210,7 @@ impl MutationFootprint {
             self.reads.shown.add(place, false);
             let (Written::Scalar(value) | Written::Key(value)) = written else { continue };
             match Fresh::is_amount(environment, place) {
-                // Nothing looks at it: another amount shows whether one is written.
+                // Nothing reads it: another amount shows whether one is written.
                 true => _ = copied.insert(place.clone()),
                 false => self.fields.add_written(place, value),
             }
@@ -218,7 +218,7 @@ impl MutationFootprint {
         copied.extend(all.apart.iter().flatten().cloned());
         for place in &copied {
             self.reads.shown.add(place, false);
-            // What is copied from there may be looked at where it is copied to.
+            // What is copied from there may be read where it is copied to.
             if Fresh::is_text(environment, place) {
                 self.fields.add_written(place, &Value::from(""));
             }
@@ -246,7 +246,7 @@ impl MutationFootprint {
         of.is_about_presence() || (Fresh::is_text(environment, place) && of.is_about_texts())
     }
 
-    /// What is taken for granted of what is copied.
+    /// What is assumed of what is copied.
     fn taken(&mut self, environment: &Environment, all: &Writes) {
         // Quantities and numbers are written in one way.
         let is_text = |place: &&Vec<Step>| {
@@ -329,7 +329,7 @@ fn are_apart(generated: &[Option<[Option<Str>; 3]>], cloned: &BTreeSet<Copied>) 
     }
 }
 
-/// Whether rules look at the former object in the same way as at the new one: those of
+/// Whether rules read the former object in the same way as at the new one: those of
 /// ClusterPolicies that generate objects.
 fn reads_old_object(sides: [&Side; 2], environment: &Environment) -> bool {
     let mut rules = sides.into_iter().flat_map(|side| side.policies()).flat_map(|policy| policy.all_rules());

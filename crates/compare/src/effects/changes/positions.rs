@@ -29,7 +29,7 @@ use crate::model::verdict::{Judgement, Verdict};
 use crate::model::world::within;
 use crate::search::run::Run;
 
-/// More objects are not looked at.
+/// More objects are not evaluated.
 const MAX_OBJECTS: usize = 100_000;
 
 const OTHERS: Unsupported =
@@ -111,7 +111,7 @@ impl Positions {
     }
 
     /// One of the cases that differ in nothing but the order and number of the items of lists in
-    /// which something is looked for.
+    /// which something is conditions for.
     pub fn distinct(&self, cases: Vec<Case>) -> Vec<Case> {
         let mut known = BTreeSet::new();
         let mut is_new = |case: &Case| {

@@ -2,7 +2,7 @@
 //!
 //! In: a rule that generates objects. Out: which objects it copies, where constants say which
 //! (`effects::existing_objects`). A copy is taken as a whole, or put together of fields of the
-//! object that nothing looks at.
+//! object that nothing reads.
 
 use std::collections::BTreeSet;
 

@@ -20,7 +20,7 @@ use crate::effects::writes::model::{
 };
 use crate::model::field_types::Resolved;
 
-/// In a JSON patch, in place of the position of the element: no list has so many items.
+/// In a JSON patch, in place of the position of the element: no list has this many items.
 pub(crate) const POSITION: &str = "4242424242";
 
 /// Whether a part of a document has an anchor.

@@ -1,6 +1,6 @@
 //! Conditions about one item of a list.
 //!
-//! In: a condition in a loop. Out: whether it looks at nothing but the item, at lists of it, or at
+//! In: a condition in a loop. Out: whether it reads nothing but the item, at lists of it, or at
 //! something else.
 
 use std::cell::Cell;
@@ -12,7 +12,7 @@ use ephor_value::{Str, Value};
 
 use crate::effects::writes::places::keys_of;
 
-/// Functions that look at the value of a field alone.
+/// Functions that read the value of a field alone.
 pub(crate) const OF_VALUES: [&str; 14] = [
     "!_",
     "_==_",
@@ -30,7 +30,7 @@ pub(crate) const OF_VALUES: [&str; 14] = [
     "string",
 ];
 
-/// What a condition in a loop looks at.
+/// What a condition in a loop reads.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum ConditionScope {
     /// Scalars of the item of the innermost loop.
@@ -41,7 +41,7 @@ pub(crate) enum ConditionScope {
     Others,
 }
 
-/// What a condition in a loop looks at.
+/// What a condition in a loop reads.
 pub(crate) fn about(condition: &Expr) -> ConditionScope {
     let nests = Cell::new(false);
     match is_about(condition, 0, &nests) {
@@ -51,7 +51,7 @@ pub(crate) fn about(condition: &Expr) -> ConditionScope {
     }
 }
 
-/// Whether a condition looks at nothing but scalars of the item of the innermost loop.
+/// Whether a condition reads nothing but scalars of the item of the innermost loop.
 pub(crate) fn is_about_item(condition: &Expr) -> bool {
     about(condition) == ConditionScope::Item
 }
@@ -90,7 +90,7 @@ pub(crate) fn is_about(expr: &Expr, binders: u32, nests: &Cell<bool>) -> bool {
     is_all.get()
 }
 
-/// Whether a condition in a loop looks at the position of the item, which is the second value of
+/// Whether a condition in a loop reads the position of the item, which is the second value of
 /// the loop.
 pub(crate) fn reads_position(condition: &Expr, binders: u32) -> bool {
     let is_read = Cell::new(matches!(condition, Expr::Local(n) if *n > binders));

@@ -1,8 +1,8 @@
 //! Loops over a list of the object that change each of its items by itself.
 //!
 //! In: a loop that gives items with the keys of those that it walks, or operations with their
-//! positions. Out: what is written into an item, and what decides about it. Such a loop looks at
-//! one item after the other; what it looks at elsewhere is the same for all of them.
+//! positions. Out: what is written into an item, and what decides about it. Such a loop reads
+//! one item after the other; what it reads elsewhere is the same for all of them.
 
 use ephor_analysis::reads::Step;
 use ephor_functions::registry::Operation;
@@ -49,13 +49,13 @@ impl<'r> WriteCollector<'r> {
             let of_item = self.positioned.as_ref().and_then(|list| of_item(&condition, list));
             let is_own = is_own || of_item.is_some();
             if self.positioned.is_some() && of_item.is_none() {
-                self.looks_at_element(&condition, false)?;
+                self.reads_element(&condition, false)?;
             }
             let Some((range, has_position)) = self.loops.last() else { return Err(BY_ITEM) };
             condition = match of_item {
                 Some(own) if own.has_others => return Err(BY_ITEM),
                 Some(own) => of_each(own.list, own.condition),
-                // The position is a second value: what looks at it is not followed.
+                // The position is a second value: what reads it is not followed.
                 None if *has_position && reads_position(&condition, 0) => return Err(BY_ITEM),
                 None => of_each((*range).clone(), condition),
             };

@@ -64,7 +64,7 @@ pub(crate) struct Writes {
     pub conditions: Vec<Expr>,
     /// What decides about an item by itself, in a loop over all.
     pub of_items: Vec<Expr>,
-    /// Whether some of it looks at lists of the item.
+    /// Whether some of it reads lists of the item.
     pub nests: bool,
     /// The same of a document with anchors: what must match a leaf of a pattern at a place.
     pub patterns: Vec<(Place, Value)>,
@@ -80,7 +80,8 @@ pub(crate) struct Writes {
     pub copied: BTreeSet<Place>,
     /// Places that are copied with all that is there.
     pub wholes: BTreeSet<Place>,
-    /// Those of them that become parts of documents, in which variables and anchors are looked for.
+    /// Those of them that become parts of documents, in which variables and anchors are conditions
+    /// for.
     pub quoted: BTreeSet<Place>,
     /// Places with names that must not be the same for the items of several lists.
     pub apart: BTreeSet<Vec<Place>>,
@@ -175,13 +176,13 @@ pub(crate) struct WriteCollector<'r> {
     pub(crate) path: Place,
     /// Whether it is a document of a ClusterPolicy, where variables are queries.
     pub(crate) is_document: bool,
-    /// Whether the key of an entry is looked at.
+    /// Whether the key of an entry is read.
     pub(crate) is_key: bool,
     /// The lists whose items the loop of a document walks over.
     pub(crate) elements: Vec<Place>,
     /// The variables of a document.
     pub(crate) holes: Vec<Hole>,
-    /// The loops around what is looked at: over what, and whether they have positions.
+    /// The loops around what is read: over what, and whether they have positions.
     pub(crate) loops: Vec<(&'r Expr, bool)>,
     /// The list into whose items the loop writes by the positions of its elements.
     pub(crate) positioned: Option<Place>,

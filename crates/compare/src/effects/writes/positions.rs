@@ -17,20 +17,20 @@ use crate::effects::writes::places::{in_element, keys_of, list_place};
 use crate::model::field_types::{Resolved, resolved, type_at};
 use crate::model::path::Place;
 
-/// Where an expression looks at the element of the innermost loop.
+/// Where an expression reads the element of the innermost loop.
 struct ElementReads<'t> {
     /// Whether there is a list at a place in the element.
     is_list: &'t dyn Fn(&[Step]) -> bool,
     /// The places, each as a whole.
     places: Vec<Place>,
-    /// Whether it looks at the element itself, or in a way that is not followed.
+    /// Whether it reads the element itself, or in a way that is not followed.
     is_lost: bool,
     /// Whether the order or the number of the items of a list may say something.
     has_order: bool,
 }
 
 impl ElementReads<'_> {
-    /// `as_set`: the value of the expression is a list in which something is looked for.
+    /// `as_set`: the value of the expression is a list in which something is conditions for.
     fn at(&mut self, expr: &Expr, binders: u32, as_set: bool) {
         let is_element = |base: &Expr| matches!(base, Expr::Local(n) if *n >= binders);
         let place = match expr {
@@ -67,7 +67,7 @@ impl ElementReads<'_> {
         };
         let mut number = 0;
         children(expr, &mut |part, child| {
-            // What is looked for comes first, and the range of a loop.
+            // What is conditions for comes first, and the range of a loop.
             let is_set = passes || (is_search && number == 1) || (is_some_or_all && number == 0);
             number += 1;
             self.at(part, binders.saturating_add(child.binders), is_set);
@@ -94,7 +94,7 @@ pub(crate) struct OfItem {
     pub has_others: bool,
 }
 
-/// The condition as one about the item of a list, if it looks at one by the position of the
+/// The condition as one about the item of a list, if it reads one by the position of the
 /// element.
 pub(crate) fn of_item(condition: &Expr, list: &[Step]) -> Option<OfItem> {
     let mut found = Rewritten { place: list, list: None, has_others: false };
@@ -174,9 +174,9 @@ impl Rewritten<'_> {
 }
 
 impl<'r> WriteCollector<'r> {
-    /// Notes where a condition looks at the element of a loop that writes by positions; `as_set`:
-    /// its value is a list in which something is looked for.
-    pub(crate) fn looks_at_element(&mut self, condition: &Expr, as_set: bool) -> Done {
+    /// Notes where a condition reads the element of a loop that writes by positions; `as_set`:
+    /// its value is a list in which something is conditions for.
+    pub(crate) fn reads_element(&mut self, condition: &Expr, as_set: bool) -> Done {
         let list = self.positioned.clone().unwrap_or_default();
         let is_list = |place: &[Step]| {
             let ty = type_at(self.types, self.kind, &in_items(&list, place));

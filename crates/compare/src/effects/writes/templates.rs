@@ -2,7 +2,7 @@
 //!
 //! In: the patch of a rule of a ClusterPolicy, the object of its request. Out: as for documents
 //! without variables; what a variable gives is copied. A loop is followed whose document merges
-//! something into the item that the loop looks at: into that of its list which has the name of the
+//! something into the item that the loop reads: into that of its list which has the name of the
 //! element, so that each item is changed by itself. Where a loop walks over several lists, elements
 //! of the others have other names.
 
@@ -98,7 +98,7 @@ fn at_position(text: &Template) -> Option<JsonPatch> {
     decode(&patch).ok().filter(|_| is_position)
 }
 
-/// What conditions in a loop look at.
+/// What conditions in a loop read.
 fn about_element(conditions: &Conditions) -> ConditionScope {
     let nests = Cell::new(false);
     let of_list = |is_known: bool| {
@@ -138,8 +138,8 @@ fn number_of(list: &Expr, hole: &Hole) -> Option<Hole> {
     Some(Hole { query, rounds: hole.rounds.clone() })
 }
 
-/// Conditions that look at values, whatever they are, and at whether lists have items.
-pub(crate) fn looked_at(values: &[Hole], numbers: &[Hole], origin: &Origin) -> Conditions {
+/// Conditions that read values, whatever they are, and at whether lists have items.
+pub(crate) fn conditions_on(values: &[Hole], numbers: &[Hole], origin: &Origin) -> Conditions {
     let one = |hole: &Hole, operator: Operator, value: Value| Condition {
         origin: origin.clone(),
         key: Template::Whole(Box::new(hole.clone())),
@@ -194,13 +194,13 @@ impl<'r> WriteCollector<'r> {
         // What fails for one element ends the loop for all.
         let admit = one.admit.iter().flat_map(|all| all.any.iter().flatten().chain(&all.all));
         if self.positioned.is_some() {
-            admit.clone().try_for_each(|one| self.looks_at_element_in(one))?;
+            admit.clone().try_for_each(|one| self.reads_element_of(one))?;
             self.positioned = None;
         }
         let parts = admit.flat_map(|one| [&one.key, &one.value]);
         self.found.may_fail |= parts.into_iter().any(|part| self.may_fail_in(part))
             || holes.iter().any(|hole| self.may_fail_of(&hole.query));
-        let check = Check::Deny(looked_at(&holes, &[], &one.origin));
+        let check = Check::Deny(conditions_on(&holes, &[], &one.origin));
         let check = ForEach {
             origin: one.origin.clone(),
             list: one.list.clone(),
@@ -214,13 +214,13 @@ impl<'r> WriteCollector<'r> {
         Ok(())
     }
 
-    fn looks_at_element_in(&mut self, condition: &Condition) -> Done {
+    fn reads_element_of(&mut self, condition: &Condition) -> Done {
         use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn, In, NotIn};
         let as_set = matches!(condition.operator, Some(AllIn | AllNotIn | AnyIn | AnyNotIn | In | NotIn));
         [&condition.key, &condition.value].into_iter().try_for_each(|template| match template {
             Template::Const(_) => Ok(()),
             Template::Whole(hole) => {
-                self.looks_at_element(hole.query.expr.as_ref().map_err(|_| BY_ITEM)?, as_set)
+                self.reads_element(hole.query.expr.as_ref().map_err(|_| BY_ITEM)?, as_set)
             }
             _ => Err(BY_ITEM),
         })
@@ -385,14 +385,14 @@ impl<'r> WriteCollector<'r> {
                     return Ok(());
                 }
                 self.sources(expr, whole, 0)?;
-                self.look_at(expr, (**hole).clone())?;
+                self.note_hole(expr, (**hole).clone())?;
             }
             Template::Text(text) => {
                 for part in &text.parts {
                     let Part::Hole(query) = part else { continue };
                     let expr = query.expr.as_ref().map_err(|_| COMPUTED)?;
                     self.sources(expr, CopyKind::Text, 0)?;
-                    self.look_at(expr, Hole { query: query.clone(), rounds: text.rounds.clone() })?;
+                    self.note_hole(expr, Hole { query: query.clone(), rounds: text.rounds.clone() })?;
                 }
             }
             _ => return Err(COMPUTED),
@@ -400,12 +400,12 @@ impl<'r> WriteCollector<'r> {
         Ok(())
     }
 
-    /// Notes what a variable looks at. Nothing looks at a text that joins values, but at the items
+    /// Notes what a variable reads. Nothing reads a text that joins values, but at the items
     /// that it has them of.
-    fn look_at(&mut self, expr: &'r Expr, hole: Hole) -> Done {
+    fn note_hole(&mut self, expr: &'r Expr, hole: Hole) -> Done {
         let expr = self.plain(expr);
         match self.joined_list(expr) {
-            // There is one, and nothing else looks at it.
+            // There is one, and nothing else reads it.
             _ if is_user(expr) => {}
             Some(list) => {
                 let is_own = !holds(list, &|part| matches!(part, Expr::Local(1..)))

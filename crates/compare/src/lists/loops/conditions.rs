@@ -1,6 +1,6 @@
 //! Conditions that look for items of lists, or count them, taken out of a rule.
 //!
-//! In: conditions, or an expression of JMESPath. Out: each that looks at items as a check of its
+//! In: conditions, or an expression of JMESPath. Out: each that reads items as a check of its
 //! own, and the conditions without them.
 
 use std::sync::Arc;

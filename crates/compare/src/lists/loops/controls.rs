@@ -1,4 +1,4 @@
-//! What Pod Security controls look at in lists, taken out of a rule.
+//! What Pod Security controls read in lists, taken out of a rule.
 //!
 //! In: a control, and a field of it. Out: this field as a check of its own, and the check without
 //! it. What a control reads is in the table of controls (`ir::pod_security`).

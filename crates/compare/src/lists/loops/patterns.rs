@@ -55,7 +55,7 @@ fn without_lists(of: &Value, path: &mut List, lists: &mut Vec<(List, Str, Value)
     for (raw, below) in map.iter() {
         let (anchor, key) = Anchor::parse(raw);
         path.push(Step::Key(key.into()));
-        // Of what must not be there no more is looked at.
+        // Of what must not be there no more is read.
         let is_field = !key.contains(['*', '?']) && !matches!(anchor, Anchor::Negation);
         match below {
             Value::List(_) if is_field && item(below).is_some() => {
@@ -112,7 +112,7 @@ fn chain(pattern: &Value) -> Option<Vec<List>> {
     (!lists.is_empty()).then_some(lists)
 }
 
-/// A pattern that is one field or list below the other without the innermost of so many lists.
+/// A pattern that is one field or list below the other without the innermost of this many lists.
 fn without_last(pattern: &Value, lists: usize) -> Value {
     match pattern {
         Value::Map(map) => {

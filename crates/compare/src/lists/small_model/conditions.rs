@@ -14,7 +14,7 @@ use crate::predicates::summary::list;
 
 /// One side of a condition.
 enum Operand {
-    /// A constant, with so many items.
+    /// A constant, with this many items.
     Constant(usize),
     /// A list of which each item comes from one of the object.
     Grown,
@@ -107,8 +107,8 @@ impl Items {
         }
     }
 
-    /// Of the length of a list that is compared with a number: there are at least so many items, or
-    /// there are not.
+    /// Of the length of a list that is compared with a number: there are at least this many items,
+    /// or there are not.
     fn length(&mut self, node: &Node) -> Option<Need> {
         let number = match node.get("value")?.as_node().filter(|value| value.variant == "const")?.get("")? {
             Tree::Scalar(text) => text.parse::<f64>().ok().filter(|n| (0.0..1e6).contains(n))?,

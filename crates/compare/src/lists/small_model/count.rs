@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How many items of all lists together, and how many of each list at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
-    /// So many in all.
+    /// This many in all.
     pub total: usize,
-    /// So many of the lists of a name.
+    /// This many of the lists of a name.
     lists: BTreeMap<String, usize>,
-    /// So many more of any list.
+    /// This many more of any list.
     any: usize,
 }
 

@@ -57,7 +57,7 @@ impl Items {
         self.limited(most)
     }
 
-    /// So many items, if lists of them can be tried.
+    /// This many items, if lists of them can be tried.
     pub(crate) fn limited(&mut self, items: usize) -> usize {
         if items <= MAX_TRIED_LENGTH {
             return items;

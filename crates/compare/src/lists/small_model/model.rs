@@ -14,15 +14,15 @@ use crate::lists::small_model::shapes::Shapes;
 /// How many items of lists matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Items {
-    /// So many for a violation to stay one.
+    /// This many for a violation to stay one.
     pub violated: Count,
-    /// So many for what is no violation to stay none.
+    /// This many for what is no violation to stay none.
     pub satisfied: Count,
     /// Whether for a violation to stay one each item that stays may need items of other lists.
     pub violated_by_others: bool,
     /// The same for what is no violation to stay none.
     pub satisfied_by_others: bool,
-    /// Whether a violation stays one without items of a list that it looks at: if this has to have
+    /// Whether a violation stays one without items of a list that it reads: if this has to have
     /// one, it is one more.
     pub violated_without: bool,
     /// The same for what is no violation.
@@ -63,7 +63,7 @@ pub(crate) enum LoopUse {
     Other,
 }
 
-/// So many items for a statement to stay true, and so many for it to stay false.
+/// This many items for a statement to stay true, and this many for it to stay false.
 #[derive(Clone, Default)]
 pub(crate) struct Need {
     pub(crate) to_hold: Count,
@@ -72,7 +72,7 @@ pub(crate) struct Need {
     pub(crate) holds_by_others: bool,
     /// The same for it to stay false.
     pub(crate) fails_by_others: bool,
-    /// Whether it stays true without items of a list that it looks at.
+    /// Whether it stays true without items of a list that it reads.
     pub(crate) holds_without: bool,
     /// The same for it to stay false.
     pub(crate) fails_without: bool,

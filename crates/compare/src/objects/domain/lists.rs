@@ -13,7 +13,7 @@ use crate::objects::choice::{Choice, plain};
 use crate::objects::domain::{Domain, FieldValues};
 use crate::objects::product::{as_key, filled, named, pairs};
 
-/// Of more loops lists of one item are looked at instead, where that is enough.
+/// Of more loops lists of one item are read instead, where that is enough.
 const MAX_LOOPS_TOGETHER: usize = 8;
 
 impl Domain<'_> {
@@ -218,7 +218,7 @@ impl Domain<'_> {
         pairs.into_iter().map(both).collect()
     }
 
-    /// The maps that stand for all others where their entries are looked at one after the other,
+    /// The maps that stand for all others where their entries are read one after the other,
     /// without those of some keys.
     fn maps_of_classes(
         &mut self,
@@ -288,7 +288,8 @@ impl Domain<'_> {
     }
 }
 
-/// How long lists of so many different items are at most, so that there are not more than a limit.
+/// How long lists of this many different items are at most, so that there are not more than a
+/// limit.
 fn longest(different: usize, most: usize, limit: usize) -> usize {
     let mut lists = 1.0;
     let different = different as f64;

@@ -1,11 +1,11 @@
 //! Fields of which no schema says the type.
 //!
-//! In: what is read of a field, and which types rules look for in it (`analysis::reads::looked`).
-//! Out: values of these types.
+//! In: what is read of a field, and which types rules look for in it
+//! (`analysis::reads::expectations`). Out: values of these types.
 //!
 //! A proof about such fields is relative to their types: they have those that rules look for. A
 //! type that any unit of either side looks for is tried: that one unit takes a field for a list
-//! says nothing about another that takes it for an object. Where all that look at it take it for a
+//! says nothing about another that takes it for an object. Where all that read it take it for a
 //! list (a loop of `foreach`, a filter, `[]`, a pattern of a list, `orValue([])`), an object or a
 //! text in its place is none of these types. A loop of CEL takes lists and objects: it looks for
 //! what others look for, and for both where these say neither. As soon as one use is not known to
@@ -51,7 +51,7 @@ impl Tried {
 }
 
 impl Domain<'_> {
-    /// The types that rules look for in the field that is built; `None`: any. Answers from outside
+    /// The types that rules look for in the field that is built; `None`: any. Answers of lookups
     /// have those that others give them.
     fn looked_for(&self) -> Option<ExpectedType> {
         let is_answer = self.at.iter().any(|step| matches!(step, Step::Key(key) if **key == *INPUTS));

@@ -16,7 +16,7 @@ use crate::objects::domain::Domain;
 /// Types that nest deeper are not looked into.
 const MAX_DEPTH: usize = 16;
 
-/// So many different objects are enough for two places in items of a list, and one more.
+/// This many different objects are enough for two places in items of a list, and one more.
 const DIFFERENT: usize = 3;
 
 impl Domain<'_> {

@@ -440,7 +440,7 @@ fn selectors(query: &[Result<String, Node>], scope: &Scope<'_>) -> Result<Select
         .collect();
     let refused = || {
         let shown = written.replace(HOLE, "{{…}}");
-        // The API gives no more than so many objects, of which the old rule sees no others.
+        // The API gives no more than this many objects, of which the old rule sees no others.
         let nearest = match written.split('&').any(|parameter| parameter.starts_with("limit=")) {
             true => "leave `limit` out: with it the rule sees the first objects alone",
             false => "filter the list that is read",

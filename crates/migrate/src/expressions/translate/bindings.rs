@@ -223,7 +223,7 @@ pub fn fetched(
     outside(own, found, ty, faults, scope)
 }
 
-/// Data from outside, under a name of its own where no loop is around it.
+/// Data of lookups, under a name of its own where no loop is around it.
 pub fn outside(own: &Str, found: Node, ty: Ty, faults: Faults, scope: &mut Scope<'_>) -> Val {
     let is_inside = scope.loops.iter().any(|var| found.mentions(var));
     let base = if is_inside { found } else { scope.share(&as_name(own), found, true) };
@@ -260,7 +260,7 @@ pub fn queried(own: &QuerySource, data: Option<Val>, scope: &mut Scope<'_>) -> R
     found
 }
 
-/// A value, or the default where it is missing, null, or cannot be computed. Data from outside that
+/// A value, or the default where it is missing, null, or cannot be computed. Data of lookups that
 /// do not exist are null, of which no field is there; what is computed of data that cannot be read
 /// fails: no expression of CEL sees a failure.
 fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
@@ -357,14 +357,14 @@ fn is_constant(val: &Val, value: &Value) -> bool {
     }
 }
 
-/// Whether a fault is data from outside that may not answer, or a field of them.
+/// Whether a fault is external data that may not answer, or a field of them.
 fn is_answer(path: &str) -> bool {
     let is_word = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     path.strip_prefix("variables.").is_some_and(|rest| rest.split('.').all(is_word))
 }
 
 /// The tests that say whether the optionals are there whose values an expression reads; none where
-/// it fails for something else than these, and for data from outside that do not answer.
+/// it fails for something else than these, and for external data that do not answer.
 fn values_in(node: &Node, faults: &Faults) -> Option<Vec<Node>> {
     let mut read: Vec<Node> = Vec::new();
     values_read(node, &mut read);
@@ -396,13 +396,13 @@ fn values_read(node: &Node, found: &mut Vec<Node>) {
     children(node, &mut |child| values_read(child, found));
 }
 
-/// Whether what may fail is data from outside, or computed of them.
+/// Whether what may fail is external data, or computed of them.
 fn is_outside(path: &str) -> bool {
     path.starts_with("variables.") || path.contains('(')
 }
 
 /// The tests that say whether what an expression fails for is there; none without faults, and where
-/// these are data from outside, without which what is computed of them fails.
+/// these are external data, without which what is computed of them fails.
 fn readable(faults: &Faults) -> Option<Vec<Node>> {
     if faults.is_empty() || faults.iter().any(|path| is_outside(path)) {
         return None;

@@ -57,7 +57,7 @@ fn always_reads(node: &Node, path: &str) -> bool {
     }
 }
 
-/// Both, where the second is looked at only when the first holds, and a failure of the first is one
+/// Both, where the second is read only when the first holds, and a failure of the first is one
 /// of the whole.
 pub fn both(first: Test, mut second: Test) -> Test {
     // What the first has found is there.
@@ -73,7 +73,7 @@ pub fn both(first: Test, mut second: Test) -> Test {
     Test { node, faults }
 }
 
-/// One of both, where the second is looked at only when the first does not hold.
+/// One of both, where the second is read only when the first does not hold.
 pub fn either(first: Test, second: Test) -> Test {
     let is_safe = fails_alike(&first, &second) || constant_bool(&second.node) == Some(false);
     let faults = first.faults.iter().chain(&second.faults).cloned().collect();
@@ -100,7 +100,7 @@ pub fn conditions(own: &Conditions, scope: &mut Scope<'_>) -> Result<Test, Refus
             .rev()
             .reduce(|rest, first| either(first, rest))
             .unwrap_or(Test::constant(false));
-        // All of the others are looked at, too.
+        // All of the others are read, too.
         if own.all.is_empty() {
             return Ok(whole);
         }
@@ -313,7 +313,7 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Comparand<'_, '
     Ok(decided(there, of_left, of_right))
 }
 
-/// Whether a value is of unknown type, or comes from outside: a default of its own would say more
+/// Whether a value is of unknown type, or comes of lookups: a default of its own would say more
 /// than is known.
 fn is_plain_read(val: &Val) -> bool {
     match val {

@@ -1,4 +1,5 @@
-//! Leaves of patterns → tests of a value.
+//! Leaves of patterns (`>5`, `1Gi-2Gi`, wildcards, `|`) → tests of a value; conditions use them for
+//! ranges.
 //!
 //! In: a leaf, and a value of a known type. Out: the test that says what the leaf says of values of
 //! that type, and no more: a quantity is compared as one, a truth value never as text. Semantics:

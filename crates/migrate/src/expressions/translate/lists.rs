@@ -88,7 +88,7 @@ pub fn quantified<'c>(
                 Ok(joined_tests(quantifier, tests))
             }
         },
-        // All of them are read before any is looked at.
+        // All of them are read before any is read.
         Val::Tuple(items) if items.len() > 1 && items.iter().any(is_failing) => {
             quantified(quantifier, &listed(items, scope)?, scope, per_item)
         }

@@ -1,4 +1,4 @@
-//! Membership: `AnyIn` and its like.
+//! Membership (`AnyIn`, `AllIn`, `AnyNotIn`, `AllNotIn`, `In`, `NotIn`), with wildcards and ranges.
 //!
 //! In: a key, an operator, a list or a text. Out: the test. Semantics:
 //! `docs/semantics/conditions.md`, "AnyIn, AllIn, AnyNotIn, AllNotIn".
@@ -292,7 +292,7 @@ fn matching(key: &Val, item: &Val, wild: (bool, bool), scope: &mut Scope<'_>) ->
     Ok(Test { node, faults })
 }
 
-/// Whether a value is a text in which people write lists: one from outside, or a value of
+/// Whether a value is a text in which people write lists: one of lookups, or a value of
 /// annotations or data.
 fn is_text_of_list(val: &Val) -> bool {
     match val {

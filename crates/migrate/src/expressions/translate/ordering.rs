@@ -211,8 +211,8 @@ fn by_default(val: &Val) -> Option<Ty> {
     }
 }
 
-/// How a text, or what may be one, is ordered by a number: as a number, or as a duration by so many
-/// seconds. A quantity is none of both. `is_some`: whether there is a number.
+/// How a text, or what may be one, is ordered by a number: as a number, or as a duration by this
+/// many seconds. A quantity is none of both. `is_some`: whether there is a number.
 fn number_ordered(order: Ordering, (own, ty): (&Node, &Ty), number: Node, is_some: Node) -> Node {
     let looks = |like: &str| method(own.clone(), "matches", vec![text(like)]);
     let (number, seconds) = match &number.kind {
@@ -238,7 +238,7 @@ fn number_ordered(order: Ordering, (own, ty): (&Node, &Ty), number: Node, is_som
     let of_number = all(vec![is_some.clone(), of_number]);
     let of = |text: Node| call("duration", vec![text]);
     let ordered = binary(sign(order), of(own.clone()), of(seconds));
-    // Of a quantity it is enough to look at the unit.
+    // Of a quantity it is enough to read the unit.
     let (is_number, is_duration) = match ty {
         Ty::Quantity => (looks("^[-+.0-9e]+$"), method(own.clone(), "endsWith", vec![text("m")])),
         _ => (looks(texts::NUMBER), looks(texts::DURATION)),
@@ -402,7 +402,7 @@ fn read_durations_ordered(
     }
     let mut sides = sides.into_iter();
     let (Some(left), Some(right)) = (sides.next(), sides.next()) else { return Ok(Test::constant(false)) };
-    // All of them are read before any is looked at: a missing one fails.
+    // All of them are read before any is read: a missing one fails.
     let var = scope.unused("text");
     let looks = |own: Node| method(own, "matches", vec![text(texts::DURATION)]);
     let mut terms = match &texts_of[..] {

@@ -20,7 +20,7 @@ pub fn matches(value: &Node, pattern: &str) -> Node {
     let with = |name: &str, part: &str| method(value.clone(), name, vec![text(part)]);
     let parts: Vec<&str> = pattern.split('*').collect();
     match &parts[..] {
-        // At least so many characters.
+        // At least this many characters.
         ["?", ""] | ["", "?"] => return call("_!=_", vec![value.clone(), text("")]),
         [head, "?"] | [head, "?", ""] if !head.contains('?') && !head.is_empty() => {
             return all(vec![with("startsWith", head), not(equals(value.clone(), text(head)))]);

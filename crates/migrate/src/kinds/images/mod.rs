@@ -159,7 +159,7 @@ impl ImagesWriter<'_> {
             checks.push(self.check(&test, message, "validate"));
         }
         if checks.is_empty() {
-            // A policy has an attestor, also where it looks at digests alone.
+            // A policy has an attestor, also where it reads digests alone.
             attestors.anyone();
             checks.push(Check {
                 expression: "true".into(),

@@ -52,7 +52,7 @@ enum Known {
     /// Nothing.
     Nothing,
     /// That is not said here.
-    Unsaid,
+    Unknown,
 }
 
 /// Whether the checker takes expressions for values of one type, as members of a map or a list have
@@ -60,12 +60,12 @@ enum Known {
 pub fn are_alike(texts: &[String]) -> bool {
     let mut all = texts.iter().map(|text| known(text));
     let first = all.next();
-    texts.len() < 2 || (first != Some(Known::Unsaid) && all.all(|one| Some(one) == first))
+    texts.len() < 2 || (first != Some(Known::Unknown) && all.all(|one| Some(one) == first))
 }
 
 fn known(text: &str) -> Known {
     let syntax = ephor_cel::library::general("").syntax;
-    ephor_cel::syntax::parse(text, syntax).map_or(Known::Unsaid, |node| known_of(&node))
+    ephor_cel::syntax::parse(text, syntax).map_or(Known::Unknown, |node| known_of(&node))
 }
 
 fn known_of(node: &Node) -> Known {
@@ -75,7 +75,7 @@ fn known_of(node: &Node) -> Known {
             if matches!(&**name, "object" | "oldObject") {
                 Known::Nothing
             } else {
-                Known::Unsaid
+                Known::Unknown
             }
         }
         Kind::Select { operand, field, .. } => match operand.as_ident() {
@@ -90,18 +90,18 @@ fn known_of(node: &Node) -> Known {
             ("_[_]" | "_?._" | "_[?_]", [operand, ..]) => known_of(operand),
             ("_?_:_", [_, then, other]) => match [known_of(then), known_of(other)] {
                 [Known::Text, Known::Text] => Known::Text,
-                [Known::Unsaid, _] | [_, Known::Unsaid] => Known::Unsaid,
+                [Known::Unknown, _] | [_, Known::Unknown] => Known::Unknown,
                 _ => Known::Nothing,
             },
             ("_+_", [left, right]) if [left, right].map(known_of).contains(&Known::Text) => Known::Text,
-            _ => Known::Unsaid,
+            _ => Known::Unknown,
         },
         Kind::Call { function, target: Some(target), .. } => match &**function {
             "orValue" | "value" => known_of(target),
             "replace" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "join" | "find" => Known::Text,
-            _ => Known::Unsaid,
+            _ => Known::Unknown,
         },
-        _ => Known::Unsaid,
+        _ => Known::Unknown,
     }
 }
 

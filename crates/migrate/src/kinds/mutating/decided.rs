@@ -1,7 +1,7 @@
-//! Parts of an object that are left out where all of it is.
+//! Optional parts of an apply configuration: they are left out where all of the object is.
 //!
 //! In: an object, as an expression, whose optional parts are there unless a test holds, and a test
-//! that does not hold where the object is looked at. Out: the object with these parts as they are.
+//! that does not hold where the object is evaluated. Out: the object with these parts as they are.
 
 use crate::cel::print;
 use crate::cel_tree::{Entry, Kind, Node};

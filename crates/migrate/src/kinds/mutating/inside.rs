@@ -1,4 +1,4 @@
-//! Items of lists that are changed, and items of lists in these.
+//! Items of nested lists that are changed, as JSON pointers.
 //!
 //! In: the lists around a value, from the outermost to the innermost, each with what says which of
 //! its items count. Out: where the value is in a JSON patch, and expressions that give patches for

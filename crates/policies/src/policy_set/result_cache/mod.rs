@@ -1,14 +1,14 @@
 //! The result cache: a request that agrees with a former one in all that results depend on gets the
 //! same results.
 //!
-//! Most requests of a cluster change little of what policies look at: heartbeats, states, copies of
+//! Most requests of a cluster change little of what policies read: heartbeats, states, copies of
 //! the same template. In: the rules that may match a request, and the request. Out: the cached
 //! results, or a key to store the new ones under. What results depend on is known from the rules
 //! ([`ephor_ir::reads`]); what they read of a request is hashed with a random key. If external data
 //! is read during the evaluation, nothing is cached.
 //!
 //! Results are looked up twice: first those of many policies together, since most requests of a
-//! kind are much alike, then those of each policy. Policies that look at names and the like of
+//! kind are much alike, then those of each policy. Policies that read names and the like of
 //! single objects are a group apart, and so is each that may read external data. After many misses
 //! in a row the cache is looked up only now and then.
 //!
@@ -87,7 +87,7 @@ thread_local! {
 }
 
 impl ResultCache {
-    /// A cache for results of at most so many bytes; none in a build without the feature
+    /// A cache for results of at most this many bytes; none in a build without the feature
     /// `result-cache`.
     pub fn new(bytes: u64) -> Option<ResultCache> {
         Store::new(bytes).map(|store| ResultCache {

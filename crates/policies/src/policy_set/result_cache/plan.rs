@@ -55,9 +55,9 @@ pub struct Needs {
     misses: AtomicU32,
 }
 
-/// After so many misses the cache is looked up only now and then.
+/// After this many misses the cache is looked up only now and then.
 const PATIENCE: u32 = 64;
-/// How often then: once in so many times.
+/// How often then: once in this many times.
 const NOW_AND_THEN: u32 = 16;
 /// As many misses count results that read external data.
 const UNTRACKED: u32 = 16;

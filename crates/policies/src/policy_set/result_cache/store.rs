@@ -19,7 +19,7 @@ use ephor_kubernetes::Kinds;
 use ephor_matching::index::Slot;
 use ephor_value::Str;
 
-/// The part of the limit that plans may take: one in so many.
+/// The part of the limit that plans may take: one in this many.
 const PART_OF_PLANS: u64 = 4;
 
 /// How many plans there is room for at first.
@@ -31,7 +31,7 @@ type PlanKey = (Str, Vec<Slot>);
 /// The estimated size of an entry in bytes, which sets how many entries there is room for at first.
 const EACH: u64 = 4096;
 
-/// After so many new entries the capacity is looked at again.
+/// After this many new entries the capacity is read again.
 const OFTEN: u64 = 32;
 
 /// See the module page.
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// A store for entries of at most so many bytes.
+    /// A store for entries of at most this many bytes.
     pub fn new(bytes: u64) -> Option<Store> {
         let key = Key([(); 4].map(|()| rand::random()));
         let capacity = usize::try_from(bytes / EACH).unwrap_or(usize::MAX).max(16);
@@ -166,7 +166,7 @@ impl Store {
     }
 }
 
-/// `n` of so many parts in the whole.
+/// `n` of this many parts in the whole.
 fn scaled(n: u64, parts: u64, whole: u64) -> u64 {
     let scaled = u128::from(n) * u128::from(parts) / u128::from(whole.max(1));
     u64::try_from(scaled).unwrap_or(u64::MAX)

@@ -264,7 +264,7 @@ fn bytes_of(tree: &ReadTree, v: &Value) -> Vec<u8> {
     bytes.bytes().unwrap().to_vec()
 }
 
-/// Checks that an expression gives the same on data that differ in one part, one of so many, but
+/// Checks that an expression gives the same on data that differ in one part, one of this many, but
 /// agree in what it reads.
 fn agree(text: &str, expr: &Expr, root: &Value, cx: &Context, one_of: usize) -> Result<usize, TestCaseError> {
     let Ok(tree) = of_expression(expr, ephor_lower::LATE) else { return Ok(0) };

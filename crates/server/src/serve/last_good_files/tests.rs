@@ -45,7 +45,7 @@ impl Folder {
         std::fs::remove_file(self.path(name)).expect("a file");
     }
 
-    /// What is in use after so many seconds.
+    /// What is in use after this many seconds.
     fn after(&mut self, seconds: u64) -> String {
         self.read(seconds).0
     }

@@ -234,7 +234,7 @@ fn unless_zero(by: &Val, node: Node, quotient: Node) -> Node {
     choose(is_zero, function("double", vec![failure]), quotient)
 }
 
-/// A quantity so many times.
+/// A quantity this many times.
 fn multiple(quantity: &Val, times: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     scope.needs_kyverno("a multiple of a quantity")?;
     let (x, mut faults) = thousandths(quantity, scope)?;

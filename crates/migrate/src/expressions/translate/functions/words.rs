@@ -71,7 +71,7 @@ pub(crate) fn to_boolean(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal
     Ok(Val::Node { node, ty: Ty::Bool, faults })
 }
 
-/// `truncate`: no more than so many characters.
+/// `truncate`: no more than this many characters.
 pub(crate) fn truncate(of: &Val, length: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let length = match length {
         Value::Int(n) => Some(*n),
