@@ -1,4 +1,4 @@
-//! Validate rules: deny, pattern, anyPattern, and foreach, which ends at the first element that fails.
+//! Validate rules: deny, pattern, anyPattern, and foreach, which ends at the first failing element.
 //!
 //! In: a lowered check, the object and the rule's data. Out: a status and a message, or nothing
 //! when there was nothing to check. Texts and their order are those of
