@@ -1,9 +1,9 @@
 //! Questions: predicates on what two sides say of one request.
 //!
-//! [`compare`](crate::compare()) answers each of them with the same procedure: it looks for a request
-//! for which the predicate does not hold, or proves that there is none. A question has two forms,
-//! one for the sides as a whole and one for a unit and those that may cover it; the second implies
-//! the first (`docs/internals/equivalence.md`, "Units").
+//! [`compare`](crate::compare()) answers each of them with the same procedure.
+//! It searches for a request for which the predicate does not hold, or proves that there is none.
+//! A question has two forms: one for the sides as a whole, and one for a unit and those that may
+//! cover it; the second implies the first (`docs/internals/equivalence.md`, "Units").
 //!
 //! | question | holds when |
 //! |---|---|
