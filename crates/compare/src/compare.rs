@@ -8,7 +8,7 @@ use crate::model::answer::{Answer, Comparison};
 use crate::model::observer::Observer;
 use crate::model::options::Options;
 use crate::search::any_inputs::{SymbolicResult, compare_for_any_inputs};
-use crate::search::sides::of_sides;
+use crate::search::procedure::of_sides;
 use crate::sides::side::Side;
 
 /// Compares two sides.

@@ -8,9 +8,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::field_manager::MANAGER;
-use crate::in_use::{InUse, PolicyKey, StoredPolicy};
-use crate::queue::Next;
 use ephor_api::read::{filters, items, texts};
 use ephor_cluster::live::namespaces;
 use ephor_cluster::{Cluster, Failure};
@@ -25,6 +22,10 @@ use ephor_policies::Engine;
 use ephor_value::cron::Cron;
 use ephor_value::time::Time;
 use ephor_value::{Map, Str, Value, wildcard};
+
+use crate::field_manager::MANAGER;
+use crate::in_use::{InUse, PolicyKey, StoredPolicy};
+use crate::queue::Next;
 
 /// The shortest time between two runs.
 const SHORTEST: Duration = Duration::from_secs(1);

@@ -4,13 +4,14 @@
 //! about the object. Each occurrence is an event of its own. Semantics:
 //! `docs/reference/cluster.md`, "Reports and events".
 
-use crate::reports::{object, text};
-use crate::settings::Settings;
 use ephor_cluster::{Cluster, Failure};
 use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::rule::RuleKind;
 use ephor_ir::{Exception, Policy};
 use ephor_value::Value;
+
+use crate::reports::{object, text};
+use crate::settings::Settings;
 
 /// The longest text of an event.
 const LONGEST_NOTE: usize = 1024;
@@ -245,9 +246,10 @@ pub(crate) fn wants(settings: &Settings, action: &str) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
     use ephor_document::yaml_value;
     use ephor_policies::{Engine, PolicySet};
+
+    use super::*;
 
     #[test]
     fn names_of_events_are_names_of_objects() {

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use crate::admit::Gate;
-use crate::settings::Settings;
 use ephor_ir::policy::Cleanup;
 use ephor_policies::Engine;
 use ephor_value::Value;
+
+use crate::admit::Gate;
+use crate::settings::Settings;
 
 /// An object of a policy kind that is stored in the cluster.
 #[derive(Clone, Debug)]

@@ -11,9 +11,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::field_manager::MANAGER;
 use ephor_cluster::{Cluster, Failure};
 use ephor_value::Value;
+
+use crate::field_manager::MANAGER;
 
 /// Times of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,15 +27,11 @@
 //! - [`queue`]: queues of work.
 #![forbid(unsafe_code)]
 
-use ephor_admission::{
-    admit, background as background_facts, native as convert, redact, registration, settings,
-};
-
 pub mod background;
 pub mod certificates;
 pub mod cleanup;
 pub mod events;
-mod field_manager;
+pub(crate) mod field_manager;
 pub mod in_use;
 pub mod lease;
 pub mod lifetime;
@@ -47,3 +43,7 @@ pub mod reports;
 pub mod scan;
 pub mod status;
 pub mod webhooks;
+
+use ephor_admission::{
+    admit, background as background_facts, native as convert, redact, registration, settings,
+};

@@ -72,8 +72,9 @@ fn left(object: &Value, now: i128) -> Option<Duration> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
     use ephor_document::yaml_value;
+
+    use super::*;
 
     #[test]
     fn an_object_lives_as_long_as_its_label_says() {

@@ -8,20 +8,20 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::background;
+use ephor_cluster::{Cluster, Failure};
+
 use crate::background::Background;
 use crate::background::event_sink::EventSink;
 use crate::background::task::Tasks;
-use crate::certificates::{self, Step};
+use crate::certificates::Step;
 use crate::in_use::{InUse, PolicyKey, Source, StoredPolicy};
 use crate::lease::{Leader, LeaseName, Times};
-use crate::native::{self, Made, NativeState, NativeStatuses};
+use crate::native::{Made, NativeState, NativeStatuses};
 use crate::queue::{Next, Queue, Workers};
-use crate::scan::{self, Scans};
-use crate::status::{self, Rights};
-use crate::webhooks::{self, WebhookPlan};
-use crate::{cleanup, lifetime};
-use ephor_cluster::{Cluster, Failure};
+use crate::scan::Scans;
+use crate::status::Rights;
+use crate::webhooks::WebhookPlan;
+use crate::{background, certificates, cleanup, lifetime, native, scan, status, webhooks};
 
 /// How often everything is compared even if nothing is known to have changed.
 const AT_LEAST: Duration = Duration::from_secs(10);

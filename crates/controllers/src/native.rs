@@ -7,15 +7,16 @@
 
 use std::time::Duration;
 
-use crate::convert::{Known, Native, native};
-use crate::field_manager::MANAGER;
-use crate::in_use::StoredPolicy;
-use crate::registration::reference;
 use ephor_cluster::cache::Cache;
 use ephor_cluster::{Cluster, Failure};
 use ephor_kubernetes::Kinds;
 use ephor_value::Value;
 use ephor_value::time::Time;
+
+use crate::convert::{Known, Native, native};
+use crate::field_manager::MANAGER;
+use crate::in_use::StoredPolicy;
+use crate::registration::reference;
 
 /// Which kinds are generated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -207,9 +208,10 @@ pub(crate) fn holds(current: &Value, wanted: &Value) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
     use ephor_document::yaml_value;
     use ephor_kubernetes::Resource;
+
+    use super::*;
 
     #[test]
     fn owners_of_policies_of_kubernetes_are_named_in_the_version_that_is_stored() {

@@ -7,12 +7,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::registration::{self, Options, is_own};
 use ephor_cluster::{Cluster, Failure};
 use ephor_kubernetes::Kinds;
 use ephor_value::Value;
 
 use crate::field_manager::MANAGER;
+use crate::registration;
+use crate::registration::{Options, is_own};
 
 /// How long a wait pauses between two looks.
 const PAUSE: Duration = Duration::from_millis(500);

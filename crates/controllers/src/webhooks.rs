@@ -10,14 +10,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base64::Engine;
+use ephor_api::admission::defaulted;
+use ephor_cluster::{Cluster, Failure};
+use ephor_value::Value;
 
 use crate::certificates::ServerSecret;
 use crate::field_manager::MANAGER;
 use crate::in_use::{InUse, StoredPolicy};
-use crate::registration::{self, Options, is_own};
-use ephor_api::admission::defaulted;
-use ephor_cluster::{Cluster, Failure};
-use ephor_value::Value;
+use crate::registration;
+use crate::registration::{Options, is_own};
 
 /// Whether policies of a group and kind are served.
 pub type IsServed = dyn Fn(&str, &str) -> bool + Send + Sync;

@@ -24,10 +24,10 @@ use foldhash::fast::RandomState;
 
 use crate::admitted::repair::mended;
 use crate::admitted::view::{AdmittedView, as_if_admitted, seen_in_clusters};
-use crate::lists::answer::Observation;
 use crate::lists::closure_cache::{ClosureCache, repeated};
 use crate::lists::iteration::List;
 use crate::lists::loops::Loop;
+use crate::lists::observation::Observation;
 use crate::model::environment::Environment;
 use crate::model::field_types::is_written_at;
 use crate::model::path::{at, placed};

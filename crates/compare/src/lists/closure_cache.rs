@@ -19,7 +19,7 @@ use ephor_value::Value;
 use foldhash::fast::RandomState;
 
 use crate::admitted::repair::KEYS;
-use crate::lists::answer::Observation;
+use crate::lists::observation::Observation;
 use crate::model::verdict::Verdict;
 
 /// What the loops of a unit say of a list, as written and in clusters.

@@ -10,7 +10,7 @@
 //! - `path`: values at the end of paths
 //! - `question`: predicates on what two sides say
 //! - `request`: cases, and the request of each
-//! - `rules`: questions about matchers
+//! - `matchers`: which operations a matcher selects
 //! - `verdict`: verdicts, effects and judgements
 //! - `world`: the objects that exist
 
@@ -18,11 +18,11 @@ pub(crate) mod answer;
 pub(crate) mod environment;
 pub(crate) mod field_types;
 pub(crate) mod limits;
+pub(crate) mod matchers;
 pub(crate) mod observer;
 pub(crate) mod options;
 pub(crate) mod path;
 pub(crate) mod question;
 pub(crate) mod request;
-pub(crate) mod rules;
 pub(crate) mod verdict;
 pub(crate) mod world;

@@ -42,7 +42,7 @@ use crate::predicates::by_field::Tested;
 use crate::predicates::summary::Predicates;
 use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 use crate::strings::languages::Languages;
-use crate::strings::numeral::{Form, Numbers};
+use crate::strings::numeral_forms::{Form, Numbers};
 use crate::strings::numerals::numbers;
 use crate::strings::witnesses::{WitnessCache, truths};
 use crate::units::deciding::Deciding;

@@ -13,7 +13,7 @@ use crate::inputs::context_entries::with_inputs;
 use crate::inputs::dependencies::external;
 use crate::inputs::unify::with_answers;
 use crate::model::answer::{Answer, Comparison, Difference, Universe};
-use crate::search::sides::of_sides;
+use crate::search::procedure::of_sides;
 use crate::sides::side::Side;
 
 /// How a reason begins that is about external data.

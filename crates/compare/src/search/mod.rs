@@ -11,7 +11,7 @@
 //! - `run`: the state of a comparison
 //! - `sample`: objects that are tried where nothing can be proved
 //! - `shrink`: smaller objects that show the same
-//! - `sides`: the procedure
+//! - `procedure`: environment by environment, unit by unit, in both directions
 
 pub(crate) mod any_inputs;
 pub(crate) mod budget;
@@ -21,7 +21,7 @@ pub(crate) mod differences;
 pub(crate) mod domains;
 pub(crate) mod footprint;
 pub(crate) mod neighbours;
+pub(crate) mod procedure;
 pub(crate) mod run;
 pub(crate) mod sample;
 pub(crate) mod shrink;
-pub(crate) mod sides;

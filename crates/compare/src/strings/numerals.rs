@@ -17,7 +17,7 @@ use ephor_value::{Str, duration};
 
 use crate::predicates::summary::{MEASURES, Predicates};
 use crate::strings::languages::Languages;
-use crate::strings::numeral::{Form, Numbers};
+use crate::strings::numeral_forms::{Form, Numbers};
 use crate::strings::witnesses::{NumberKey, WitnessCache, truths};
 
 const ONE: i128 = 1_000_000_000;

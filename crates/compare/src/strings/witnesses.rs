@@ -16,7 +16,7 @@ use foldhash::fast::RandomState;
 
 use crate::strings::automaton::{Automaton, Glob, Search};
 use crate::strings::languages::{Languages, MAX_STATES, own_characters};
-use crate::strings::numeral::{Form, Numbers};
+use crate::strings::numeral_forms::{Form, Numbers};
 use crate::strings::preimage::Preimage;
 
 /// The texts of languages, each found once.

@@ -37,7 +37,7 @@ use crate::inputs::dependencies::external;
 use crate::lists::small_model::{Items, Shapes};
 use crate::model::environment::Environment;
 use crate::model::field_types::{has_names_alone, is_text, may_be_text};
-use crate::model::rules::selects;
+use crate::model::matchers::selects;
 use crate::normal::canonical::identity;
 use crate::normal::fold_kind::of_kind;
 use crate::normal::fold_operation::OfOperation;

@@ -5,14 +5,15 @@
 //! be, so what was done twice is done once. Semantics: `docs/reference/cluster.md`, "Background
 //! work"; `docs/semantics/generate.md`.
 
-use crate::background_facts::{Class, RuleFacts, Trigger};
-use crate::field_manager::{GENERATE_MANAGER, MUTATE_MANAGER};
-use crate::native::holds;
 use ephor_cluster::{Cluster, Failure};
 use ephor_engine::generate::{Key, Present, WantedObject};
 use ephor_external::LookupError;
 use ephor_kubernetes::Resource;
 use ephor_value::{Map, Value};
+
+use crate::background_facts::{Class, RuleFacts, Trigger};
+use crate::field_manager::{GENERATE_MANAGER, MUTATE_MANAGER};
+use crate::native::holds;
 
 /// The label of objects that are copied.
 pub const CLONE_SOURCE: &str = "generate.kyverno.io/clone-source";
@@ -379,8 +380,9 @@ pub fn replace_part(cluster: &Cluster, object: &Value, subresource: &str) -> Res
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
     use ephor_document::yaml_value;
+
+    use super::*;
 
     #[test]
     fn an_object_is_as_wanted_until_another_program_changes_it() {

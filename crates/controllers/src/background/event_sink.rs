@@ -7,17 +7,17 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::events::{Event, Journal, about_policy, wants};
-use crate::redact::Redactor;
-use crate::reports::results::merged;
-use crate::reports::{ReportOptions, Reports, object, text};
-use crate::settings::Settings;
 use ephor_cluster::Cluster;
 use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::Policy;
 use ephor_value::Value;
 
 use crate::background::apply::Done;
+use crate::events::{Event, Journal, about_policy, wants};
+use crate::redact::Redactor;
+use crate::reports::results::merged;
+use crate::reports::{ReportOptions, Reports, object, text};
+use crate::settings::Settings;
 
 /// What rules did in the background, in the words of reports and events.
 struct Action {
@@ -247,10 +247,11 @@ fn events(
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
     use ephor_document::yaml_value;
     use ephor_ir::rule::RuleKind;
     use ephor_policies::PolicySet;
+
+    use super::*;
 
     const POLICY: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Namespace]}}]}, generate: {apiVersion: v1, kind: ConfigMap, name: a, namespace: shop, data: {data: {a: b}}}}]}}";
 

@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admit::{Deadline, Gate, Incoming, Phase, Route};
-use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 use ephor_cluster::{Cluster, Failure};
 use ephor_engine::Request;
 use ephor_value::Value;
 
-use super::apply::{self, CLONE_SOURCE};
-use super::{accounts, requests, rights};
+use super::apply::CLONE_SOURCE;
+use super::{accounts, apply, requests, rights};
+use crate::admit::{Deadline, Gate, Incoming, Phase, Route};
+use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 use crate::field_manager::MANAGER;
 
 /// How often a request is written at most, and the pause between two tries.

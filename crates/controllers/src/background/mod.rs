@@ -8,9 +8,10 @@
 //! - `accounts`: whether the accounts of scans and of deletions may do what a policy wants of
 //!   them.
 //! - [`apply`]: objects that rules generate, written to a cluster.
-//! - `cel`: generatingPolicies: objects that expressions generate.
+//! - `generating_policies`: GeneratingPolicies: objects that expressions generate.
 //! - [`event_sink`]: what background work says about itself.
-//! - [`existing`]: changes of policies.
+//! - [`policy_changes`]: changes of policies: triggers are queued again, what removed rules
+//!   generated goes.
 //! - [`intake`]: work of requests, written down before they are answered.
 //! - `reconciler`: what the controllers of background work share.
 //! - [`requests`]: updateRequests: work that outlives the server that took it.
@@ -23,41 +24,41 @@
 //! - `watched`: what is known of generated objects and of the objects that they are copies of.
 //! - `work`: the work of an UpdateRequest.
 
-mod accounts;
+pub(crate) mod accounts;
 pub mod apply;
-mod cel;
 pub mod event_sink;
-pub mod existing;
+pub(crate) mod generating_policies;
 pub mod intake;
-mod reconciler;
+pub mod policy_changes;
+pub(crate) mod reconciler;
 pub mod requests;
-mod rights;
+pub(crate) mod rights;
 pub mod state;
-mod sync;
-mod targets;
+pub(crate) mod sync;
+pub(crate) mod targets;
 pub mod task;
 pub mod trigger;
-mod watched;
-mod work;
+pub(crate) mod watched;
+pub(crate) mod work;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::field_manager::MANAGER;
-use crate::lease::Leader;
-use crate::queue::{Next, Queue, Workers};
 use ephor_cluster::Failure;
 use ephor_cluster::cache::Cache;
 use ephor_cluster::changes::Changes;
 use ephor_value::Value;
-use reconciler::{AT_LEAST, BackgroundError, LastActed, PATIENCE, Reconciler, SOON};
-
 pub use reconciler::BackgroundSetup;
+use reconciler::{AT_LEAST, BackgroundError, LastActed, PATIENCE, Reconciler, SOON};
 use requests::{KIND, TRIES, UpdateRequest};
 use task::Task;
 pub use task::Tasks;
 use watched::Watched;
 use work::WorkError;
+
+use crate::field_manager::MANAGER;
+use crate::lease::Leader;
+use crate::queue::{Next, Queue, Workers};
 
 const GROUP: &str = "kyverno.io";
 /// How many threads work.

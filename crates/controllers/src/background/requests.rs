@@ -4,10 +4,11 @@
 //! The object of the request is not in it, where it can be read from the cluster: Secrets stay
 //! where they are. Semantics: `docs/reference/cluster.md`, "Background work".
 
-use crate::admit::Incoming;
-use crate::background_facts::{RuleWork, Trigger, Work, WorkKind};
 use ephor_value::time::Time;
 use ephor_value::{Map, Value};
+
+use crate::admit::Incoming;
+use crate::background_facts::{RuleWork, Trigger, Work, WorkKind};
 
 /// The version and kind.
 pub const API_VERSION: &str = "kyverno.io/v2";

@@ -5,12 +5,12 @@
 //! can be. A kind that a variable gives, and one that the cluster does not serve yet, is not looked
 //! at. Semantics: `docs/reference/cluster.md`, "Background work".
 
-use crate::background_facts::{RuleFacts, WorkKind, facts};
 use ephor_api::read::{items, texts};
 use ephor_cluster::{Cluster, Failure, api_version};
 use ephor_value::{Value, variables};
 
 use super::accounts;
+use crate::background_facts::{RuleFacts, WorkKind, facts};
 
 /// Why a policy is refused; `None` = the account may do all of it.
 ///

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use crate::background_facts::{Class, RuleFacts, WorkKind};
 use ephor_cluster::{Cluster, Failure};
 use ephor_document::json;
 use ephor_value::{Value, print};
 
+use crate::background_facts::{Class, RuleFacts, WorkKind};
 use crate::field_manager::MANAGER;
 
 /// The name of the ConfigMap.
@@ -212,9 +212,10 @@ fn set(cluster: &Cluster, namespace: &str, key: &str, text: Value) -> Result<(),
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use ephor_document::yaml_value;
+
     use super::*;
     use crate::background_facts::facts;
-    use ephor_document::yaml_value;
 
     fn known(generate: &str) -> RuleOnRecord {
         let policy = format!(

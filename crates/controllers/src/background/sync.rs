@@ -8,17 +8,17 @@
 use std::collections::HashSet;
 use std::sync::PoisonError;
 
+use ephor_cluster::Failure;
+use ephor_value::Value;
+
+use super::apply::SOURCE_UID;
+use super::work::{Case, WorkError};
+use super::{Reconciler, apply, trigger};
 use crate::background::reconciler::SOON;
 use crate::background::task::Generated;
 use crate::background_facts::{Class, WorkKind};
 use crate::in_use::{InUse, PolicyKey};
 use crate::queue::Next;
-use ephor_cluster::Failure;
-use ephor_value::Value;
-
-use super::apply::{self, SOURCE_UID};
-use super::work::{Case, WorkError};
-use super::{Reconciler, trigger};
 
 impl Reconciler {
     /// Notes that an object is as it should be.
@@ -121,13 +121,13 @@ impl Reconciler {
 
 #[cfg(test)]
 mod tests {
+    use ephor_cluster::changes::Change;
+
     use super::*;
     use crate::background::apply::PREFIX;
     use crate::background::task::Task;
-    use crate::background::watched::Watched;
-    use crate::background::watched::generated;
+    use crate::background::watched::{Watched, generated};
     use crate::queue::Queue;
-    use ephor_cluster::changes::Change;
 
     fn change(uid: &str, version: &str, labels: &[(&str, &str)]) -> Change {
         Change {

@@ -5,8 +5,6 @@
 //! it is now; a write that meets a newer version is tried again with the whole work. Semantics:
 //! `docs/reference/cluster.md`, "Background work"; `docs/semantics/cel-policies.md`, "Changes".
 
-use crate::admit::Incoming;
-use crate::cleanup::{self, SweptPlace};
 use ephor_engine::expressions::existing::Targets;
 use ephor_engine::{Effect, Request, RuleOutcome, Status};
 use ephor_ir::Policy;
@@ -15,10 +13,12 @@ use ephor_ir::rule::Body;
 use ephor_kubernetes::Kinds;
 use ephor_value::Value;
 
-use super::Reconciler;
-use super::apply;
 use super::work::{Case, WorkError, review};
+use super::{Reconciler, apply};
+use crate::admit::Incoming;
 use crate::background::event_sink::Changed;
+use crate::cleanup;
+use crate::cleanup::SweptPlace;
 
 /// What a policy of expressions says about objects that exist.
 fn existing(policy: &Policy) -> Option<&ExistingObjects> {

@@ -4,12 +4,12 @@
 //! it is too early: a request is written before the API server stores what it admits. Semantics:
 //! `docs/reference/cluster.md`, "Background work".
 
-use crate::admit::Incoming;
-use crate::background_facts::Trigger;
 use ephor_cluster::{Cluster, Failure};
 use ephor_value::Value;
 
 use super::requests::UpdateRequest;
+use crate::admit::Incoming;
+use crate::background_facts::Trigger;
 
 /// How long an admitted change may take to be stored, in seconds.
 pub const SETTLES: i64 = 4;

@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use ephor_cluster::changes::Change;
 
-use super::apply::{self, PREFIX, SOURCE_UID};
+use super::apply;
+use super::apply::{PREFIX, SOURCE_UID};
 use crate::background::task::{Generated, Task};
 use crate::queue::Queue;
 

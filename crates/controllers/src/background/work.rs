@@ -6,8 +6,6 @@
 //! trigger that matches again keeps what it generated. Semantics: `docs/reference/cluster.md`,
 //! "Background work".
 
-use crate::admit::{Gate, Incoming};
-use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, WorkKind};
 use ephor_cluster::live::found;
 use ephor_cluster::{Cluster, Failure, api_version};
 use ephor_engine::{Effect, Request, RuleOutcome, Status};
@@ -16,11 +14,14 @@ use ephor_ir::{Policy, Rule};
 use ephor_kubernetes::Kinds;
 use ephor_value::{Map, Value};
 
-use super::apply::{self, Done, InCluster, Origin};
+use super::apply::{Done, InCluster, Origin};
 use super::reconciler::{Reconciler, now};
 use super::requests::UpdateRequest;
-use super::trigger::{self, Change, SETTLES, TriggerError};
+use super::trigger::{Change, SETTLES, TriggerError};
+use super::{apply, trigger};
+use crate::admit::{Gate, Incoming};
 use crate::background::event_sink::Changed;
+use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, WorkKind};
 
 /// Why work is not done.
 #[derive(Debug, thiserror::Error)]
@@ -356,8 +357,9 @@ pub(super) fn review(object: &Value, kinds: &Kinds, operation: &str) -> Incoming
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
     use ephor_ir::rule::RuleKind;
+
+    use super::*;
 
     #[test]
     fn of_several_targets_an_error_is_reported_before_a_change_and_a_change_before_what_was_skipped() {

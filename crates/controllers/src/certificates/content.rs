@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use ephor_value::Value;
 use rcgen::{KeyPair, PublicKeyData};
 use rustls::crypto::ring;
 use rustls::sign::CertifiedKey;
@@ -16,9 +17,8 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use ephor_value::Value;
-
-use super::issue::{self, Pem};
+use super::issue;
+use super::issue::Pem;
 
 /// The label that says which program writes a Secret, and this program.
 const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "ephor");

@@ -22,13 +22,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crate::field_manager::MANAGER;
+use content::{Authority, Content, Fault, Trusted, bundle, fault, is_own, merged, secret, with_data};
 use ephor_cluster::follow::Follower;
 use ephor_cluster::{Cluster, Failure};
 use ephor_value::Value;
-
-use content::{Authority, Content, Fault, Trusted, bundle, fault, is_own, merged, secret, with_data};
 use issue::{Pem, RENEW};
+
+use crate::field_manager::MANAGER;
 
 /// How long webhook configurations carry a new authority before a pair of it is served: API servers
 /// watch them.

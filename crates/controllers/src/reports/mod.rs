@@ -15,14 +15,14 @@ pub mod results;
 
 use std::sync::Arc;
 
-use crate::field_manager::MANAGER;
 use ephor_cluster::{Cluster, Failure, Page};
 use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::Policy;
 use ephor_ir::rule::RuleKind;
 use ephor_value::{Str, Value};
-
 use results::{entries, order, without_time};
+
+use crate::field_manager::MANAGER;
 
 /// How often a report is written again because another program changed it in between. When all fail
 /// the results come with the next scan; a larger number delays the other reports.
@@ -359,8 +359,9 @@ pub fn text(s: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ephor_value::print::json as printed;
+
+    use super::*;
 
     fn scope() -> Value {
         object([

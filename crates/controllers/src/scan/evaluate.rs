@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use crate::redact::Redactor;
 use ephor_engine::request::{NoObjects, Parts};
 use ephor_engine::{Request, RuleOutcome, Status};
 use ephor_ir::Policy;
@@ -16,6 +15,7 @@ use ephor_policies::Engine;
 use ephor_value::{Map, Value};
 
 use super::policies::Policies;
+use crate::redact::Redactor;
 
 /// What image verification has recorded at an object; scans verify again.
 const RECORDS: [&str; 2] = ["kyverno.io/verify-images", "kyverno.io/verify-images-scoped"];
@@ -117,9 +117,10 @@ fn without_records(object: &Value) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use ephor_document::yaml_value;
+
     use super::super::policies::tests::Served;
     use super::*;
-    use ephor_document::yaml_value;
 
     /// Policy, status and message of each result about a ConfigMap.
     fn said(policies: &str, object: &str) -> Vec<String> {

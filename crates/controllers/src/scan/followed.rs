@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::queue::Queue;
 use ephor_cluster::Cluster;
 use ephor_cluster::follow::{FollowEvent, Follower};
 use ephor_kubernetes::{Kinds, Resource};
@@ -17,6 +16,7 @@ use ephor_value::Str;
 use super::objects::Objects;
 use super::policies::Policies;
 use super::work::ScanWork;
+use crate::queue::Queue;
 
 /// How long the changes of an object must pause.
 const SETTLES: Duration = Duration::from_secs(5);

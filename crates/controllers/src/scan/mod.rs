@@ -14,8 +14,8 @@
 //! - `scan_events`: events of scans, written on a thread of their own.
 //! - [`work`]: pieces of work of a scan.
 
-mod evaluate;
-mod followed;
+pub(crate) mod evaluate;
+pub(crate) mod followed;
 pub mod native;
 pub mod objects;
 pub mod pace;
@@ -30,26 +30,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::events::{Journal, Occasion};
-use crate::in_use::{InUse, Source};
-use crate::queue::{Next, Queue, Workers};
-use crate::reports::results::{ResultKey, key_of};
-use crate::reports::{self, Reports, object, text};
-use crate::scan::scan_events::ScanEvents;
-use crate::scan::work::ScanWork;
 use ephor_cluster::{Cluster, Failure, api_version};
 use ephor_engine::Status;
 use ephor_engine::request::NoObjects;
 use ephor_ir::Policy;
 use ephor_kubernetes::Kinds;
 use ephor_value::{Str, Value};
-
 use evaluate::{Finding, changes_others, evaluate};
 use followed::Followed;
 use native::{Native, Reported};
 use objects::{Objects, Scan, ScannedObject, Uid, content};
 use pace::Pace;
 use policies::Policies;
+
+use crate::events::{Journal, Occasion};
+use crate::in_use::{InUse, Source};
+use crate::queue::{Next, Queue, Workers};
+use crate::reports;
+use crate::reports::results::{ResultKey, key_of};
+use crate::reports::{Reports, object, text};
+use crate::scan::scan_events::ScanEvents;
+use crate::scan::work::ScanWork;
 
 /// How often policies are compared even if nothing is known to have changed.
 const AT_LEAST: Duration = Duration::from_secs(10);

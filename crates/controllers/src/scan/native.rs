@@ -7,14 +7,16 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::in_use::content;
 use ephor_cluster::cache::{Cache, OnChange};
 use ephor_cluster::{Cluster, Failure};
 use ephor_ir::Policy;
 use ephor_kubernetes::{Kinds, Resource};
-use ephor_policies::load::{self, Reader};
+use ephor_policies::load;
+use ephor_policies::load::Reader;
 use ephor_sources::files::SourceText;
 use ephor_value::{Value, print};
+
+use crate::in_use::content;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
@@ -124,8 +126,9 @@ fn compile(documents: &[Value], params: Vec<Value>) -> Vec<Arc<Policy>> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
     use ephor_document::yaml_value;
+
+    use super::*;
 
     #[test]
     fn policies_in_all_versions_are_bound_to_their_bindings() {

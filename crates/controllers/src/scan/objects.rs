@@ -161,9 +161,10 @@ pub fn content(object: &Value) -> u64 {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
     use ephor_document::yaml_value;
     use ephor_kubernetes::Kinds;
+
+    use super::*;
 
     fn pod(uid: &str, label: &str, node: &str) -> Value {
         yaml_value(&format!(

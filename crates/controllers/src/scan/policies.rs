@@ -10,8 +10,6 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::in_use::InUse;
-use crate::reports::result_owner::ResultOwners;
 use ephor_ir::facts::Stage;
 use ephor_ir::policy::KindRules;
 use ephor_ir::rule::RuleKind;
@@ -19,6 +17,9 @@ use ephor_ir::{Exception, Policy, Rule};
 use ephor_kubernetes::Resource;
 use ephor_policies::{Engine, PolicySet, subjects};
 use ephor_value::{Str, Value};
+
+use crate::in_use::InUse;
+use crate::reports::result_owner::ResultOwners;
 
 /// See the module page.
 pub struct Policies {
@@ -156,17 +157,18 @@ fn foreground(in_use: &dyn InUse) -> HashSet<Str> {
 pub(super) mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
-    use crate::admit::Gate;
-    use crate::in_use::StoredPolicy;
-    use crate::reports::object;
-    use crate::settings::Settings;
     use ephor_document::yaml_value;
     use ephor_external::NoData;
     use ephor_ir::policy::Cleanup;
     use ephor_kubernetes::Kinds;
     use ephor_policies::load::{Reader, argument_for};
     use ephor_sources::files::SourceText;
+
+    use super::*;
+    use crate::admit::Gate;
+    use crate::in_use::StoredPolicy;
+    use crate::reports::object;
+    use crate::settings::Settings;
 
     /// Policies as a server has loaded them.
     pub struct Served {

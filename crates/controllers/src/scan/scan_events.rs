@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use crate::events::{Event, Journal};
 use ephor_cluster::Cluster;
+
+use crate::events::{Event, Journal};
 
 /// How many events may wait; Kyverno's number. Events beyond are counted in the log, and their
 /// results stand in reports.

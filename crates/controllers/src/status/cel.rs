@@ -1,13 +1,13 @@
 //! The status of policies whose expressions are CEL.
 
-use crate::in_use::StoredPolicy;
-use crate::native::NativeState;
 use ephor_api::read::{items, texts};
 use ephor_kubernetes::Kinds;
 use ephor_lower::cel_policy::variants_of;
 use ephor_value::{Map, Value};
 
 use super::rights::Rights;
+use crate::in_use::StoredPolicy;
+use crate::native::NativeState;
 use crate::status::condition::{Condition, Observed, members};
 
 /// The status of a policy.
@@ -99,8 +99,9 @@ fn targets(variant: &Value) -> Vec<Value> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
     use ephor_document::yaml_value;
+
+    use super::*;
 
     #[test]
     fn each_condition_says_which_generation_of_the_policy_it_is_about() {

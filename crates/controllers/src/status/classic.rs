@@ -1,12 +1,12 @@
 //! The status of ClusterPolicies and Policies.
 
-use crate::in_use::StoredPolicy;
-use crate::native::NativeState;
 use ephor_api::autogen::{Selection, computed_rules};
 use ephor_api::read::{Body, has_body};
 use ephor_value::Value;
 
 use super::written::written;
+use crate::in_use::StoredPolicy;
+use crate::native::NativeState;
 use crate::status::condition::{Condition, Observed, members};
 
 /// The status of a policy.
@@ -55,8 +55,9 @@ pub(super) fn status(
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
     use ephor_document::yaml_value;
+
+    use super::*;
 
     const POLICY: &str = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: a}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {message: m, pattern: {spec: {hostNetwork: false}}}}]}}";
 

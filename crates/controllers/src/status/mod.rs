@@ -12,20 +12,20 @@
 //!   report on it.
 //! - `written`: rules as Kyverno writes them into a status.
 
-mod cel;
-mod classic;
+pub(crate) mod cel;
+pub(crate) mod classic;
 pub(crate) mod condition;
-mod rights;
-mod written;
+pub(crate) mod rights;
+pub(crate) mod written;
+
+use ephor_cluster::{Cluster, Failure};
+use ephor_value::Value;
+pub use rights::Rights;
 
 use crate::field_manager::MANAGER;
 use crate::in_use::StoredPolicy;
 use crate::native::NativeState;
 use crate::status::condition::Observed;
-use ephor_cluster::{Cluster, Failure};
-use ephor_value::Value;
-
-pub use rights::Rights;
 
 /// Writes the status of a policy if it is not as it should be. `is_carried`: the webhook
 /// configurations are in step with policies that include it; `native`: what became of it as a

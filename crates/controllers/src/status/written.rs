@@ -61,9 +61,10 @@ fn with(value: &Value, path: &[&str], field: &str, empty: Empty) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
     use ephor_document::yaml_value;
     use ephor_value::print::json;
+
+    use super::*;
 
     fn shown(rule: &str) -> String {
         json(&written(&yaml_value(rule).unwrap()))

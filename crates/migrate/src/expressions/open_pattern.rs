@@ -21,8 +21,10 @@ use crate::cel::build::{all, binary, boolean, text};
 use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::translate::forms::{plain, ty_of};
-use crate::expressions::translate::measured::{MARK, ORDER, PatternVariable, has_variable, marked, placed};
 use crate::expressions::translate::template::{as_text, query, template};
+use crate::expressions::translate::variable_leaves::{
+    MARK, ORDER, PatternVariable, has_variable, marked, placed,
+};
 
 /// What a pattern requires of a value that is there.
 ///

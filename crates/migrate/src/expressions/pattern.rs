@@ -18,7 +18,7 @@ use crate::cel::build::{
 use crate::cel::print;
 use crate::cel_tree::Node;
 use crate::expressions::refusal::Refusal;
-use crate::expressions::translate::measured::{has_variable, is_marked};
+use crate::expressions::translate::variable_leaves::{has_variable, is_marked};
 use crate::expressions::translate::{leaf, texts};
 
 /// What a pattern says.

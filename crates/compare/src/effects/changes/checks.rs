@@ -18,7 +18,7 @@ use ephor_value::Value;
 use crate::effects::writes::model::Writes;
 use crate::effects::writes::{conditions_on, writes};
 use crate::model::environment::Environment;
-use crate::model::rules::selects;
+use crate::model::matchers::selects;
 use crate::normal::unused_entries::without_unread;
 
 /// Whether a rule may apply to requests of an environment.

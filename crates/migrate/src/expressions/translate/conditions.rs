@@ -26,7 +26,7 @@ use crate::expressions::translate::lists::is_list;
 use crate::expressions::translate::membership::{Member, may_be_wild, membership};
 use crate::expressions::translate::ordering::{duration_ordered, of_count, ordered};
 use crate::expressions::translate::template::template;
-use crate::expressions::translate::{compare, composed, counts, leaf, root, texts};
+use crate::expressions::translate::{comparisons, composed, counts, leaf, root, texts};
 use crate::expressions::types::Ty;
 
 /// Whether the second fails wherever the first does.
@@ -241,7 +241,7 @@ fn without_default(
     if !reads || ty_of(left) != Ty::Text || default == s || !is_plain(s) || !is_plain(default) {
         return Ok(None);
     }
-    let same = compare::equal_constant(&left.clone().rescued(), c, scope)?;
+    let same = comparisons::equal_constant(&left.clone().rescued(), c, scope)?;
     Ok(match op {
         Operator::Equals => Some(same),
         Operator::NotEquals => Some(same.negated()),
@@ -396,7 +396,7 @@ fn equal_constant(val: &Val, c: &Value, is_key: bool, scope: &mut Scope<'_>) -> 
             {
                 return match ty {
                     Ty::Bool => Ok(Test::constant(false)),
-                    _ if is_rescued(val) => compare::equal_constant(val, c, scope),
+                    _ if is_rescued(val) => comparisons::equal_constant(val, c, scope),
                     _ => {
                         let (node, faults) = scalar(val, scope)?;
                         Ok(Test { node: equals(node, text(s)), faults })
@@ -426,11 +426,11 @@ fn equal_constant(val: &Val, c: &Value, is_key: bool, scope: &mut Scope<'_>) -> 
         }
         _ => {
             if let (Val::Path(path), false) = (val, is_rescued(val)) {
-                let test = compare::equal_constant(&Val::Path(path.known()), c, scope)?;
+                let test = comparisons::equal_constant(&Val::Path(path.known()), c, scope)?;
                 let faults = path.missing();
                 return Ok(Test { node: test.node, faults });
             }
-            compare::equal_constant(val, c, scope)
+            comparisons::equal_constant(val, c, scope)
         }
     }
 }

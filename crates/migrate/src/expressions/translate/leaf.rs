@@ -14,8 +14,8 @@ use crate::cel::build::{
     all, any, binary, boolean, call, constant, equals, int, is, method, not, over, text,
 };
 use crate::cel_tree::Node;
-use crate::expressions::translate::measured::{has_variable, ordered};
 use crate::expressions::translate::texts;
+use crate::expressions::translate::variable_leaves::{has_variable, ordered};
 use crate::expressions::types::Ty;
 
 /// Whether a value that is there matches.

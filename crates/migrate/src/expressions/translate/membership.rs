@@ -81,7 +81,7 @@ fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'
             let found = in_text(&node, &ty_of(key), s, wild, false);
             // What is missing equals no text.
             if !member.negated && is_same(&found, &equals(node, text(s))) {
-                return crate::expressions::translate::compare::equal_constant(
+                return crate::expressions::translate::comparisons::equal_constant(
                     key,
                     &Value::Str(s.clone()),
                     scope,

@@ -6,7 +6,7 @@
 //! - `alternatives`: values of which an expression gives one
 //! - `api_call`: calls of the Kubernetes API
 //! - `bindings`: context entries → variables
-//! - `compare`: comparisons of JMESPath
+//! - `comparisons`: comparisons of JMESPath
 //! - `composed`: texts with variables and wildcards
 //! - `conditions`: conditions → tests
 //! - `counts`: two counts of one list
@@ -14,7 +14,7 @@
 //! - `functions`: functions of JMESPath
 //! - `leaf`: leaves of patterns
 //! - `lists`: items of lists, and how many there are
-//! - `measured`: leaves that are compared with variables
+//! - `variable_leaves`: leaves that are compared with variables
 //! - `membership`: `AnyIn` and its like
 //! - `ordering`: `GreaterThan` and its like
 //! - `regular`: replacements by regular expressions
@@ -28,7 +28,7 @@
 pub(crate) mod alternatives;
 pub(crate) mod api_call;
 pub(crate) mod bindings;
-pub(crate) mod compare;
+pub(crate) mod comparisons;
 pub(crate) mod composed;
 pub(crate) mod conditions;
 pub(crate) mod counts;
@@ -36,7 +36,6 @@ pub(crate) mod forms;
 pub mod functions;
 pub(crate) mod leaf;
 pub(crate) mod lists;
-pub(crate) mod measured;
 pub(crate) mod membership;
 pub(crate) mod ordering;
 pub(crate) mod regular;
@@ -45,4 +44,5 @@ pub(crate) mod slices;
 pub(crate) mod template;
 pub(crate) mod texts;
 pub(crate) mod values;
+pub(crate) mod variable_leaves;
 pub(crate) mod yaml;

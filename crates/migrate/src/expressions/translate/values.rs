@@ -17,7 +17,7 @@ use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::{MAX_DEPTH, Scope};
 use crate::expressions::term::{ABSORBED, Faults, Loop, Path, Test, Val};
 use crate::expressions::translate::alternatives::{alternative, json};
-use crate::expressions::translate::compare::compare;
+use crate::expressions::translate::comparisons::compare;
 use crate::expressions::translate::forms::{plain, truthy, ty_of};
 use crate::expressions::translate::functions;
 use crate::expressions::translate::lists::{built, is_list};

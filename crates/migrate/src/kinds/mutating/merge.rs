@@ -23,9 +23,9 @@ use crate::kinds::mutating::anchors::{
 use crate::kinds::mutating::constant::{
     ConstantFill, Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items,
 };
-use crate::kinds::mutating::decided::without_test;
-use crate::kinds::mutating::inside::{ChangedItems, ITEM};
 use crate::kinds::mutating::json::{add_item, remove, set};
+use crate::kinds::mutating::nested_items::{ChangedItems, ITEM};
+use crate::kinds::mutating::optional_parts::without_test;
 
 /// What a patch becomes.
 #[derive(Debug, Default)]

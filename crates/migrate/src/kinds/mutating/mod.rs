@@ -7,8 +7,8 @@
 //!
 //! - `anchors`: anchors of merges
 //! - `constant`: values and paths of patches
-//! - `decided`: parts that are left out
-//! - `inside`: items of lists that are changed
+//! - `optional_parts`: parts that are left out
+//! - `nested_items`: items of lists that are changed
 //! - `json`: JSON patches
 //! - `loops`: loops of JSON patches
 //! - `merge`: strategic merges
@@ -19,12 +19,12 @@
 
 pub mod anchors;
 pub(crate) mod constant;
-pub(crate) mod decided;
-pub(crate) mod inside;
 pub(crate) mod json;
 pub(crate) mod loops;
 pub(crate) mod merge;
 pub(crate) mod merge_loops;
+pub(crate) mod nested_items;
+pub(crate) mod optional_parts;
 pub(crate) mod order;
 pub mod targets;
 pub(crate) mod unquoted;

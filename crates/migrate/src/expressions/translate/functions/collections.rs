@@ -14,7 +14,7 @@ use crate::expressions::translate::forms::{plain, ty_of};
 use crate::expressions::translate::functions::{number, strict, texts};
 use crate::expressions::translate::lists::{Quantifier, is_list, quantified};
 use crate::expressions::translate::template::as_text;
-use crate::expressions::translate::{compare, forms, lists, membership};
+use crate::expressions::translate::{comparisons, forms, lists, membership};
 use crate::expressions::types::Ty;
 
 pub(crate) fn length(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
@@ -104,8 +104,8 @@ pub(crate) fn contains(of: &Val, item: &Val, scope: &mut Scope<'_>) -> Result<Va
             item => {
                 let item = item.clone();
                 quantified(Quantifier::Some, &source, scope, &mut |own, scope| match &item {
-                    Val::Const(c) => compare::equal_constant(own, c, scope),
-                    item => compare::compare(ephor_ir::expr::Cmp::Eq, own, item, scope),
+                    Val::Const(c) => comparisons::equal_constant(own, c, scope),
+                    item => comparisons::compare(ephor_ir::expr::Cmp::Eq, own, item, scope),
                 })?
             }
         };

@@ -10,21 +10,21 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use super::reconciler::{AT_LEAST, BackgroundError};
-use crate::admit::Gate;
-use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
-use crate::cleanup;
-use crate::field_manager::MANAGER;
-use crate::in_use::{InUse, PolicyKey};
-use crate::queue::Next;
 use ephor_cluster::Failure;
 use ephor_engine::Status;
 use ephor_ir::{Policy, Rule};
 use ephor_value::Value;
 
-use super::apply::{self, Origin};
-use super::state::{self, RuleOnRecord};
-use super::{Reconciler, requests, targets, work};
+use crate::admit::Gate;
+use crate::background::apply::Origin;
+use crate::background::reconciler::{AT_LEAST, BackgroundError};
+use crate::background::state::RuleOnRecord;
+use crate::background::{Reconciler, apply, requests, state, targets, work};
+use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
+use crate::cleanup;
+use crate::field_manager::MANAGER;
+use crate::in_use::{InUse, PolicyKey};
+use crate::queue::Next;
 
 /// How many triggers a request has at most: a request is one object, and is done again as a whole
 /// when one of its triggers fails. A larger number repeats more work, a smaller one writes more
@@ -33,7 +33,7 @@ const MAX_TRIGGERS: usize = 100;
 
 impl Reconciler {
     /// Acts on what has changed in policies since it was last read.
-    pub(super) fn policies(&self) -> Result<Next, BackgroundError> {
+    pub(crate) fn policies(&self) -> Result<Next, BackgroundError> {
         let in_use = (self.setup.source)();
         let known = state::read(&self.setup.cluster, &self.setup.namespace)?;
         // Another replica may have led in between.

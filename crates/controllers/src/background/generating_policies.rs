@@ -8,17 +8,17 @@
 
 use std::sync::PoisonError;
 
-use crate::admit::Incoming;
-use crate::background_facts::{RuleFacts, Trigger, WorkKind};
 use ephor_cluster::Failure;
 use ephor_engine::generate::{Key, WantedObject};
 use ephor_engine::{Effect, RuleOutcome, Status};
 use ephor_value::{Map, Str, Value};
 
-use super::Reconciler;
-use super::apply::{self, Done, PREFIX, SOURCE_UID};
-use super::state::{self, ObjectKind};
-use super::work::{Case, WorkError};
+use crate::admit::Incoming;
+use crate::background::apply::{Done, PREFIX, SOURCE_UID};
+use crate::background::state::ObjectKind;
+use crate::background::work::{Case, WorkError};
+use crate::background::{Reconciler, apply, state};
+use crate::background_facts::{RuleFacts, Trigger, WorkKind};
 
 /// The longest value of a label.
 const LONGEST: usize = 63;
@@ -26,7 +26,7 @@ const LONGEST: usize = 63;
 impl Reconciler {
     /// Does the work of a policy for a trigger. `about` is the request about it; without one the
     /// trigger is as it was.
-    pub(super) fn generate_by_expressions(
+    pub(crate) fn generate_by_expressions(
         &self,
         case: &Case<'_>,
         about: Option<&Incoming>,
@@ -166,7 +166,7 @@ impl Reconciler {
     }
 
     /// The kinds of objects that a policy has generated.
-    pub(super) fn generated_kinds(&self, key: &str) -> Result<Vec<ObjectKind>, Failure> {
+    pub(crate) fn generated_kinds(&self, key: &str) -> Result<Vec<ObjectKind>, Failure> {
         let mut known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_none() {
             *known = Some(state::read_kinds(&self.setup.cluster, &self.setup.namespace)?);
@@ -196,7 +196,7 @@ impl Reconciler {
     }
 
     /// Begins to watch what a synchronised policy generates.
-    pub(super) fn watch_generated(&self, key: &str, facts: &RuleFacts) -> Result<(), Failure> {
+    pub(crate) fn watch_generated(&self, key: &str, facts: &RuleFacts) -> Result<(), Failure> {
         if facts.kind != WorkKind::CelGenerate || !facts.synchronize {
             return Ok(());
         }
