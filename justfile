@@ -12,7 +12,7 @@ ci:
 quick:
     cargo fmt --all --check
     cargo clippy --locked --workspace --tests -- -D warnings
-    cargo test --locked --test program -- architecture:: book:: commands:: dependencies:: prose:: reference:: unity:: words::
+    cargo test --locked --test program -- architecture:: book:: commands:: dependencies:: layout:: prose:: reference:: unity:: words::
     cargo test --locked --test conformance own_suites
 
 # Formatting and lints.

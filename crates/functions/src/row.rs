@@ -31,6 +31,9 @@ pub struct Function {
     pub overloads: Overloads,
     /// What an analysis may know of it.
     pub meaning: Meaning,
+    /// Whether classes of values describe its results, so that a comparison of rules that call it
+    /// can be a proof.
+    pub classes: Classes,
     /// Whether a call with arguments of an overload's types can fail; bounds on time and memory
     /// aside.
     pub fails: bool,
@@ -52,6 +55,20 @@ pub struct Function {
     pub note: &'static str,
     /// Expressions with the JSON of their results, or with `error: ` and the text; tests run them.
     pub examples: &'static [(&'static str, &'static str)],
+}
+
+/// Whether classes of values describe what a function makes of its arguments. A comparison of
+/// policies proves something only where every call is of the first two; each row has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Classes {
+    /// Its result depends on texts, numbers and lists only through the constants that they are
+    /// compared with (`ephor_compare::predicates`).
+    Described,
+    /// The same where it makes a text of the text of one field, which the classes of that field
+    /// follow (`ephor_analysis::reads::texts`).
+    Followed,
+    /// It computes values that no class describes.
+    Computed,
 }
 
 /// Argument types as the JMESPath dialect names them.

@@ -13,13 +13,14 @@ use ephor_analysis::reads::NAME_OF_NAMESPACE;
 use ephor_analysis::reads::texts::Way;
 use ephor_analysis::tree::{Node, Tree};
 use ephor_functions::go_syntax::{Dialect, translate};
+use ephor_functions::registry::{Classes, Language, find};
 use ephor_ir::Policy;
 use ephor_ir::pattern::{Leaf, Operand, Term};
 use ephor_value::quantity::Quantity;
 use ephor_value::{Value, duration};
 
 use crate::predicates::fallback_reads;
-use crate::predicates::supported::{DESCRIBED, DESCRIBED_NODES, FOLLOWED};
+use crate::predicates::supported::DESCRIBED_NODES;
 
 /// Functions that a list of any length can make true by how often something is in it, not only by
 /// whether it is.
@@ -362,10 +363,11 @@ impl Predicates {
 
     fn call(&mut self, node: &Node) {
         let name = node.text("function").unwrap_or_default();
-        if FOLLOWED.contains(&name) {
-            self.unless_followed(format!("the function `{name}`"));
-        } else if !DESCRIBED.contains(&name) {
-            self.open(format!("the function `{name}`"));
+        let language = if node.kind == "Invoke" { Language::Cel } else { Language::JmesPath };
+        match find(language, name).map_or(Classes::Computed, |function| function.classes) {
+            Classes::Described => {}
+            Classes::Followed => self.unless_followed(format!("the function `{name}`")),
+            Classes::Computed => self.open(format!("the function `{name}`")),
         }
         self.functions.insert(name.into());
         if matches!(name, "matches" | "regex_match") {
