@@ -3,7 +3,7 @@
 //!
 //! - `page`: the page of a command in Markdown: usage, what it does, flags by heading, examples,
 //!   exit codes.
-//! - [`reference`]: the pages of the book about the commands.
+//! - [`mod@reference`]: the pages of the book about the commands.
 
 mod page;
 pub mod reference;

@@ -1,6 +1,6 @@
 //! `match` and `exclude` → matchConstraints and matchConditions.
 //!
-//! In: the matchers of a rule. Out: [`Matching`]: the resources and operations that the API server
+//! In: the matchers of a rule. Out: `Matching`: the resources and operations that the API server
 //! can select by, selectors of namespaces, and conditions in CEL for what it cannot: names,
 //! wildcards, labels of the object, annotations, users, exclusions. Semantics:
 //! `docs/semantics/policies.md`, "Matching", and `docs/semantics/cel-policies.md`.

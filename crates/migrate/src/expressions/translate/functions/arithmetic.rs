@@ -1,7 +1,7 @@
 //! Arithmetic: of numbers, and of quantities as numbers of thousandths.
 //!
 //! In: the arguments of `add`, `subtract`, `multiply`, `divide`, `modulo` and `sum`. Out: a number,
-//! or a quantity counted in thousandths ([`Ty::Thousandths`]): no function of CEL adds up a list of
+//! or a quantity counted in thousandths (`Ty::Thousandths`): no function of CEL adds up a list of
 //! quantities or multiplies one. An API server rounds the amounts of resources up to whole
 //! thousandths, so the count is exact; what depends on finer parts is refused. What JMESPath
 //! refuses fails in CEL as well: a value that is missing or null, a divisor that is zero, the sum
