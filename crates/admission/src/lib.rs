@@ -10,8 +10,6 @@
 //!   webhooks
 #![forbid(unsafe_code)]
 
-use ephor_policies::{load, pitfalls, policy_set};
-
 pub mod admit;
 pub mod background;
 pub mod native;

@@ -21,7 +21,7 @@ use ephor_lower::admission as lower;
 use ephor_sources::objects::{ClusterFacts, Objects};
 use ephor_value::{Map, Str, Value};
 
-use crate::webhooks::{Log, Server, in_order};
+use ephor_admission::webhooks::{Log, Server, in_order};
 
 use super::webhook_replies::{Replies, calls};
 use super::{Failure, Report, round_trip};

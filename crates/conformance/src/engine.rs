@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::policy_set::{Engine, Outcome, PolicySet, RuleValues};
 use ephor_api::autogen::{Selection, computed_rules};
 use ephor_api::schema;
 use ephor_engine::request::{NoObjects, Parts, UserParts, namespace_of_labels};
@@ -13,6 +12,7 @@ use ephor_external::{ExternalData, Found};
 use ephor_ir::json::Bundle;
 use ephor_ir::rule::RuleKind;
 use ephor_ir::{Exception, Policy};
+use ephor_policies::policy_set::{Engine, Outcome, PolicySet, RuleValues};
 use ephor_value::{Map, Str, Value, print};
 
 use super::{Failure, Report, lines, round_trip};
@@ -219,7 +219,7 @@ pub fn evaluate(case: &Value) -> Result<Value, NoObjects> {
         }
     }
     for doc in &docs {
-        if let Some(error) = ephor_api::lint::lint(doc, &crate::load::CHECKS).error {
+        if let Some(error) = ephor_api::lint::lint(doc, &ephor_policies::load::CHECKS).error {
             out.insert("policyError", Value::from(error.text));
             return Ok(Value::Map(out));
         }

@@ -30,10 +30,6 @@
 //!   sent.
 #![forbid(unsafe_code)]
 
-use ephor_admission::{admit, webhooks};
-use ephor_policies::{load, policy_set};
-use ephor_testing::{inputs, testing};
-
 pub mod admission;
 pub mod cases;
 pub mod cel_spec;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use base64::Engine;
 
-use crate::admit::incoming::{Undecodable, decode};
-use crate::admit::{Deadline, Decision, Gate, Incoming, Route};
-use crate::load::{self, Reader};
+use ephor_admission::admit::incoming::{Undecodable, decode};
+use ephor_admission::admit::{Deadline, Decision, Gate, Incoming, Route};
 use ephor_patch::apply::apply_in_order;
+use ephor_policies::load::{self, Reader};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;
 use ephor_value::print::json;
@@ -48,7 +48,7 @@ pub(super) struct Reviewed {
     /// The answer of `/validate` and the decision behind it; `None` = the mutation was denied.
     pub verdict: Option<(Value, Decision)>,
     /// The results of rules that no answer waits for.
-    pub later: crate::policy_set::outcomes::Outcomes,
+    pub later: ephor_policies::policy_set::outcomes::Outcomes,
 }
 
 /// Why there is no answer to a request, or its patch cannot be applied.

@@ -14,12 +14,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::admit::Gate;
-use crate::inputs::values::Values;
-use crate::load;
-use crate::testing::file;
-use crate::testing::find::find;
-use crate::testing::run::{Evaluated, evaluated};
+use ephor_admission::admit::Gate;
 use ephor_document::{self, ResourceOptions};
 use ephor_engine::action::{effective, enforces};
 use ephor_engine::request::{Parts, UserParts};
@@ -33,6 +28,10 @@ use ephor_matching::Target;
 use ephor_report::policy_report::{PolicyFacts, report_message, report_status};
 use ephor_sources::files::SourceText;
 use ephor_sources::offline::Offline;
+use ephor_testing::inputs::values::Values;
+use ephor_testing::testing::file;
+use ephor_testing::testing::find::find;
+use ephor_testing::testing::run::{Evaluated, evaluated};
 use ephor_value::print::json;
 use ephor_value::{Map, Str, Value};
 
@@ -142,7 +141,7 @@ fn of_test(test: Evaluated) -> Vec<Result<(), Failure>> {
         .with_profile(Profile::as_cluster())
         .with_values(values);
     let facts = facts(&gate);
-    let one = |(request, outcome): &(Request, crate::policy_set::Outcome)| {
+    let one = |(request, outcome): &(Request, ephor_policies::policy_set::Outcome)| {
         let expected = reported(outcome.results(), &facts);
         let left = outcome.object.as_ref().unwrap_or(&request.object);
         let target = &request.target;
@@ -178,7 +177,10 @@ fn on_objects(dir: &Path, line: &Value, pool: &[Value]) -> OnObjects {
         kinds: kinds.clone(),
     });
     let gate_of = |text: String| {
-        let policies = round_trip::loaded(load::argument(&[SourceText { name: file.to_string(), text }]));
+        let policies = round_trip::loaded(ephor_policies::load::argument(&[SourceText {
+            name: file.to_string(),
+            text,
+        }]));
         // The objects of the pool are evaluated one after the other.
         Gate::new(policies, cluster.clone(), &[])
             .with_profile(Profile::as_cluster())

@@ -6,8 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::load::Policies;
 use ephor_ir::json::{Bundle, JsonError};
+use ephor_policies::load::Policies;
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 

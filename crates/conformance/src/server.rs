@@ -7,12 +7,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::admit::incoming::decode;
-use crate::admit::route::Route;
-use crate::admit::{Deadline, Gate};
-use crate::load::{self, Reader};
+use ephor_admission::admit::incoming::decode;
+use ephor_admission::admit::route::Route;
+use ephor_admission::admit::{Deadline, Gate};
 use ephor_document::json;
 use ephor_patch::apply::apply;
+use ephor_policies::load::{self, Reader};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;
 use ephor_value::print;

@@ -9,12 +9,12 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use crate::testing::file::{self, Test};
-use crate::testing::find::find;
-use crate::testing::rows::Verdict;
-use crate::testing::run::{Options, run as run_test};
 use ephor_document::{self, Duplicates};
 use ephor_sources::files;
+use ephor_testing::testing::file::{self, Test};
+use ephor_testing::testing::find::find;
+use ephor_testing::testing::rows::Verdict;
+use ephor_testing::testing::run::{Options, run as run_test};
 use ephor_value::Value;
 
 use super::{Failure, Report, data};

@@ -8,17 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
-use crate::load;
-use crate::policy_set::{Engine, PolicySet};
 use ephor_document::{self, ResourceOptions};
 use ephor_engine::request::Parts;
 use ephor_engine::{Profile, Request};
+use ephor_policies::policy_set::{Engine, PolicySet};
 use ephor_report::policy_report::{PolicyFacts, report_message, report_status};
 use ephor_sources::files::SourceText;
 use ephor_sources::offline::Offline;
 use ephor_value::Value;
+use rayon::prelude::*;
 
 use super::{Failure, Report, lines, round_trip};
 
@@ -114,7 +112,8 @@ pub(super) fn expected(line: &Value) -> Verdicts {
 }
 
 fn verdicts(file: &str, text: String, pool: &[ephor_document::Document], sources: Arc<Offline>) -> Verdicts {
-    let loaded = round_trip::loaded(load::argument(&[SourceText { name: file.to_string(), text }]));
+    let loaded =
+        round_trip::loaded(ephor_policies::load::argument(&[SourceText { name: file.to_string(), text }]));
     let policies: Vec<_> = loaded.policies.iter().filter_map(|p| p.policy.clone()).collect();
     let facts: BTreeMap<String, PolicyFacts> =
         policies.iter().map(|p| (p.key(), PolicyFacts::of(p))).collect();

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 
-use crate::webhooks::{Answers, Call, Event, Log, Reply};
+use ephor_admission::webhooks::{Answers, Call, Event, Log, Reply};
 use ephor_value::print::json;
 use ephor_value::{Map, Str, Value};
 

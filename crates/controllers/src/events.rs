@@ -11,7 +11,7 @@ use ephor_ir::{Exception, Policy};
 use ephor_value::Value;
 
 use crate::reports::{object, text};
-use crate::settings::Settings;
+use ephor_admission::settings::Settings;
 
 /// The longest text of an event.
 const LONGEST_NOTE: usize = 1024;

@@ -9,8 +9,8 @@ use ephor_ir::policy::Cleanup;
 use ephor_policies::Engine;
 use ephor_value::Value;
 
-use crate::admit::Gate;
-use crate::settings::Settings;
+use ephor_admission::admit::Gate;
+use ephor_admission::settings::Settings;
 
 /// An object of a policy kind that is stored in the cluster.
 #[derive(Clone, Debug)]

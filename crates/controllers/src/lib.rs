@@ -43,7 +43,3 @@ pub mod reports;
 pub mod scan;
 pub mod status;
 pub mod webhooks;
-
-use ephor_admission::{
-    admit, background as background_facts, native as convert, redact, registration, settings,
-};

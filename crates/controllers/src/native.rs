@@ -13,10 +13,10 @@ use ephor_kubernetes::Kinds;
 use ephor_value::Value;
 use ephor_value::time::Time;
 
-use crate::convert::{Known, Native, native};
 use crate::field_manager::MANAGER;
 use crate::in_use::StoredPolicy;
-use crate::registration::reference;
+use ephor_admission::native::{Known, Native, native};
+use ephor_admission::registration::reference;
 
 /// Which kinds are generated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

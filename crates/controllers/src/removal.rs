@@ -12,8 +12,7 @@ use ephor_kubernetes::Kinds;
 use ephor_value::Value;
 
 use crate::field_manager::MANAGER;
-use crate::registration;
-use crate::registration::{Options, is_own};
+use ephor_admission::registration::{Options, is_own};
 
 /// How long a wait pauses between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -69,16 +68,18 @@ pub fn scale_down(
 /// # Errors
 /// The cluster refuses.
 pub fn remove(cluster: &Cluster, options: &Options) -> Result<Vec<Found>, Failure> {
-    let resources = registration::KINDS.into_iter().zip(options.names.configurations());
+    let resources = ephor_admission::registration::KINDS.into_iter().zip(options.names.configurations());
     let mut names: Vec<(String, String)> =
         resources.map(|(kind, name)| (kind.to_owned(), name.to_owned())).collect();
-    names.extend(registration::fixed(options, &|_, _| true).iter().map(|configuration| {
+    names.extend(ephor_admission::registration::fixed(options, &|_, _| true).iter().map(|configuration| {
         let text = |path: &[&str]| configuration.text_at(path).to_owned();
         (text(&["kind"]), text(&["metadata", "name"]))
     }));
     let mut found = Vec::new();
     for (kind, name) in names {
-        let Some(current) = cluster.current(&registration::reference(&kind, &name))? else { continue };
+        let Some(current) = cluster.current(&ephor_admission::registration::reference(&kind, &name))? else {
+            continue;
+        };
         let is_deleted = is_own(&current);
         if is_deleted {
             cluster.delete(&current)?;

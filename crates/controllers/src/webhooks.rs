@@ -17,8 +17,7 @@ use ephor_value::Value;
 use crate::certificates::ServerSecret;
 use crate::field_manager::MANAGER;
 use crate::in_use::{InUse, StoredPolicy};
-use crate::registration;
-use crate::registration::{Options, is_own};
+use ephor_admission::registration::{Options, is_own};
 
 /// Whether policies of a group and kind are served.
 pub type IsServed = dyn Fn(&str, &str) -> bool + Send + Sync;
@@ -111,10 +110,10 @@ pub fn reconcile(
     // evaluated by the API server.
     let needed = in_use.stored().iter().filter(|p| p.problem.is_none() && !is_native(p));
     let policies = needed.map(|p| &p.document);
-    let needs = registration::needs(policies, &kinds, &options);
+    let needs = ephor_admission::registration::needs(policies, &kinds, &options);
     // Those that policies need come first, so that a policy is in force soon.
     let mut wanted = needs.configurations;
-    wanted.extend(registration::fixed(&options, &*plan.is_served));
+    wanted.extend(ephor_admission::registration::fixed(&options, &*plan.is_served));
     let mut failed = None;
     let mut is_published = true;
     for configuration in &wanted {

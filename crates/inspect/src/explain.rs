@@ -11,7 +11,6 @@ pub mod decisions;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::load::{LoadedPolicy, Policies};
 use ephor_analysis::print;
 use ephor_api::autogen::Selection;
 use ephor_document::locate::locate_key;
@@ -22,6 +21,7 @@ use ephor_kubernetes::Kinds;
 use ephor_lower::LATE;
 use ephor_lower::policy::{policy_as_lowered, rules_as_lowered};
 use ephor_matching::constraints;
+use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_value::Str;
 use ephor_value::place::{PathPart, dotted, parse};
 
@@ -187,7 +187,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::load;
     use ephor_sources::files::SourceText;
 
     const POLICY: &str = "\
@@ -209,7 +208,7 @@ spec:
 
     fn loaded() -> LoadedPolicy {
         let source = SourceText { name: "tags.yaml".into(), text: POLICY.into() };
-        load::argument(std::slice::from_ref(&source)).policies.remove(0)
+        ephor_policies::load::argument(std::slice::from_ref(&source)).policies.remove(0)
     }
 
     #[test]

@@ -6,8 +6,6 @@
 //! - [`upgrade`]: what an upgrade of Kyverno changes for the policies of a cluster.
 #![forbid(unsafe_code)]
 
-use ephor_policies::{kinds as policy_kinds, load, policy_set, subjects, violation};
-
 pub mod explain;
 pub mod lint;
 pub mod upgrade;

@@ -26,8 +26,6 @@ pub(crate) mod notes;
 pub(crate) mod proof;
 pub mod text;
 
-use ephor_cel::ast as cel_tree;
-
 pub use crate::driver::files::{
     DocumentOutcome, File, FileDocument, Refused, document, exceptions, file, shadows,
 };

@@ -4,7 +4,5 @@
 //! - [`testing`]: tests of policies: expected results for objects, declared in files.
 #![forbid(unsafe_code)]
 
-use ephor_policies::{load, pitfalls, policy_set};
-
 pub mod inputs;
 pub mod testing;

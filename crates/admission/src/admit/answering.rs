@@ -3,8 +3,8 @@
 //! In: a gate, the path and the review. Out: the [`Decision`], by the webhook of the path:
 //! `verdict` allows or denies, `changing` mutates.
 
-use crate::policy_set::outcomes::Outcomes;
-use crate::policy_set::verdicts::PreparedRequest;
+use ephor_policies::policy_set::outcomes::Outcomes;
+use ephor_policies::policy_set::verdicts::PreparedRequest;
 
 use super::answer::Answer;
 use super::decision::{Deadline, Decision, out_of_time};

@@ -3,8 +3,6 @@
 //! Each policy sees what those before it left. A policy that fails denies the request when it fails
 //! closed; else its mutations are dropped. The patch is that of all policies, one after another.
 
-use crate::policy_set::PolicyOutcome;
-use crate::policy_set::verdicts::{Limits, PreparedRequest};
 use ephor_engine::admission::Review;
 use ephor_engine::{RuleOutcome, Status, action};
 use ephor_ir::facts::ActionModel;
@@ -12,6 +10,8 @@ use ephor_ir::rule::RuleKind;
 use ephor_ir::{Policy, Rule};
 use ephor_patch::Operation;
 use ephor_patch::diff::diff;
+use ephor_policies::policy_set::PolicyOutcome;
+use ephor_policies::policy_set::verdicts::{Limits, PreparedRequest};
 use ephor_value::Value;
 
 use super::answer::{Answer, Refusal};

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::policy_set::outcomes::Outcomes;
-use crate::policy_set::verdicts::PreparedRequest;
 use ephor_ir::Policy;
+use ephor_policies::policy_set::outcomes::Outcomes;
+use ephor_policies::policy_set::verdicts::PreparedRequest;
 use ephor_value::budget;
 
 use super::answer::{Answer, Refusal};

@@ -8,9 +8,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::background::{self, Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
-use crate::load::{LoadedPolicy, Policies, Problem};
-use crate::pitfalls::Remarks;
-use crate::policy_set::{Engine, PolicySet, RuleValues};
 use crate::settings::{Requester, Settings};
 use ephor_engine::request::NoObjects;
 use ephor_engine::{Profile, Request, RuleOutcome};
@@ -19,6 +16,9 @@ use ephor_ir::facts::Stage;
 use ephor_ir::rule::RuleKind;
 use ephor_ir::{Matcher, Policy, Rule};
 use ephor_matching::Target;
+use ephor_policies::load::{LoadedPolicy, Policies, Problem};
+use ephor_policies::pitfalls::Remarks;
+use ephor_policies::policy_set::{Engine, PolicySet, RuleValues};
 
 use super::answer::Answer;
 use super::decision::{Deadline, Decision, NAMED};

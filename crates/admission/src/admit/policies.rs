@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::load::{self, LoadedPolicy, Reader};
 use ephor_api::lint::{self, Findings, cleanup, exception};
 use ephor_api::schema::{self, deprecation};
 use ephor_kubernetes::Kinds;
+use ephor_policies::load::{self, LoadedPolicy, Reader};
 use ephor_sources::files::SourceText;
 use ephor_value::time::Time;
 use ephor_value::ttl::Ttl;

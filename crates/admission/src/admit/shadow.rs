@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use crate::policy_set::outcomes::Outcomes;
-use crate::policy_set::verdicts::{Limits, PreparedRequest};
 use ephor_engine::Status;
 use ephor_ir::Policy;
 use ephor_ir::facts::Stage;
 use ephor_ir::policy::SHADOW_OF;
+use ephor_policies::policy_set::outcomes::Outcomes;
+use ephor_policies::policy_set::verdicts::{Limits, PreparedRequest};
 use ephor_value::Value;
 
 use super::decision::Deadline;

@@ -4,13 +4,13 @@
 //! ([`later`]). A failed rule that enforces refuses the request, and so does one that ends in an
 //! error when its policy fails closed.
 
-use crate::policy_set::outcomes::Outcomes;
-use crate::policy_set::verdicts::{Limits, PreparedRequest};
 use ephor_engine::action;
 use ephor_engine::admission::Review;
 use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::{Policy, Rule};
 use ephor_matching::Target;
+use ephor_policies::policy_set::outcomes::Outcomes;
+use ephor_policies::policy_set::verdicts::{Limits, PreparedRequest};
 use ephor_value::Value;
 
 use super::answer::{Answer, Refusal};

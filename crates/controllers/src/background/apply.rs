@@ -11,9 +11,9 @@ use ephor_external::LookupError;
 use ephor_kubernetes::Resource;
 use ephor_value::{Map, Value};
 
-use crate::background_facts::{Class, RuleFacts, Trigger};
 use crate::field_manager::{GENERATE_MANAGER, MUTATE_MANAGER};
 use crate::native::holds;
+use ephor_admission::background::{Class, RuleFacts, Trigger};
 
 /// The label of objects that are copied.
 pub const CLONE_SOURCE: &str = "generate.kyverno.io/clone-source";

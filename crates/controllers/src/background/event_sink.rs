@@ -14,10 +14,10 @@ use ephor_value::Value;
 
 use crate::background::apply::Done;
 use crate::events::{Event, Journal, about_policy, wants};
-use crate::redact::Redactor;
 use crate::reports::results::merged;
 use crate::reports::{ReportOptions, Reports, object, text};
-use crate::settings::Settings;
+use ephor_admission::redact::Redactor;
+use ephor_admission::settings::Settings;
 
 /// What rules did in the background, in the words of reports and events.
 struct Action {

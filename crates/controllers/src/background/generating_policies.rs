@@ -13,12 +13,12 @@ use ephor_engine::generate::{Key, WantedObject};
 use ephor_engine::{Effect, RuleOutcome, Status};
 use ephor_value::{Map, Str, Value};
 
-use crate::admit::Incoming;
 use crate::background::apply::{Done, PREFIX, SOURCE_UID};
 use crate::background::state::ObjectKind;
 use crate::background::work::{Case, WorkError};
 use crate::background::{Reconciler, apply, state};
-use crate::background_facts::{RuleFacts, Trigger, WorkKind};
+use ephor_admission::admit::Incoming;
+use ephor_admission::background::{RuleFacts, Trigger, WorkKind};
 
 /// The longest value of a label.
 const LONGEST: usize = 63;

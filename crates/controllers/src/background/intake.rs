@@ -15,9 +15,9 @@ use ephor_value::Value;
 
 use super::apply::CLONE_SOURCE;
 use super::{accounts, apply, requests, rights};
-use crate::admit::{Deadline, Gate, Incoming, Phase, Route};
-use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 use crate::field_manager::MANAGER;
+use ephor_admission::admit::{Deadline, Gate, Incoming, Phase, Route};
+use ephor_admission::background::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 
 /// How often a request is written at most, and the pause between two tries.
 const TRIES: u32 = 3;

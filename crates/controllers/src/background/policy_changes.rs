@@ -15,16 +15,16 @@ use ephor_engine::Status;
 use ephor_ir::{Policy, Rule};
 use ephor_value::Value;
 
-use crate::admit::Gate;
 use crate::background::apply::Origin;
 use crate::background::reconciler::{AT_LEAST, BackgroundError};
 use crate::background::state::RuleOnRecord;
 use crate::background::{Reconciler, apply, requests, state, targets, work};
-use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 use crate::cleanup;
 use crate::field_manager::MANAGER;
 use crate::in_use::{InUse, PolicyKey};
 use crate::queue::Next;
+use ephor_admission::admit::Gate;
+use ephor_admission::background::{Class, RuleFacts, RuleWork, Trigger, Work, WorkKind};
 
 /// How many triggers a request has at most: a request is one object, and is done again as a whole
 /// when one of its triggers fails. A larger number repeats more work, a smaller one writes more

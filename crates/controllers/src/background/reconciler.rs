@@ -16,10 +16,10 @@ use super::requests::UpdateRequest;
 use super::state::ObjectKind;
 use super::task::Task;
 use super::watched::Watched;
-use crate::background_facts::{RuleWork, Trigger};
 use crate::in_use::Source;
 use crate::lease::Leader;
 use crate::queue::Queue;
+use ephor_admission::background::{RuleWork, Trigger};
 
 /// How long requests may take to be listed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);

@@ -7,8 +7,8 @@
 use ephor_value::time::Time;
 use ephor_value::{Map, Value};
 
-use crate::admit::Incoming;
-use crate::background_facts::{RuleWork, Trigger, Work, WorkKind};
+use ephor_admission::admit::Incoming;
+use ephor_admission::background::{RuleWork, Trigger, Work, WorkKind};
 
 /// The version and kind.
 pub const API_VERSION: &str = "kyverno.io/v2";
@@ -220,7 +220,7 @@ mod tests {
 
     fn incoming(request: &str) -> Incoming {
         let review = format!("{{\"request\": {request}}}");
-        crate::admit::incoming::decode("application/json", review.as_bytes()).unwrap()
+        ephor_admission::admit::incoming::decode("application/json", review.as_bytes()).unwrap()
     }
 
     fn generate(trigger: Trigger) -> Work {

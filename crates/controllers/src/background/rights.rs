@@ -10,7 +10,7 @@ use ephor_cluster::{Cluster, Failure, api_version};
 use ephor_value::{Value, variables};
 
 use super::accounts;
-use crate::background_facts::{RuleFacts, WorkKind, facts};
+use ephor_admission::background::{RuleFacts, WorkKind, facts};
 
 /// Why a policy is refused; `None` = the account may do all of it.
 ///

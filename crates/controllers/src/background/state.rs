@@ -12,8 +12,8 @@ use ephor_cluster::{Cluster, Failure};
 use ephor_document::json;
 use ephor_value::{Value, print};
 
-use crate::background_facts::{Class, RuleFacts, WorkKind};
 use crate::field_manager::MANAGER;
+use ephor_admission::background::{Class, RuleFacts, WorkKind};
 
 /// The name of the ConfigMap.
 const NAME: &str = "ephor-background";
@@ -215,7 +215,7 @@ mod tests {
     use ephor_document::yaml_value;
 
     use super::*;
-    use crate::background_facts::facts;
+    use ephor_admission::background::facts;
 
     fn known(generate: &str) -> RuleOnRecord {
         let policy = format!(

@@ -16,9 +16,9 @@ use super::work::{Case, WorkError};
 use super::{Reconciler, apply, trigger};
 use crate::background::reconciler::SOON;
 use crate::background::task::Generated;
-use crate::background_facts::{Class, WorkKind};
 use crate::in_use::{InUse, PolicyKey};
 use crate::queue::Next;
+use ephor_admission::background::{Class, WorkKind};
 
 impl Reconciler {
     /// Notes that an object is as it should be.

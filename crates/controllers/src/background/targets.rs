@@ -15,10 +15,10 @@ use ephor_value::Value;
 
 use super::work::{Case, WorkError, review};
 use super::{Reconciler, apply};
-use crate::admit::Incoming;
 use crate::background::event_sink::Changed;
 use crate::cleanup;
 use crate::cleanup::SweptPlace;
+use ephor_admission::admit::Incoming;
 
 /// What a policy of expressions says about objects that exist.
 fn existing(policy: &Policy) -> Option<&ExistingObjects> {

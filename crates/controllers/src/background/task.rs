@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::background_facts::Trigger;
 use crate::queue::Queue;
+use ephor_admission::background::Trigger;
 
 /// A piece of work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -8,8 +8,8 @@ use ephor_cluster::{Cluster, Failure};
 use ephor_value::Value;
 
 use super::requests::UpdateRequest;
-use crate::admit::Incoming;
-use crate::background_facts::Trigger;
+use ephor_admission::admit::Incoming;
+use ephor_admission::background::Trigger;
 
 /// How long an admitted change may take to be stored, in seconds.
 pub const SETTLES: i64 = 4;

@@ -19,9 +19,9 @@ use super::reconciler::{Reconciler, now};
 use super::requests::UpdateRequest;
 use super::trigger::{Change, SETTLES, TriggerError};
 use super::{apply, trigger};
-use crate::admit::{Gate, Incoming};
 use crate::background::event_sink::Changed;
-use crate::background_facts::{Class, RuleFacts, RuleWork, Trigger, WorkKind};
+use ephor_admission::admit::{Gate, Incoming};
+use ephor_admission::background::{Class, RuleFacts, RuleWork, Trigger, WorkKind};
 
 /// Why work is not done.
 #[derive(Debug, thiserror::Error)]

@@ -15,7 +15,7 @@ use ephor_policies::Engine;
 use ephor_value::{Map, Value};
 
 use super::policies::Policies;
-use crate::redact::Redactor;
+use ephor_admission::redact::Redactor;
 
 /// What image verification has recorded at an object; scans verify again.
 const RECORDS: [&str; 2] = ["kyverno.io/verify-images", "kyverno.io/verify-images-scoped"];

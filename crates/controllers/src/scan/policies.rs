@@ -165,10 +165,10 @@ pub(super) mod tests {
     use ephor_sources::files::SourceText;
 
     use super::*;
-    use crate::admit::Gate;
     use crate::in_use::StoredPolicy;
     use crate::reports::object;
-    use crate::settings::Settings;
+    use ephor_admission::admit::Gate;
+    use ephor_admission::settings::Settings;
 
     /// Policies as a server has loaded them.
     pub struct Served {

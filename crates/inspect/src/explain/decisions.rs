@@ -16,15 +16,15 @@ mod tests;
 use std::sync::Arc;
 
 use crate::explain::decisions::rendered::render;
-use crate::load::LoadedPolicy;
-use crate::policy_set::Engine;
-use crate::violation::{steps_of, subject_of_pattern};
 use ephor_document::{Document, locate};
 use ephor_engine::trace::{self, Event, EventKind, PatternVerdict, Step, TracedValue};
 use ephor_engine::{Request, RuleOutcome, Status};
 use ephor_ir::facts::Stage;
 use ephor_ir::{Expr, Origin, Policy, Rule};
 use ephor_matching::mismatch::{self, Decision, Reason};
+use ephor_policies::load::LoadedPolicy;
+use ephor_policies::policy_set::Engine;
+use ephor_policies::violation::{steps_of, subject_of_pattern};
 use ephor_value::place::{Path, PathPart, dotted, parse};
 use ephor_value::{Fault, Value};
 

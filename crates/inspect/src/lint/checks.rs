@@ -4,8 +4,8 @@
 //! what is wrong, because the place is shown. What a check of this crate has reported with a better
 //! place is not repeated.
 
-use crate::load::{self, CHECKS, LoadedPolicy, Policies};
 use ephor_api::lint::{Finding as Refused, all};
+use ephor_policies::load::{self, CHECKS, LoadedPolicy, Policies};
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, follow, parse};
 

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::load::LoadedPolicy;
 use ephor_api::admission::{check as validate, defaulted};
 use ephor_functions::registry::{Language, all};
 use ephor_ir::check::Check;
@@ -17,6 +16,7 @@ use ephor_lower::cel_policy::issues::{
     ExpressionIssue, KindTypes, issues, issues_of_mutations, issues_of_rule,
 };
 use ephor_lower::cel_policy::kind_of;
+use ephor_policies::load::LoadedPolicy;
 use ephor_value::place::{Path, follow, parse};
 use ephor_value::suggest::did_you_mean;
 use ephor_value::{Str, Value};

@@ -63,11 +63,11 @@ pub use ignored::drop_ignored;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::load::{Reader, argument_for, is_meant_as_policy};
 use ephor_api::schema::{is_served, kinds as policy_kinds};
 use ephor_document::{self, Document, Duplicates, LoadError, split};
 use ephor_ir::json;
 use ephor_kubernetes::{Kinds, Types, groups};
+use ephor_policies::load::{Reader, argument_for, is_meant_as_policy};
 use ephor_sources::files::SourceText;
 use ephor_sources::kustomize::Patches;
 use ephor_value::place::{Path, PathPart, parse};
@@ -267,7 +267,7 @@ fn of_policy(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
     let document = &checked.document;
     let loaded = match checked.fits {
         true => load(subject, &checked.reduced, checked.repaired),
-        false => crate::load::Policies::default(),
+        false => ephor_policies::load::Policies::default(),
     };
     match kind {
         _ if api_version.starts_with("policies.kyverno.io/") => {
@@ -319,7 +319,7 @@ fn of_native(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
 }
 
 /// The policy as the loader reads it.
-fn load(subject: &Subject<'_>, document: &Value, repaired: bool) -> crate::load::Policies {
+fn load(subject: &Subject<'_>, document: &Value, repaired: bool) -> ephor_policies::load::Policies {
     let text = match repaired || !subject.prefix.is_empty() {
         true => schema::text(document),
         false => subject.text.to_string(),

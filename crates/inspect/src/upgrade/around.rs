@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::policy_kinds::EXCEPTION;
 use crate::upgrade::inventory::{Found, GROUPS, Inventory, group_of, is_definition, named, stops};
 use ephor_admission::registration::{self, Address, Options, WebhookNames, is_own};
 use ephor_api::read::{items, texts};
+use ephor_policies::kinds::EXCEPTION;
 use ephor_value::{Value, wildcard};
 
 use super::policies::{Compiled, Obstacle, load, obstacles};

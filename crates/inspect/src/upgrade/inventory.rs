@@ -10,7 +10,7 @@ use ephor_document::{Document, locate};
 use ephor_kubernetes::Kinds;
 use ephor_value::Value;
 
-use crate::policy_kinds::{self, CEL, CLASSIC};
+use ephor_policies::kinds::{self, CEL, CLASSIC};
 
 /// The API groups of policies.
 pub(super) const GROUPS: [&str; 2] = [CLASSIC, CEL];
@@ -62,7 +62,7 @@ impl Inventory {
 
     /// Whether there is any policy or exception.
     pub fn is_empty(&self) -> bool {
-        !policy_kinds::all().any(|(group, kind)| self.of_kind(group, kind).next().is_some())
+        !kinds::all().any(|(group, kind)| self.of_kind(group, kind).next().is_some())
     }
 }
 

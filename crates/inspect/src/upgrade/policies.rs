@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use crate::load::{self, Policies, Reader};
-use crate::policy_kinds::{self, EXCEPTION};
 use crate::upgrade::inventory::{Found, GENERATED_BY, Inventory, named, stops};
 use ephor_admission::background::{RuleFacts, facts};
+use ephor_policies::kinds::{self, EXCEPTION};
+use ephor_policies::load::{self, Policies, Reader};
 use ephor_sources::files::SourceText;
 use ephor_value::{Map, Value, print};
 
@@ -123,7 +123,7 @@ pub(super) fn load(found: &Found) -> Policies {
 
 /// All policies, as a server loads them.
 pub(super) fn compile(inventory: &Inventory) -> Vec<Compiled<'_>> {
-    let policies = policy_kinds::all().filter(|(_, kind)| *kind != EXCEPTION);
+    let policies = kinds::all().filter(|(_, kind)| *kind != EXCEPTION);
     let found = policies.flat_map(|(group, kind)| inventory.of_kind(group, kind));
     found.map(|found| Compiled { found, gives: load(found), facts: facts(&found.object) }).collect()
 }

@@ -6,13 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::load::{LoadedPolicy, Purpose};
-use crate::subjects;
 use crate::upgrade::inventory::{Inventory, named};
 use ephor_admission::background::WorkKind;
 use ephor_ir::policy::Cleanup;
 use ephor_ir::rule::Body;
 use ephor_kubernetes::Resource;
+use ephor_policies::load::{LoadedPolicy, Purpose};
 
 use super::policies::Compiled;
 
@@ -90,12 +89,14 @@ fn resource(inventory: &Inventory, api_version: &str, kind: &str) -> (String, St
 }
 
 fn deleted(inventory: &Inventory, policy: &Cleanup) -> Vec<(String, String)> {
-    selected(inventory, |resource| subjects::may_select(&policy.when, resource))
+    selected(inventory, |resource| ephor_policies::subjects::may_select(&policy.when, resource))
 }
 
 fn deleted_by_expressions(inventory: &Inventory, policy: &LoadedPolicy) -> Vec<(String, String)> {
     let Some(lowered) = &policy.policy else { return Vec::new() };
-    selected(inventory, |resource| lowered.all_rules().any(|rule| subjects::is_about(rule, resource)))
+    selected(inventory, |resource| {
+        lowered.all_rules().any(|rule| ephor_policies::subjects::is_about(rule, resource))
+    })
 }
 
 /// The existing objects that a policy selects to change them; what an expression returns is not
@@ -105,7 +106,7 @@ fn changed_by_expressions(inventory: &Inventory, policy: &LoadedPolicy) -> Vec<(
     let Some(Body::Mutate(mutation)) = first.map(|rule| &rule.body) else { return Vec::new() };
     match &mutation.existing {
         Some(existing) if existing.returned_by.is_none() => {
-            selected(inventory, |resource| subjects::is_about(&existing.rule, resource))
+            selected(inventory, |resource| ephor_policies::subjects::is_about(&existing.rule, resource))
         }
         _ => Vec::new(),
     }

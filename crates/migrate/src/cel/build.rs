@@ -2,7 +2,7 @@
 
 use ephor_value::{Str, Value};
 
-use crate::cel_tree::{Kind, Node};
+use ephor_cel::ast::{Kind, Node};
 
 /// A literal.
 pub fn constant(value: impl Into<Value>) -> Node {
@@ -36,7 +36,7 @@ pub fn list(items: Vec<Node>) -> Node {
 
 /// An object.
 pub fn object(entries: Vec<(Node, Node)>) -> Node {
-    let entry = |(key, value)| crate::cel_tree::Entry { at: 0, key, value, optional: false };
+    let entry = |(key, value)| ephor_cel::ast::Entry { at: 0, key, value, optional: false };
     Node::new(0, Kind::Map(entries.into_iter().map(entry).collect()))
 }
 

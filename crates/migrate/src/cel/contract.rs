@@ -6,7 +6,7 @@
 use ephor_value::Value;
 
 use super::build::{method, name, operands};
-use crate::cel_tree::{ACCUMULATOR, Entry, Fold, Kind, Node, Shape};
+use ephor_cel::ast::{ACCUMULATOR, Entry, Fold, Kind, Node, Shape};
 
 /// What `sortBy` binds its list to.
 const SORTED: &str = "@__sortBy_input__";

@@ -1,6 +1,6 @@
 //! Macros: calls whose first arguments are names of variables.
 
-use crate::cel_tree::Node;
+use ephor_cel::ast::Node;
 
 /// How many of the first arguments of a member call are names of variables; none if it is no macro.
 /// Of two the first one is the position of an item, or the key of an entry.

@@ -12,7 +12,7 @@ use super::build::{is_field, operands};
 use super::contract::{contract, is_negative, written};
 use super::layout::{Doc, render};
 use super::macros::variables;
-use crate::cel_tree::{Kind, Node};
+use ephor_cel::ast::{Kind, Node};
 
 /// The width of expressions in policies.
 pub const WIDTH: usize = 100;
@@ -94,7 +94,7 @@ fn plain(node: &Node) -> Doc {
             filled("[", items.iter().enumerate().map(item).collect(), "]")
         }
         Kind::Map(entries) => {
-            let entry = |e: &crate::cel_tree::Entry<Node>| {
+            let entry = |e: &ephor_cel::ast::Entry<Node>| {
                 let mark = if e.optional { "?" } else { "" };
                 let key = doc(&e.key, TERNARY);
                 Doc::Concat(vec![Doc::text(mark), key, Doc::text(": "), doc(&e.value, TERNARY)])
@@ -102,7 +102,7 @@ fn plain(node: &Node) -> Doc {
             bracketed("{", entries.iter().map(entry).collect(), "}")
         }
         Kind::Struct { name, fields } => {
-            let field = |e: &crate::cel_tree::Entry<ephor_value::Str>| {
+            let field = |e: &ephor_cel::ast::Entry<ephor_value::Str>| {
                 let mark = if e.optional { "?" } else { "" };
                 let key = format!("{mark}{}: ", quoted_field(&e.key));
                 Doc::Concat(vec![Doc::text(key), doc(&e.value, TERNARY)])

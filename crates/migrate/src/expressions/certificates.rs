@@ -7,7 +7,7 @@
 use ephor_value::{Str, Value};
 
 use super::scope::Shared;
-use crate::cel_tree::{Kind, Node};
+use ephor_cel::ast::{Kind, Node};
 
 /// What a decoded certificate does not have.
 const LACKING: [&str; 5] = ["Subject", "SignatureAlgorithm", "Version", "SubjectKeyId", "URIs"];

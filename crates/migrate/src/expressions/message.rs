@@ -16,11 +16,11 @@ use super::types::Ty;
 use crate::cel::build::{
     binary, boolean, call, choose, constant_bool, equals, method, name, not, or_value, over, text,
 };
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::translate::forms::ty_of;
 use crate::expressions::translate::functions::arithmetic::unfailing;
 use crate::expressions::translate::template::{json, nested, query};
+use ephor_cel::ast::{Kind, Node};
 
 /// A constant message, or what computes it.
 type MessageText = (Option<Str>, Option<Node>);

@@ -97,7 +97,7 @@ fn scope_of<'c>(rule: &'c Rule, element: Option<&Element<'_>>, context: &'c Cont
 }
 
 /// An expression with what it shares with others written out.
-fn whole(mut node: crate::cel_tree::Node, scope: &scope::Scope<'_>) -> String {
+fn whole(mut node: ephor_cel::ast::Node, scope: &scope::Scope<'_>) -> String {
     for one in scope.shared.iter().rev() {
         node = shared::replaced(&node, &one.name, &one.node);
     }
@@ -134,7 +134,7 @@ fn read_by_yaml(
     own: &Template,
     is_quoted: bool,
     scope: &mut scope::Scope<'_>,
-) -> Result<crate::cel_tree::Node, Refusal> {
+) -> Result<ephor_cel::ast::Node, Refusal> {
     match is_quoted {
         true => crate::expressions::translate::yaml::quoted(own, scope),
         false => crate::expressions::translate::yaml::unquoted(own, scope),

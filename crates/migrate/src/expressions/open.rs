@@ -12,8 +12,8 @@ use super::scope::Scope;
 use super::shared::mapped;
 use super::types::Ty;
 use crate::cel::build::call;
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::context::Target;
+use ephor_cel::ast::{Kind, Node};
 
 impl Scope<'_> {
     /// A value of a type, open where the target checks types and this one has fields.

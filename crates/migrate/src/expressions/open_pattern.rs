@@ -18,13 +18,13 @@ use super::shared::mapped;
 use super::term::{Faults, Path, Test};
 use super::types::Ty;
 use crate::cel::build::{all, binary, boolean, text};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::translate::forms::{plain, ty_of};
 use crate::expressions::translate::template::{as_text, query, template};
 use crate::expressions::translate::variable_leaves::{
     MARK, ORDER, PatternVariable, has_variable, marked, placed,
 };
+use ephor_cel::ast::{Kind, Node};
 
 /// What a pattern requires of a value that is there.
 ///

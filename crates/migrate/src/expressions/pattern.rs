@@ -16,10 +16,10 @@ use crate::cel::build::{
     all_safe as all, any_safe as any, boolean, constant_bool, equals, index, name, not, over,
 };
 use crate::cel::print;
-use crate::cel_tree::Node;
 use crate::expressions::refusal::Refusal;
 use crate::expressions::translate::variable_leaves::{has_variable, is_marked};
 use crate::expressions::translate::{leaf, texts};
+use ephor_cel::ast::Node;
 
 /// What a pattern says.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ fn of_leaf(leaf: &Leaf, path: &Path, absent: bool) -> Node {
     let is_shallow = path.steps.iter().filter(|step| !step.required).count() == 1
         && path.steps.last().is_some_and(|step| !step.required);
     let is_usual = |default: &Node| match &default.kind {
-        crate::cel_tree::Kind::Const(Value::Str(s)) => s.is_empty() || leaf.matches(&Value::Null) || absent,
+        ephor_cel::ast::Kind::Const(Value::Str(s)) => s.is_empty() || leaf.matches(&Value::Null) || absent,
         _ => true,
     };
     match leaf::example(leaf, &path.ty, absent).filter(|default| !is_shallow || is_usual(default)) {

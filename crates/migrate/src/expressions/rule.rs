@@ -20,13 +20,13 @@ use super::shared::{LONG, children, mapped, occurrences, reads, replaced, share_
 use super::term::{ABSORBED, Path, Test, Val, has_of};
 use crate::cel::build::{all, any, boolean, choose, constant_bool, is, not};
 use crate::cel::{WIDTH, print};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::context::Context;
 use crate::expressions::converted::{Converted, NamedExpression, Validation};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::translate::conditions::{both, conditions, fails_alike};
 use crate::expressions::translate::lists::{Quantifier, is_list, quantified};
 use crate::expressions::translate::{root, template};
+use ephor_cel::ast::{Kind, Node};
 
 /// A check as an expression, and what it was written for.
 pub struct Checked {

@@ -11,9 +11,9 @@ use super::term::Val;
 use super::types::Ty;
 use crate::cel::build::{name, select};
 use crate::cel::is_same;
-use crate::cel_tree::Node;
 use crate::expressions::context::{Context, Target};
 use crate::expressions::refusal::Refusal;
+use ephor_cel::ast::Node;
 
 /// A shared expression.
 #[derive(Clone, Debug)]

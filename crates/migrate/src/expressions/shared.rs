@@ -8,7 +8,7 @@ use ephor_value::{Str, Value};
 use super::scope::Shared;
 use crate::cel::macros::variables;
 use crate::cel::print;
-use crate::cel_tree::{Entry, Kind, Node};
+use ephor_cel::ast::{Entry, Kind, Node};
 
 /// Shorter expressions stand where they are read, unless they are read often.
 pub const LONG: usize = 60;

@@ -14,7 +14,7 @@ use crate::cel::build::{
     all, binary, boolean, choose, has, held, index, method, or_value, select, select_optional, text,
 };
 use crate::cel::print;
-use crate::cel_tree::{Kind, Node};
+use ephor_cel::ast::{Kind, Node};
 
 /// What an expression fails for: paths that may not be there, by their text.
 pub type Faults = BTreeSet<String>;

@@ -14,10 +14,10 @@ use axum::response::Response;
 use prometheus::IntGauge;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::admit::answer::Answer;
-use crate::admit::incoming::{Incoming, decode};
-use crate::admit::route::Phase;
-use crate::admit::{Deadline, Decision, Route, Undecodable};
+use ephor_admission::admit::answer::Answer;
+use ephor_admission::admit::incoming::{Incoming, decode};
+use ephor_admission::admit::route::Phase;
+use ephor_admission::admit::{Deadline, Decision, Route, Undecodable};
 
 use super::policies::Snapshot;
 use super::shadows;

@@ -11,12 +11,12 @@ use std::sync::{Mutex, PoisonError};
 
 use prometheus::IntCounter;
 
-use crate::admit::{Decision, Incoming};
-use crate::policy_set::outcomes::Outcomes;
+use ephor_admission::admit::{Decision, Incoming};
+use ephor_policies::policy_set::outcomes::Outcomes;
 use ephor_value::print::json;
 use ephor_value::{Map, Value};
 
-use crate::redact::Redactor;
+use ephor_admission::redact::Redactor;
 
 /// Where lines go.
 pub struct Audit {

@@ -17,7 +17,7 @@ use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use tokio::sync::Notify;
 
-use crate::admit::Undecodable;
+use ephor_admission::admit::Undecodable;
 
 /// Whole bodies up to this size are not counted.
 const SMALL: usize = 64 << 10;

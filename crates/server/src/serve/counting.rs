@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::admit::Incoming;
-use crate::policy_set::outcomes::{Bundle, Outcomes, Share};
+use ephor_admission::admit::Incoming;
 use ephor_engine::RuleOutcome;
 use ephor_engine::action::{enforces, of_result};
 use ephor_matching::Target;
+use ephor_policies::policy_set::outcomes::{Bundle, Outcomes, Share};
 
 use super::families::Families;
 use super::metrics::{Metrics, operation, origin, policy_type, rule_type};

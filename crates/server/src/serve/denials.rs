@@ -4,11 +4,9 @@
 //! policies and rules, whose request it was and about what, and why. Values of Secrets do not get
 //! into the log.
 
-use crate::admit::{Decision, Incoming};
+use ephor_admission::admit::{Decision, Incoming};
 use ephor_engine::{RuleOutcome, Status, action};
 use ephor_ir::Policy;
-
-use crate::redact;
 
 /// How many characters of the reason the log has.
 const LONGEST_REASON: usize = 300;
@@ -18,7 +16,7 @@ pub fn log(path: &str, incoming: &Incoming, decision: &Decision) {
     if !tracing::enabled!(tracing::Level::INFO) {
         return;
     }
-    let Some(reason) = redact::message(incoming, decision) else { return };
+    let Some(reason) = ephor_admission::redact::message(incoming, decision) else { return };
     tracing::info!(
         rules = rules(decision),
         user = incoming.text(&["userInfo", "username"]),

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use prometheus::{Registry, TextEncoder};
 
-use crate::settings::metrics::Exposure;
+use ephor_admission::settings::metrics::Exposure;
 
 use super::catalog::Catalog;
 use super::series::{Count, Histogram, Measure, Present, Series};

@@ -17,12 +17,12 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 
-use crate::admit::answer::Answer;
-use crate::admit::incoming::decode;
-use crate::admit::{Route, Undecodable};
 use crate::serve::body_reader::RequestBody;
 use crate::serve::responses::{DEFAULT_TIMEOUT, answered, content_type, plain, timeout};
 use crate::serve::state::State;
+use ephor_admission::admit::answer::Answer;
+use ephor_admission::admit::incoming::decode;
+use ephor_admission::admit::{Route, Undecodable};
 
 use super::answering::{self, ReviewJob};
 use super::policy_reviews;

@@ -5,7 +5,7 @@
 use ephor_kubernetes::{Kinds, Resource};
 use ephor_value::Value;
 
-use crate::policy_kinds::{self, CEL, CLASSIC, EXCEPTION};
+use ephor_policies::kinds::{self, CEL, CLASSIC, EXCEPTION};
 
 /// Versions, the preferred one first. An API server gives objects in each version that it serves.
 pub(super) const VERSIONS: [&str; 6] = ["v1", "v2", "v2beta1", "v1beta1", "v2alpha1", "v1alpha1"];
@@ -42,7 +42,7 @@ impl KindFilter {
                 // Exceptions are served with the policies of their group.
                 word => kind == word,
             };
-            let named: Vec<_> = policy_kinds::all().filter(|(group, kind)| is_named(group, kind)).collect();
+            let named: Vec<_> = kinds::all().filter(|(group, kind)| is_named(group, kind)).collect();
             if named.is_empty() {
                 return Err(KindError(word.into()));
             }

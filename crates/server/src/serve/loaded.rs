@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use crate::load::Policies;
+use ephor_policies::load::Policies;
 
 /// How many names a line of the log has: more make lines that log stores cut. The count is of all.
 const MAX_NAMES: usize = 20;
@@ -101,7 +101,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::load::{self, Reader};
+    use ephor_policies::load::{self, Reader};
     use ephor_sources::files::SourceText;
 
     fn loaded(names: &[(&str, &str)]) -> Loaded {

@@ -9,12 +9,12 @@ use arc_swap::ArcSwap;
 use axum::http::Method;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
-use crate::admit::{Decision, Incoming, Route};
-use crate::policy_set::CacheFigures;
+use ephor_admission::admit::{Decision, Incoming, Route};
 use ephor_engine::RuleOutcome;
 use ephor_ir::Policy;
+use ephor_policies::policy_set::CacheFigures;
 
-use crate::settings::metrics::Exposure;
+use ephor_admission::settings::metrics::Exposure;
 
 use super::catalog::Catalog;
 use super::families::{Families, OTHER};

@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 
 use prometheus::IntCounterVec;
 
-use crate::admit::Decision;
-use crate::pitfalls::{Pitfall, PitfallKind, Remarks, of_remarks, of_review};
+use ephor_admission::admit::Decision;
+use ephor_policies::pitfalls::{Pitfall, PitfallKind, Remarks, of_remarks, of_review};
 
 use super::catalog::Catalog;
 use super::families::OTHER;

@@ -10,11 +10,9 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
-use crate::admit::Gate;
-use crate::load::{self, Policies, Reader};
-use crate::pitfalls::{self, Pitfall, Remarks};
-use crate::settings::Settings;
-use crate::settings::metrics::Exposure;
+use ephor_admission::admit::Gate;
+use ephor_admission::settings::Settings;
+use ephor_admission::settings::metrics::Exposure;
 use ephor_analysis::reach;
 use ephor_controllers::in_use::{InUse, StoredPolicy};
 use ephor_document::{self, ResourceOptions};
@@ -24,6 +22,8 @@ use ephor_ir::admission::PolicyBinding;
 use ephor_ir::facts::Stage;
 use ephor_ir::policy::Cleanup;
 use ephor_ir::rule::RuleKind;
+use ephor_policies::load::{self, Policies, Reader};
+use ephor_policies::pitfalls::{self, Pitfall, Remarks};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::{ClusterFacts, Objects};
 use ephor_sources::registry::Registry;

@@ -2,7 +2,7 @@
 //!
 //! In: a review on one of the paths of [`About`]. Out: its answer. They are decided on threads for
 //! evaluations, as all reviews are, and refused when there is no time for them. Deciding is
-//! [`crate::admit::policies`]'s.
+//! [`ephor_admission::admit::policies`]'s.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,10 +14,10 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use axum::routing::post;
 
-use crate::admit::Undecodable;
-use crate::admit::answer::Answer;
-use crate::admit::incoming::decode;
-use crate::admit::policies::{About, Served, review};
+use ephor_admission::admit::Undecodable;
+use ephor_admission::admit::answer::Answer;
+use ephor_admission::admit::incoming::decode;
+use ephor_admission::admit::policies::{About, Served, review};
 
 use super::live::DEFINITIONS;
 use super::refusals;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use prometheus::IntCounterVec;
 
-use crate::admit::Undecodable;
+use ephor_admission::admit::Undecodable;
 
 use super::audit::Audit;
 use super::metrics::Metrics;

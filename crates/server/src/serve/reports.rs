@@ -13,9 +13,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use prometheus::IntCounter;
 
-use crate::admit::Incoming;
-use crate::policy_set::outcomes::Outcomes;
-use crate::redact::Redactor;
+use ephor_admission::admit::Incoming;
+use ephor_admission::redact::Redactor;
 use ephor_cluster::{Cluster, Failure};
 use ephor_controllers::events::{Journal, Occasion};
 use ephor_controllers::reports::result_owner::ResultOwners;
@@ -23,6 +22,7 @@ use ephor_controllers::reports::results::{ResultKey, key_of, merged};
 use ephor_controllers::reports::{ReportError, ReportOptions, Reports, object, text};
 use ephor_engine::RuleOutcome;
 use ephor_ir::Policy;
+use ephor_policies::policy_set::outcomes::Outcomes;
 use ephor_value::{Value, environment};
 
 use super::policies::Snapshot;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::admit::answer::Answer;
-use crate::admit::incoming::Incoming;
+use ephor_admission::admit::answer::Answer;
+use ephor_admission::admit::incoming::Incoming;
 
 /// The timeout of an API server that sends none.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -6,9 +6,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::admit::shadow::Relation;
-use crate::admit::{Deadline, Gate, Incoming, Route};
-use crate::policy_set::verdicts::PreparedRequest;
+use ephor_admission::admit::shadow::Relation;
+use ephor_admission::admit::{Deadline, Gate, Incoming, Route};
+use ephor_policies::policy_set::verdicts::PreparedRequest;
 
 use super::denials::object;
 use super::metrics::Metrics;

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::admit::route::Phase;
-use crate::admit::{Decision, Incoming, Route};
-use crate::policy_set::outcomes::Outcomes;
-use crate::policy_set::verdicts::PreparedRequest;
+use ephor_admission::admit::route::Phase;
+use ephor_admission::admit::{Decision, Incoming, Route};
+use ephor_policies::policy_set::outcomes::Outcomes;
+use ephor_policies::policy_set::verdicts::PreparedRequest;
 
 use super::audit;
 use super::denials;

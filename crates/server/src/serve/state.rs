@@ -19,7 +19,7 @@ use super::reports::Reporter;
 use super::threads::Threads;
 use super::tls::Certificates;
 use super::traces::Tracer;
-use crate::admit::Route;
+use ephor_admission::admit::Route;
 
 /// How many reviews may wait for quick results that only audit. More of them would push each other
 /// out of the processors' caches: the results of the next ones are evaluated before they are

@@ -9,9 +9,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::load::{self, Policies, Reader};
 use crate::serve::kind_filter::KindFilter;
 use ephor_controllers::in_use::{PolicyKey, StoredPolicy, content};
+use ephor_policies::load::{self, Policies, Reader};
 use ephor_sources::files::SourceText;
 use ephor_value::{Value, print};
 

@@ -15,8 +15,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinHandle};
 
-/// The stack of each thread: values of reviews nest up to [`DEPTH`](crate::admit::incoming::DEPTH)
-/// levels. Memory is taken as far as it is used.
+/// The stack of each thread: values of reviews nest up to
+/// [`DEPTH`](ephor_admission::admit::incoming::DEPTH) levels. Memory is taken as far as it is used.
 pub const STACK: usize = 64 << 20;
 /// How many of the threads that read and answer never evaluate.
 const RESERVED: usize = 2;

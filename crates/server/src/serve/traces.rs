@@ -26,8 +26,7 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use prometheus::IntCounter;
 
-use crate::admit::{Decision, Incoming, Undecodable};
-use crate::redact;
+use ephor_admission::admit::{Decision, Incoming, Undecodable};
 use ephor_engine::Status as RuleStatus;
 
 pub use export::BuildError;
@@ -229,7 +228,7 @@ fn attributes(incoming: &Incoming, decision: &Decision) -> Vec<KeyValue> {
     let count = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     all.push(KeyValue::new("admission.request.dryrun", incoming.dry_run()));
     all.push(KeyValue::new("admission.response.allowed", answer.allowed()));
-    if let Some(message) = redact::message(incoming, decision) {
+    if let Some(message) = ephor_admission::redact::message(incoming, decision) {
         all.push(KeyValue::new("admission.response.message", cut(&message)));
     }
     all.push(KeyValue::new("admission.response.warnings", count(answer.warnings.len())));

@@ -1,11 +1,10 @@
 //! Exception files.
 
 use crate::inputs::ReadError;
-use crate::load;
-use crate::policy_set::PolicySet;
 use ephor_ir::cel_exception::CelException;
 use ephor_ir::{Exception, Policy};
 use ephor_kubernetes::groups;
+use ephor_policies::policy_set::PolicySet;
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
 use std::sync::Arc;
@@ -41,7 +40,7 @@ impl Exceptions {
 
     /// Adds an object that is an exception; others and malformed ones are ignored.
     pub fn take(&mut self, object: &Value) {
-        let found = load::exception(object);
+        let found = ephor_policies::load::exception(object);
         self.exceptions.extend(found.exceptions);
         self.cel_exceptions.extend(found.cel_exceptions);
     }
@@ -81,16 +80,15 @@ pub fn read(path: &str) -> Result<Exceptions, ExceptionsError> {
     let text = super::read(path).map_err(ExceptionsError::Read)?;
     let source = SourceText { name: path.to_string(), text };
     let documents = ephor_document::parse_stream(path, &source.text, ephor_document::Duplicates::LastWins);
-    if let Some(text) = documents
-        .iter()
-        .flatten()
-        .flatten()
-        .filter(|d| !d.value.is_null())
-        .find_map(|d| load::unserved(&groups::read(&d.value).unwrap_or_else(|| d.value.clone())))
-    {
+    if let Some(text) = documents.iter().flatten().flatten().filter(|d| !d.value.is_null()).find_map(|d| {
+        ephor_policies::load::unserved(&groups::read(&d.value).unwrap_or_else(|| d.value.clone()))
+    }) {
         return Err(ExceptionsError::Load(text));
     }
-    let loaded = load::argument_for(std::slice::from_ref(&source), load::Reader::AllExceptions);
+    let loaded = ephor_policies::load::argument_for(
+        std::slice::from_ref(&source),
+        ephor_policies::load::Reader::AllExceptions,
+    );
     if let Some(p) = loaded.problems.first() {
         return Err(ExceptionsError::Load(p.text.clone()));
     }

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::policy_set::{Engine, Outcome};
 use ephor_engine::request::{NoObjects, Parts, UserParts};
 use ephor_engine::{Profile, Request};
 use ephor_ir::Policy;
 use ephor_ir::facts::Stage;
+use ephor_policies::policy_set::{Engine, Outcome};
 use ephor_value::{Str, Value};
 
 use super::values::{Placed, Values};

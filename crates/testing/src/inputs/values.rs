@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use crate::policy_set::RuleValues;
 use ephor_engine::request::namespace_of_labels;
 use ephor_kubernetes::Types;
 use ephor_kubernetes::decode::{self, problems};
 use ephor_kubernetes::defaults::completed;
+use ephor_policies::policy_set::RuleValues;
 use ephor_value::path::dotted;
 use ephor_value::{Map, Str, Value};
 

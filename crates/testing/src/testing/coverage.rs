@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::load::LoadedPolicy;
 use ephor_document::locate::{locate, locate_key};
 use ephor_engine::trace::Hits;
 use ephor_ir::check::{Check, ForEach, Overlay, Overlays};
@@ -15,6 +14,7 @@ use ephor_ir::pattern::Leaf;
 use ephor_ir::rule::Body;
 use ephor_ir::shape::{ListShape, MapShape, Shape};
 use ephor_ir::{Condition, Conditions, Origin, Policy, Rule};
+use ephor_policies::load::LoadedPolicy;
 use ephor_value::place::{PathPart, dotted, parse};
 use ephor_value::{Map, Str, Value};
 

@@ -4,12 +4,12 @@
 //! most policies respond to every object, though without results where they do not match.
 //! Semantics: `docs/reference/test.md`, "Rows".
 
-use crate::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use ephor_engine::RuleOutcome;
 use ephor_ir::facts::Stage;
 use ephor_ir::matcher::Selector;
 use ephor_ir::rule::{Body, RuleKind};
 use ephor_ir::{Matcher, Policy, Rule};
+use ephor_policies::policy_set::{Outcome, PolicyOutcome, PolicySet};
 use ephor_value::Value;
 
 /// The response of a policy to an object.

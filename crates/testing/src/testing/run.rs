@@ -7,9 +7,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::inputs::requests::Requests;
-use crate::load::{LoadedPolicy, Policies, Purpose};
-use crate::pitfalls::{self, Remarks};
-use crate::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
 use ephor_document::{self, ResourceOptions};
 use ephor_engine::expressions::deletion::DeletionSubject as Looked;
 use ephor_engine::request::NoObjects;
@@ -20,6 +17,9 @@ use ephor_ir::Policy;
 use ephor_ir::expressions::Proxy;
 use ephor_ir::facts::Stage;
 use ephor_ir::json::Bundle;
+use ephor_policies::load::{LoadedPolicy, Policies, Purpose};
+use ephor_policies::pitfalls::{self, Remarks};
+use ephor_policies::policy_set::{Engine, Outcome, PolicyOutcome, PolicySet};
 use ephor_report::policy_report::PolicyFacts;
 use ephor_value::Value;
 

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::load;
-use crate::policy_set::PolicySet;
 use ephor_document::{self, ResourceOptions};
 use ephor_engine::request::Parts;
+use ephor_policies::policy_set::PolicySet;
 use ephor_sources::files::SourceText;
 
 const POD: &str = "\
@@ -28,7 +27,7 @@ spec:
 /// What a policy decides about the Pod, as text.
 fn decided(policy: &str, verbose: bool) -> String {
     let source = SourceText { name: "p.yaml".into(), text: policy.into() };
-    let loaded = load::argument(std::slice::from_ref(&source)).policies.remove(0);
+    let loaded = ephor_policies::load::argument(std::slice::from_ref(&source)).policies.remove(0);
     let resource = ephor_document::resources("r.yaml", POD, ResourceOptions::default()).unwrap().remove(0);
     let engine = Engine::new(PolicySet::new(vec![Arc::clone(loaded.policy.as_ref().unwrap())], Vec::new()));
     let parts = Parts { object: resource.value.clone(), operation: "CREATE".into(), ..Parts::default() };
@@ -227,12 +226,12 @@ fn a_missing_key_is_explained_as_a_fault() {
 #[test]
 fn watching_changes_no_result() {
     let source = SourceText { name: "p.yaml".into(), text: IMAGES.into() };
-    let loaded = load::argument(std::slice::from_ref(&source)).policies.remove(0);
+    let loaded = ephor_policies::load::argument(std::slice::from_ref(&source)).policies.remove(0);
     let resource = ephor_document::resources("r.yaml", POD, ResourceOptions::default()).unwrap().remove(0);
     let engine = Engine::new(PolicySet::new(vec![loaded.policy.clone().unwrap()], Vec::new()));
     let parts = Parts { object: resource.value, operation: "CREATE".into(), ..Parts::default() };
     let request = Request::new(parts, engine.profile(), engine.functions()).unwrap();
-    let results = |o: crate::policy_set::Outcome| {
+    let results = |o: ephor_policies::policy_set::Outcome| {
         let of = |r: &RuleOutcome| (r.status, r.message.to_string());
         o.policies.iter().flat_map(|p| p.rules.iter().map(of)).collect::<Vec<_>>()
     };

@@ -27,9 +27,9 @@ use crate::cel::build::{
     name, not, object, or_value, over, select, select_optional, text, texts as list_of,
 };
 use crate::cel::is_same;
-use crate::cel_tree::Node;
 use crate::expressions::refusal::Refusal;
 use crate::expressions::translate::{root, texts};
+use ephor_cel::ast::Node;
 
 /// The controls of a rule.
 ///

@@ -14,7 +14,6 @@ use crate::cel::build::{
     binary, call as cel_call, choose, constant, equals, index, int, list, method, name, object, or_value,
     over, select, select_optional, text,
 };
-use crate::cel_tree::{Entry, Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Val};
@@ -22,6 +21,7 @@ use crate::expressions::translate::bindings::{arguments, fetched, outside, queri
 use crate::expressions::translate::forms::{default_for, plain, ty_of};
 use crate::expressions::translate::template::{as_text, query, template};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Entry, Kind, Node};
 
 /// The value of a call.
 ///

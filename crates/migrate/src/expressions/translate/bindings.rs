@@ -12,7 +12,6 @@ use ephor_value::wildcard::has_wildcard;
 use ephor_value::{Map, Str, Value};
 
 use crate::cel::build::{all, call, choose, method, name, or_value, text};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::{MAX_DEPTH, Scope};
 use crate::expressions::shared::{as_name, children};
@@ -21,6 +20,7 @@ use crate::expressions::translate::forms::{default_for, plain, ty_of};
 use crate::expressions::translate::functions::arithmetic;
 use crate::expressions::translate::template::{as_text, query, template};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Kind, Node};
 
 /// The value under a name.
 ///
@@ -184,7 +184,7 @@ pub fn arguments(
     let mut out = vec![api_version, plural];
     match (&scope.cx.namespace, &namespace.kind) {
         (None, _) => out.push(namespace),
-        (Some(own), crate::cel_tree::Kind::Const(Value::Str(written))) if written != own => {
+        (Some(own), ephor_cel::ast::Kind::Const(Value::Str(written))) if written != own => {
             return Err(scope.refuse("reading outside of the namespace of a policy", "write a ClusterPolicy"));
         }
         _ => {}

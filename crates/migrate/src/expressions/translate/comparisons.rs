@@ -8,13 +8,13 @@ use ephor_ir::expr::Cmp;
 use ephor_value::Value;
 
 use crate::cel::build::{binary, boolean, constant, method, text};
-use crate::cel_tree::Node;
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Test, Val};
 use crate::expressions::translate::conditions;
 use crate::expressions::translate::forms::{literal, plain, present, ty_of};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::Node;
 
 /// A comparison.
 ///

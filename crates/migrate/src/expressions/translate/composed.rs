@@ -8,10 +8,10 @@ use ephor_value::Value;
 use ephor_value::wildcard::has_wildcard;
 
 use crate::cel::build::{binary, method, text};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::translate::texts;
+use ephor_cel::ast::{Kind, Node};
 
 /// Whether a value matches a sum of texts; `None` where the sum has no wildcards of its own.
 ///

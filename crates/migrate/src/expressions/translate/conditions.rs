@@ -16,7 +16,6 @@ use crate::cel::build::{
 };
 use crate::cel::macros::variables;
 use crate::cel::{is_same, print};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::context::Target;
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
@@ -28,6 +27,7 @@ use crate::expressions::translate::ordering::{duration_ordered, of_count, ordere
 use crate::expressions::translate::template::template;
 use crate::expressions::translate::{comparisons, composed, counts, leaf, root, texts};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Kind, Node};
 
 /// Whether the second fails wherever the first does.
 pub fn fails_alike(first: &Test, second: &Test) -> bool {

@@ -7,8 +7,8 @@
 
 use crate::cel::build::{any, flatten, not, over};
 use crate::cel::is_same;
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::shared::mapped;
+use ephor_cel::ast::{Kind, Node};
 
 /// Whether two counts are equal, where one counts some of the items that the other counts.
 pub fn equal_counts(one: &Node, other: &Node) -> Option<Node> {

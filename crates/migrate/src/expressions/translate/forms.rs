@@ -6,13 +6,13 @@ use ephor_value::Value;
 use crate::cel::build::{
     any, binary, boolean, choose, constant, constant_bool, int, list, method, not, object, or_value, text,
 };
-use crate::cel_tree::Node;
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Missing, Path, Test, Val, has_value, is_some, some, value_in};
 use crate::expressions::translate::conditions;
 use crate::expressions::translate::lists::{Quantifier, built, quantified};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::Node;
 
 /// The type of a value.
 pub fn ty_of(val: &Val) -> Ty {

@@ -13,10 +13,10 @@ use ephor_value::quantity::Quantity;
 use crate::cel::build::{
     all, any, binary, boolean, call, constant, equals, int, is, method, not, over, text,
 };
-use crate::cel_tree::Node;
 use crate::expressions::translate::texts;
 use crate::expressions::translate::variable_leaves::{has_variable, ordered};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::Node;
 
 /// Whether a value that is there matches.
 pub fn test(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {

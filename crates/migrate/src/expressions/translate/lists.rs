@@ -6,7 +6,6 @@
 use ephor_value::Value;
 
 use crate::cel::build::{all, any, binary, boolean, constant_bool, int, list, method, name, not, over};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::pattern::chained;
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
@@ -14,6 +13,7 @@ use crate::expressions::term::{Faults, Loop, Path, Test, Val, outside, some, val
 use crate::expressions::translate::forms::{present, ty_of};
 use crate::expressions::translate::membership::may_be_wild;
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Kind, Node};
 
 /// Some item, or every one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

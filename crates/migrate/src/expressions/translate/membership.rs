@@ -9,7 +9,6 @@ use ephor_value::{Str, Value};
 
 use crate::cel::build::{binary, boolean, call, choose, equals, int, method, text};
 use crate::cel::is_same;
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Path, Test, Val, is_entry};
@@ -18,6 +17,7 @@ use crate::expressions::translate::forms::ty_of;
 use crate::expressions::translate::lists::{Quantifier, is_list, quantified};
 use crate::expressions::translate::{leaf, texts};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Kind, Node};
 
 /// Which operator of the `In` family.
 #[derive(Clone, Copy)]

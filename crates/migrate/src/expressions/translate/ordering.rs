@@ -9,7 +9,6 @@ use ephor_value::Value;
 use ephor_value::semver::Version;
 
 use crate::cel::build::{all, any, binary, boolean, call, choose, int, list, method, name, over, text};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{ABSORBED, Faults, Test, Val};
@@ -19,6 +18,7 @@ use crate::expressions::translate::functions::arithmetic;
 use crate::expressions::translate::lists::{Quantifier, is_list, known_unless_failing, quantified};
 use crate::expressions::translate::{leaf, texts};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Kind, Node};
 
 pub fn sign(order: Ordering) -> &'static str {
     match order {

@@ -8,12 +8,12 @@ use ephor_ir::{Operator, operator};
 use ephor_value::{Str, Value};
 
 use crate::cel::build::{boolean, call, choose, equals, method, name, select, text};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Loop, Path, Test, Val};
 use crate::expressions::translate::{bindings, values};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Kind, Node};
 
 /// The value of a path from the root.
 ///

@@ -5,12 +5,12 @@
 //! `docs/expressions/jmespath.md`, "Projections".
 
 use crate::cel::build::{binary, choose, int, list, method};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::Val;
 use crate::expressions::translate::forms::ty_of;
 use crate::expressions::translate::lists::{built, is_list};
+use ephor_cel::ast::{Kind, Node};
 
 /// The items of a list between two bounds; a negative one counts from the end.
 ///

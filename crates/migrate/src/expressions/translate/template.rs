@@ -12,13 +12,13 @@ use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
 use crate::cel::build::{binary, call, method, name, text};
-use crate::cel_tree::Node;
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::{MAX_DEPTH, Scope};
 use crate::expressions::term::{Faults, Val};
 use crate::expressions::translate::forms::{plain, ty_of};
 use crate::expressions::translate::values::value;
 use crate::expressions::types::Ty;
+use ephor_cel::ast::Node;
 
 /// The name of an inner variable in the text around it.
 pub const INNER: &str = "inner variable ";

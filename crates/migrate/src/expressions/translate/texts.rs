@@ -7,7 +7,7 @@ use ephor_value::wildcard::has_wildcard;
 
 use crate::cel::build::{all, any, boolean, call, equals, method, not, text, texts};
 use crate::cel::is_same;
-use crate::cel_tree::{Kind, Node};
+use ephor_cel::ast::{Kind, Node};
 
 /// Whether a text matches a wildcard pattern.
 pub fn matches(value: &Node, pattern: &str) -> Node {

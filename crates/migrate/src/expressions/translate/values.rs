@@ -12,7 +12,6 @@ use ephor_value::{Map, Str, Value, duration};
 use crate::cel::build::{
     binary, call, choose, index, int, list, method, name, object, or_value, select_optional,
 };
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::{MAX_DEPTH, Scope};
 use crate::expressions::term::{ABSORBED, Faults, Loop, Path, Test, Val};
@@ -26,6 +25,7 @@ use crate::expressions::translate::root::root;
 use crate::expressions::translate::slices::slice;
 use crate::expressions::translate::template::{INNER, INNER_KEY};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Kind, Node};
 
 /// The value of an expression; `locals`: the values of the binders around it, the innermost last.
 ///
@@ -363,7 +363,7 @@ pub fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 }
 
 fn is_split(node: &Node) -> bool {
-    matches!(&node.kind, crate::cel_tree::Kind::Call { function, .. } if **function == *"split")
+    matches!(&node.kind, ephor_cel::ast::Kind::Call { function, .. } if **function == *"split")
 }
 
 /// A list with lists in it taken apart.

@@ -9,9 +9,9 @@
 use ephor_ir::pattern::{Operand, TermOp};
 
 use crate::cel::build::{all, binary, call, int, method, text};
-use crate::cel_tree::Node;
 use crate::expressions::translate::leaf::{as_text, quantity_ordered, sign};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::Node;
 
 /// What stands before and after the number of a variable.
 pub const MARK: char = '\u{1}';

@@ -10,7 +10,6 @@ use ephor_ir::template::Part;
 use ephor_value::Value;
 
 use crate::cel::build::{call, choose, constant, text};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::shared::replaced;
@@ -18,6 +17,7 @@ use crate::expressions::term::{Faults, Val};
 use crate::expressions::translate::forms::{literal, plain, ty_of};
 use crate::expressions::translate::template::{as_text, query, template};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Kind, Node};
 
 /// What YAML reads for a template in quotes.
 ///

@@ -4,9 +4,9 @@ use ephor_kubernetes::admitted::always;
 use ephor_kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use ephor_value::{Str, Value, print};
 
-use crate::cel_tree::{Kind, Node};
 use crate::constraints::cel::literal;
 use crate::expressions::refusal::Refusal;
+use ephor_cel::ast::{Kind, Node};
 
 /// What fills texts with variables in.
 pub type ConstantFill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;

@@ -4,7 +4,7 @@
 //! that does not hold where the object is evaluated. Out: the object with these parts as they are.
 
 use crate::cel::print;
-use crate::cel_tree::{Entry, Kind, Node};
+use ephor_cel::ast::{Entry, Kind, Node};
 
 /// An expression without a test that does not hold; as it is where it cannot be read.
 pub fn without_test(text: &str, test: &str) -> String {

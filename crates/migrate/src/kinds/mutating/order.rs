@@ -7,8 +7,8 @@
 
 use ephor_value::Value;
 
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::children;
+use ephor_cel::ast::{Kind, Node};
 
 /// An operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

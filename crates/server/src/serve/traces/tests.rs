@@ -8,8 +8,8 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 
 use super::*;
-use crate::admit::answer::Answer;
-use crate::admit::incoming::decode;
+use ephor_admission::admit::answer::Answer;
+use ephor_admission::admit::incoming::decode;
 
 fn of(text: &str) -> Parent {
     let mut headers = HeaderMap::new();

@@ -13,7 +13,6 @@ use ephor_value::quantity::Quantity;
 use crate::cel::build::{
     all, binary, call as function, choose, constant, equals, index, int, method, name, over, text,
 };
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{ABSORBED, Faults, Val, has_of};
@@ -22,6 +21,7 @@ use crate::expressions::translate::functions::collections::{built_with, strict_s
 use crate::expressions::translate::functions::{number, strict};
 use crate::expressions::translate::lists::{built, is_list};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Kind, Node};
 
 /// Among faults: a divisor may be zero.
 const BY_ZERO: &str = "?division by zero";

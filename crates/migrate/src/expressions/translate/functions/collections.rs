@@ -6,7 +6,6 @@
 use ephor_value::{Str, Value};
 
 use crate::cel::build::{binary, call as function, equals, method, name, not, over, text};
-use crate::cel_tree::Node;
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Loop, Missing, Path, Test, Val};
@@ -16,6 +15,7 @@ use crate::expressions::translate::lists::{Quantifier, is_list, quantified};
 use crate::expressions::translate::template::as_text;
 use crate::expressions::translate::{comparisons, forms, lists, membership};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::Node;
 
 pub(crate) fn length(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     match of {

@@ -24,7 +24,6 @@ use ephor_value::Value;
 use ephor_value::number::parse_float;
 
 use crate::cel::build::{call as function, constant, equals, method, name, text};
-use crate::cel_tree::Node;
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Loop, Missing, Path, Test, Val};
@@ -36,6 +35,7 @@ use crate::expressions::translate::lists::is_list;
 use crate::expressions::translate::template::as_text;
 use crate::expressions::translate::values::value;
 use crate::expressions::types::Ty;
+use ephor_cel::ast::Node;
 
 /// The value of a call.
 ///

@@ -5,7 +5,6 @@
 use ephor_value::{Str, Value};
 
 use crate::cel::build::{call as function, constant_bool, over, select_optional, text};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Loop, Path, Val, value_in};
@@ -14,6 +13,7 @@ use crate::expressions::translate::functions::collections::strict_source;
 use crate::expressions::translate::lists::is_list;
 use crate::expressions::translate::{lists, values};
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Kind, Node};
 
 /// `lookup(object, key)` and `lookup(list, position)`: what is not there is null, but the object or
 /// the list has to be there.

@@ -7,13 +7,13 @@
 use ephor_value::Value;
 
 use crate::cel::build::{all, binary, call, method, name, text};
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Test, Val};
 use crate::expressions::translate::functions::strict;
 use crate::expressions::translate::template::as_text;
 use crate::expressions::types::Ty;
+use ephor_cel::ast::{Kind, Node};
 
 /// The value of a function of times.
 ///

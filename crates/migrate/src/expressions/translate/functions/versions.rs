@@ -13,12 +13,12 @@ use crate::cel::build::{
     all, any, binary, call, choose, flatten, held, index, int, list, method, name, object, or_value, over,
     text,
 };
-use crate::cel_tree::{Kind, Node};
 use crate::expressions::refusal::Refusal;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Test, Val};
 use crate::expressions::translate::functions::strict;
 use crate::expressions::translate::template::as_text;
+use ephor_cel::ast::{Kind, Node};
 
 /// Among faults: what is read may be no version.
 const NO_VERSION: &str = "?a version that is none";
