@@ -3,7 +3,8 @@
 //! In: a policy that enables it (`validate.cel.generate`, `spec.autogen`), and the exceptions. Out:
 //! a ValidatingAdmissionPolicy or MutatingAdmissionPolicy with its binding, owned by the policy, or
 //! why there is none. Only objects that carry Kyverno's label are changed. The conversion is
-//! [`ephor_admission::native`]'s; semantics: `docs/semantics/admission.md`, "Handing policies over".
+//! [`ephor_admission::native`]'s; semantics: `docs/semantics/admission.md`, "Handing policies
+//! over".
 
 use std::time::Duration;
 
