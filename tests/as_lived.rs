@@ -467,7 +467,7 @@ fn lint_names_the_variant_of_a_mutation_that_cannot_be_evaluated() {
 }
 
 #[test]
-fn what_kyverno_is_silent_about_is_said_by_test_too() {
+fn what_kyverno_is_silent_about_is_reported_by_test_too() {
     let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: pull}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    mutate: {patchStrategicMerge: {spec: {containers: [{(name): app, imagePullPolicy: Always}, {(name): side, imagePullPolicy: Never}]}}}\n";
     let test = "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\npolicies: [p.yaml]\nresources: [pod.yaml]\nresults:\n- {policy: pull, rule: r, resources: [p], kind: Pod, patchedResources: after.yaml, result: pass}\n";
     let files = Files::new(&[

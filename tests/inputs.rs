@@ -296,7 +296,7 @@ fn what_a_user_meant_as_input_and_is_not_read_as_such_is_named_on_standard_error
 }
 
 #[test]
-fn failures_of_policies_that_delete_are_said_to_be_objects_that_stay() {
+fn failures_of_policies_that_delete_are_reported_as_objects_that_stay() {
     let deleting = "apiVersion: policies.kyverno.io/v1\nkind: DeletingPolicy\nmetadata: {name: d}\nspec:\n  schedule: '0 1 * * *'\n  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [configmaps]}]}\n  conditions: [{name: c, expression: object.metadata.name.startsWith('go')}]\n";
     let cleanup = "apiVersion: kyverno.io/v2\nkind: ClusterCleanupPolicy\nmetadata: {name: c}\nspec:\n  schedule: '0 1 * * *'\n  match: {any: [{resources: {kinds: [ConfigMap], names: [good]}}]}\n";
     let all = "apiVersion: kyverno.io/v2\nkind: ClusterCleanupPolicy\nmetadata: {name: c}\nspec:\n  schedule: '0 1 * * *'\n  match: {any: [{resources: {kinds: [ConfigMap]}}]}\n";

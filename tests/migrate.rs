@@ -83,7 +83,7 @@ spec:
 }
 
 #[test]
-fn what_cannot_be_said_is_refused_with_its_place_and_stays_as_it_is() {
+fn what_cannot_be_expressed_is_refused_with_its_place_and_stays_as_it_is() {
     let old = policy("no-data", "ConfigMap", ROLES);
     let files = Files::new(&[("old/p.yaml", &old)]);
     let ran = files.run(&["migrate", "old", "--out", "new", "--to", "vap"]);

@@ -150,7 +150,7 @@ fn says(policy: &str, image: &str) -> String {
     results.iter().map(text).collect::<Vec<_>>().join(" | ")
 }
 
-/// What is said of an image whose only signature is this one, without the digests.
+/// What is reported of an image whose only signature is this one, without the digests.
 fn said_of(envelope: impl Fn(&Oci, &str) -> Vec<u8>, trusted: &Party) -> String {
     said_of_type(JWS, envelope, trusted)
 }

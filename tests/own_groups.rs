@@ -27,7 +27,7 @@ fn policies_are_converted_and_converted_back_to_the_byte() {
     files.write("own.yaml", to.out.as_bytes());
     let back = files.run(&["convert", "--kyverno-group", "own.yaml"]);
     assert_eq!(back.out, format!("---\n{}---\n{EXCEPTION}", all()));
-    // What is converted already stays, which is said.
+    // What is converted already stays, which is reported.
     let again = files.run(&["convert", "--own-group", "own.yaml"]);
     assert_eq!(again.out, expected);
     assert!(again.err.contains("nothing is converted"), "{}", again.err);
@@ -96,7 +96,8 @@ fn commands_say_of_our_own_groups_what_they_say_of_kyvernos() {
         let of = |folder: &str| {
             let args: Vec<String> = command.iter().map(|a| a.replace("P/", &format!("{folder}/"))).collect();
             let ran = files.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
-            // Nothing of our own groups is deprecated, and reports hold the second in which they were made.
+            // Nothing of our own groups is deprecated, and reports hold the second of the
+            // run.
             let lines = (ran.out.lines())
                 .filter(|line| !line.starts_with("Warning: ") && !line.trim_start().starts_with("seconds: "));
             let out: Vec<String> =

@@ -36,9 +36,6 @@ struct Word {
     /// A regular expression of whole words, in lower case.
     word: String,
     instead: String,
-    /// Whether pages alone do without it.
-    #[serde(default)]
-    pages: bool,
 }
 
 #[derive(Deserialize)]
@@ -107,7 +104,7 @@ fn no_private_word_stands_in_a_name_a_comment_or_a_page() {
         let Ok(text) = std::fs::read_to_string(root().join(&file)) else { continue };
         for (number, line) in text.lines().enumerate() {
             let cut = words(line);
-            let mut concerned = listed.iter().filter(|(_, word)| !word.pages || file.ends_with(".md"));
+            let mut concerned = listed.iter();
             let Some((matched, word)) = concerned.find_map(|(r, w)| Some((r.find(&cut)?, w))) else {
                 continue;
             };

@@ -10,7 +10,7 @@ a folder fails that is not listed, a listed one passes, the program ends or pani
 `--sample` runs the sample, in a few minutes. `--no-engine` runs everything with nothing in Kyverno's place and prints what
 passes all the same. Programs come from build.sh --cluster, clusters and tests from `chainsaw`
 below EPHOR_ORACLE, the list from `chainsaw` below EPHOR_CONFORMANCE. Root is needed: Services
-lead to port 443 of loopback addresses. What is missing is said in a line `skipped: …`.
+lead to port 443 of loopback addresses. What is missing is reported in a line `skipped: …`.
 """
 
 import argparse

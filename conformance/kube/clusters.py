@@ -62,7 +62,7 @@ def has_yaml():
 
 
 def run(main):
-    """Runs a script and ends with its exit code; what is missing for it is said in a line."""
+    """Runs a script and ends with its exit code; what is missing for it is reported in a line."""
     stop_when_terminated()
     try:
         sys.exit(main())

@@ -331,7 +331,7 @@ def compare(part, batch, stored, at, namespace, answers, differences):
         mine = {name: said for name, said in got.items() if name in of_file.names}
         seen |= set(mine)
         if not blocking and not mine:
-            # What is no reason to refuse is said only together with one.
+            # What is no reason to refuse is reported only together with one.
             expected = {n: what for n, what in expected.items() if isinstance(what, str)}
         same = same and expected == mine
         if of_file.verdicts.get(at) or mine:

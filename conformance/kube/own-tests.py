@@ -5,7 +5,7 @@ usage: own-tests.py [--reference] EPHOR [CASE...]
 
 The cluster is one of clusters.py. `--reference` runs Kyverno's controllers instead (built by `chainsaw/build.sh BIN TESTS
 controllers` below EPHOR_ORACLE into the folder that EPHOR_KUBE_BIN names), which checks what is expected here. Without a case all run.
-Exit code 1 when one fails; what is missing is said in a line `skipped: …`.
+Exit code 1 when one fails; what is missing is reported in a line `skipped: …`.
 """
 
 import argparse

@@ -56,7 +56,7 @@ def ways(types, name, depth, before=(), seen=()):
 
 
 def expression(way, last, base="object", at=0):
-    """For each item on the way: what is said of the last field, where there is what it is in."""
+    """For each item on the way: the statement about the last field, where there is what it is in."""
     field, kind = way[at]
     own = f"{base}.{field}" if field == "namespace" or re.fullmatch(r"[A-Za-z_]\w*", field) else f"{base}.__{field}__"
     if at == len(way) - 1:

@@ -88,7 +88,7 @@ def needs(kind):
 
 
 class World:
-    """All that is said about the object of one comparison.
+    """All statements about the object of one comparison.
 
     `narrow`: fields are there that an API server fills in, and fields without a schema that rules read parts of have these parts, the others are no lists.
     """
@@ -102,7 +102,7 @@ class World:
             self.constraints.append(formula)
 
     def finish(self):
-        """What is said at the end, when all keys are known: the keys of a map are different."""
+        """Statements at the end, when all keys are known: the keys of a map are different."""
         for node in self.untyped if self.narrow else ():
             tag = node.variables["type"]
             has_parts = any(row.children for row in node.rows)

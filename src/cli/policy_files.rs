@@ -59,10 +59,10 @@ pub fn helps(sources: &[SourceText], loaded: &Policies) -> Vec<String> {
     for source in sources.iter().filter(|source| is_bad(&source.name)) {
         let one = std::slice::from_ref(source);
         let found = lint(one, &[], &Roles::default()).findings;
-        // What the loader said is not said again.
-        let is_said =
+        // What the loader reported is not reported again.
+        let is_reported =
             |finding: &Finding| loaded.problems.iter().any(|problem| problem.text.contains(&finding.message));
-        let errors = found.into_iter().filter(|f| f.severity == Severity::Error && !is_said(f));
+        let errors = found.into_iter().filter(|f| f.severity == Severity::Error && !is_reported(f));
         out.extend(errors.take(MAX_HELPS).map(|Finding { file, line, column, message, help, .. }| {
             let column = if column > 0 { format!(":{column}") } else { String::new() };
             let meant = help.map(|help| format!("; {help}")).unwrap_or_default();

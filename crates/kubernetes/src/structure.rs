@@ -41,7 +41,7 @@ pub struct Flawed {
 }
 
 /// The parts of an object that do not have the structure of its kind; unknown fields come first.
-/// Nothing is said of kinds without types.
+/// Kinds without types have no structure.
 pub fn flaws(types: &Types, kind: &[Str; 3], object: &Value) -> Vec<Flawed> {
     let Some(def) = types.of_kind(kind) else { return Vec::new() };
     let mut walk = StructureWalk { types, found: Vec::new() };

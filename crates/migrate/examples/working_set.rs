@@ -35,7 +35,7 @@ fn generated(objects: &[Value]) -> String {
     objects.iter().map(|object| format!("\n      generated: {}", json(object))).collect()
 }
 
-/// The word for an outcome, and what is to be said about it.
+/// The word for an outcome, and what to print about it.
 fn shown(outcome: &DocumentOutcome, with_objects: bool) -> Option<(&'static str, String)> {
     Some(match outcome {
         DocumentOutcome::Unchanged => return None,

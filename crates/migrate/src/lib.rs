@@ -2,8 +2,8 @@
 //!
 //! In: policy documents as written, with their rules of the IR. Out: documents of
 //! `policies.kyverno.io` or of Kubernetes' `admissionregistration.k8s.io`, each compared with its
-//! origin by `ephor-compare`; what cannot be said in CEL is refused by name and place. Nothing is
-//! dropped silently.
+//! origin by `ephor-compare`; what cannot be expressed in CEL is refused by name and place. Nothing
+//! is dropped silently.
 //!
 //! - `cel`: CEL as text
 //! - `constraints`: `match` and `exclude`

@@ -3,7 +3,7 @@
 //! Only `--save` writes; what a file loses is a warning. Texts on standard output are Kyverno
 //! 1.19.1's.
 //!
-//! - `output`: repaired files: how they are written, and what is said of them.
+//! - `output`: repaired files: how they are written, and what is reported of them.
 //! - `policies`: `ephor fix policy`: repairs policies with deprecated syntax.
 
 mod output;

@@ -1,4 +1,4 @@
-//! Repaired files: how they are written, and what is said of them.
+//! Repaired files: how they are written, and what is reported of them.
 
 use ephor_document::write::{self as yaml, Style};
 use ephor_value::Value;

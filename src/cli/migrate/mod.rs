@@ -57,11 +57,12 @@ pub(super) use stored::with_flags_of_kyverno;
 /// CEL. Match and exclude become matchConstraints and matchConditions, patterns and conditions
 /// become CEL, expressions that are CEL already stay as they are, like metadata and comments. The
 /// result is compared with its origin as `ephor diff` does: it is proved to mean the same for every
-/// object, tested, or shown with the object on which both differ. What cannot be said in CEL is
-/// refused with its place and the nearest rewrite, and the policy stays as it is. Other documents
-/// stay as they are, so a second run changes nothing. Tests (`kyverno-test.yaml`) are carried over;
-/// a policy without one gets a test with objects that the comparison found. Called as `kyverno` the
-/// command is Kyverno's, which writes objects of custom resources in their stored version.
+/// object, tested, or shown with the object on which both differ. What cannot be expressed in CEL
+/// is refused with its place and the nearest rewrite, and the policy stays as it is. Other
+/// documents stay as they are, so a second run changes nothing. Tests (`kyverno-test.yaml`) are
+/// carried over; a policy without one gets a test with objects that the comparison found. Called as
+/// `kyverno` the command is Kyverno's, which writes objects of custom resources in their stored
+/// version.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # print the policy in CEL, and what its proof says

@@ -23,7 +23,7 @@ pub struct MigrateRow<'f> {
     pub but_for: Vec<&'static str>,
     /// Where the answer is not about every request that the old policy is evaluated on.
     pub remarks: Vec<String>,
-    /// What cannot be said.
+    /// What cannot be expressed.
     pub refused: &'f [Refused],
     /// The objects on which old and new differ.
     pub differences: &'f [Difference],

@@ -175,7 +175,7 @@ impl Comparisons {
                     self.anywhere.push((*constant).clone());
                 }
             }
-            // Whether something is an item of lists is said of each of them.
+            // Whether something is an item of lists is a statement about each of them.
             self.is_lost |= values.is_sum && !matches!(by, By::Function("@in" | "_in_"));
         }
         // Fields that are compared with names of fields are none of their relations.

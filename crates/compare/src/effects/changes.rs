@@ -58,6 +58,7 @@ use crate::inputs::context_entries::has_inputs;
 use crate::model::environment::Environment;
 use crate::model::limits::TIME_LIMIT;
 use crate::model::request::{Case, RequestContext};
+use crate::model::unsupported::Unsupported;
 use crate::model::world::{Copied, ExistingObjects, World};
 use crate::objects::cases::cases;
 use crate::objects::contexts::request_contexts;
@@ -70,7 +71,7 @@ use crate::units::unit::open;
 /// What functions of names of images assume.
 const IMAGES: &str = "names of images that all languages can read";
 
-/// Differences on more objects are not conditions for.
+/// On more objects differences are not searched.
 const MAX_DIFFERENT_OBJECTS: usize = 64;
 
 /// This many fields are tried as those that nothing reads.
@@ -152,7 +153,7 @@ impl Run<'_> {
         };
         for case in cases.into_iter().chain(arranged).flat_map(with_fresh).filter(is_regular) {
             if fresh.has_failed() {
-                return Err(of_samples("a value is copied that is compared"));
+                return Err(of_samples(Unsupported::ComparedCopy));
             }
             if self.left == 0 {
                 return Err("the limit of evaluations was reached".into());
@@ -161,7 +162,7 @@ impl Run<'_> {
                 return Err(TIME_LIMIT.into());
             }
             if made.iter().any(|(place, one)| !one.shows(place, &case.object)) {
-                return Err(of_samples("a function leaves a value as it is"));
+                return Err(of_samples(Unsupported::UnchangedByFunction));
             }
             let known = (&reads, &fields);
             if self.differs_in_a_form(environment, known, &case, &marking, &mut open) {

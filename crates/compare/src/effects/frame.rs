@@ -1,7 +1,7 @@
 //! Objects that have something where no rule looks.
 //!
 //! In: an object, what is read and written of its kind. Out: the object with one more field in each
-//! object that is conditions into, and with other items in lists whose items are not. What becomes
+//! object whose fields are read, and with other items in lists whose items are not. What becomes
 //! of these shows what a change does to all that nothing reads: a change by constants names the
 //! fields that it writes, so it treats all other fields of an object alike; it leaves them, or
 //! replaces the object as a whole.
@@ -60,7 +60,7 @@ impl Marker<'_> {
         self.skipped.len() > before
     }
 
-    /// Whether an object of a type that is conditions into so can have a field more.
+    /// Whether an object of a type whose fields are so read can have one more field.
     pub fn can_hold_probe(&self, def: &TypeDef, tree: &ReadTree) -> bool {
         def.open || self.room(def, tree).is_some()
     }

@@ -60,14 +60,13 @@ pub(crate) use crate::effects::writes::entries::are_alike;
 pub(crate) use crate::effects::writes::functions::makes_alike;
 pub(crate) use crate::effects::writes::made::DerivedValue;
 pub(crate) use crate::effects::writes::model::Positioned;
-use crate::effects::writes::model::{
-    IDENTITY, PlaceType, Unsupported, WriteCollector, Writes, Written, schema_of,
-};
+use crate::effects::writes::model::{PlaceType, WriteCollector, Writes, Written, schema_of};
 pub(crate) use crate::effects::writes::places::keys_of;
 pub(crate) use crate::effects::writes::templates::conditions_on;
 pub(crate) use crate::inputs::copied_objects::copied_by;
 pub(crate) use crate::model::field_types::leaf_of;
 use crate::model::field_types::{Resolved, resolved, type_at};
+use crate::model::unsupported::Unsupported;
 
 /// What a rule writes into objects of a kind.
 ///
@@ -78,10 +77,10 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
         return Ok(Writes::default());
     }
     if rule.bound.is_some() {
-        return Err("policies of an API server are evaluated without the types of kinds");
+        return Err(Unsupported::NoTypes);
     }
     if rule.broken.is_some() {
-        return Err("a rule cannot be evaluated");
+        return Err(Unsupported::UnusableRule);
     }
     let types: &Types = Types::built_in();
     let at = types.of_object(kind).map_or(PlaceType::Unknown, |def| PlaceType::Kind(def));
@@ -109,7 +108,7 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
         _ => return Ok(writer.found),
     };
     if mutation.targets.is_some() || mutation.existing.is_some() {
-        return Err("other objects than that of the request are changed");
+        return Err(Unsupported::OtherObjects);
     }
     // The whole rule is filled in, its preconditions once more: where this fails says what they
     // read.
@@ -121,18 +120,18 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
     let mut filled = Vec::new();
     let is_plain = mutation.other_templates.iter().all(|template| texts(template, &mut filled));
     if !is_plain || filled.iter().any(|text| !known.contains(text)) {
-        return Err("a part of a rule is filled in with variables");
+        return Err(Unsupported::FilledIn);
     }
     match &mutation.change {
         Change::Patch(patch, _) => writer.patch(patch, kind, at)?,
         Change::ForEach(loops) => writer.for_each(loops, schema_of(kind), at)?,
         Change::Expressions { patches, .. } => {
             for patch in patches {
-                let Ok(program) = &patch.source.program else { return Err("an expression is none") };
+                let Ok(program) = &patch.source.program else { return Err(Unsupported::UnusableExpression) };
                 match patch.patch_type {
                     PatchType::ApplyConfiguration => writer.applied(program, at, 0)?,
                     PatchType::JsonPatch => writer.operations(program, at, 0)?,
-                    PatchType::Unknown => return Err("a patch is of an unknown type"),
+                    PatchType::Unknown => return Err(Unsupported::UnknownPatchType),
                 }
             }
         }
@@ -140,7 +139,7 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
     if let (Change::Expressions { reinvoked: true, .. }, false) =
         (&mutation.change, writer.found.made.is_empty())
     {
-        return Err("what is computed may be computed again");
+        return Err(Unsupported::ComputedAgain);
     }
     let places = &writer.found.places;
     let is_key = |place: &[Step]| {
@@ -153,7 +152,7 @@ pub(crate) fn writes<'r>(rule: &'r Rule, kind: &'r [Str; 3]) -> Result<Writes, U
         }
     };
     if places.iter().any(|(place, written)| identifies(place) || (changes_value(written) && is_key(place))) {
-        return Err(IDENTITY);
+        return Err(Unsupported::IdentityChanged);
     }
     Ok(writer.found)
 }

@@ -9,10 +9,8 @@ use ephor_ir::Template;
 use ephor_ir::generate::Described;
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::Unsupported;
+use crate::model::unsupported::Unsupported;
 use crate::model::world::Copied;
-
-pub(crate) const CLONED: Unsupported = "which objects are copied is not known before";
 
 /// The constant member of a description.
 pub(crate) fn member<'t>(template: &'t Template, name: &str) -> Option<&'t Template> {
@@ -65,7 +63,7 @@ pub(crate) fn copied_by(described: &Described) -> Result<Vec<Copied>, Unsupporte
                     labels: BTreeMap::new(),
                 })
             };
-            one().map(|one| vec![one]).ok_or(CLONED)
+            one().map(|one| vec![one]).ok_or(Unsupported::UnknownSource)
         }
         [false, true] => {
             let all = || {
@@ -80,9 +78,9 @@ pub(crate) fn copied_by(described: &Described) -> Result<Vec<Copied>, Unsupporte
                 };
                 kinds.iter().map(of).collect::<Option<Vec<_>>>()
             };
-            all().ok_or(CLONED)
+            all().ok_or(Unsupported::UnknownSource)
         }
-        [true, true] => Err(CLONED),
+        [true, true] => Err(Unsupported::UnknownSource),
     }
 }
 

@@ -249,7 +249,7 @@ pub(crate) fn in_expression(expr: &Expr, scope: &Scope<'_>) -> Option<Expr> {
     }
 }
 
-/// What is said of the other side.
+/// The verdict of the other side.
 fn turned(ordering: Ordering) -> Ordering {
     match ordering {
         Ordering::Gt => Ordering::Lt,
@@ -455,7 +455,7 @@ impl InList<'_> {
         self.holes.get(hole_of(expr.constant()?.as_str()?)?)
     }
 
-    /// What is said of an item, the value of a binder.
+    /// The statement about an item, the value of a binder.
     fn of_item(&mut self, expr: Expr, item: u32) -> Expr {
         if let Some(found) = self.labels(&expr, item).or_else(|| self.is_object(&expr, item)) {
             return found;

@@ -283,7 +283,7 @@ impl ListClasses {
         ClosedField { field, loops, base: self.base(field), values }
     }
 
-    /// What is said of a list or map.
+    /// The observation of a list or map.
     fn said(&self, about: &ClosedField<'_>, items: &Value) -> Option<Observation> {
         let is_empty = match items {
             Value::Map(map) => map.is_empty(),
@@ -373,8 +373,8 @@ impl ListClasses {
     }
 }
 
-/// What something empty becomes by adding members of classes until nothing new is said; `said`:
-/// what is said of something with one more member of a class, from what is said of both; `longer`:
+/// What something empty becomes by adding members of classes until no observation is new; `said`:
+/// the observation of something with one more member of a class, from those of both; `longer`:
 /// something with one more member of a class, nothing where there is none, `None` where that is not
 /// known. `None`: there are too many.
 fn closed<'s, T: Clone, C>(
@@ -385,7 +385,7 @@ fn closed<'s, T: Clone, C>(
     longer: &dyn Fn(&T, C) -> Option<Option<T>>,
 ) -> Option<Vec<T>> {
     if said_of_empty.as_written.contains(&Verdict::Error) {
-        // It would hide what is said of items.
+        // It would hide observations of items.
         return None;
     }
     let mut known: BTreeMap<Observation, (T, usize)> = BTreeMap::from([(said_of_empty.clone(), (empty, 0))]);

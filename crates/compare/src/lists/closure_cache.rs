@@ -25,8 +25,8 @@ use crate::model::verdict::Verdict;
 /// What the loops of a unit say of a list, as written and in clusters.
 type LoopVerdicts = (Vec<Verdict>, Vec<Verdict>);
 
-/// A unit, the numbers of what is said of a list and of an item, and what the item has in common
-/// with others.
+/// A unit, the numbers of the observations of a list and of an item, and what the item has in
+/// common with others.
 type ObservedBefore = (usize, [usize; 2], u32);
 
 /// What is known of lists of one field.
@@ -36,7 +36,7 @@ pub(crate) struct ClosureCache {
     units: usize,
     /// The number of what each unit says of lists of which all loops say the same.
     numbers: BTreeMap<Observation, Rc<[usize]>>,
-    /// What units say of lists: whether they are empty, what is said, and whether an API server
+    /// What units say of lists: whether they are empty, the observation, and whether an API server
     /// refuses them.
     parts: HashMap<(bool, LoopVerdicts, Option<String>), usize, RandomState>,
     known: HashMap<ObservedBefore, (LoopVerdicts, Option<String>), RandomState>,

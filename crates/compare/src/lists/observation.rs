@@ -2,7 +2,7 @@
 
 use crate::model::verdict::Verdict;
 
-/// What is said of a list.
+/// What rules observe of a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Observation {
     pub is_empty: bool,
@@ -11,7 +11,7 @@ pub(crate) struct Observation {
     /// The same of the list as an API server shows it to webhooks.
     pub in_clusters: Vec<Verdict>,
     /// Whether it refuses it, with the field for want of which it does where that is known, or `*`
-    /// for a text with wildcards: then what is said counts as if it did not, as something else in
-    /// the object may be wrong.
+    /// for a text with wildcards: then the observation counts as if it did not, as something else
+    /// in the object may be wrong.
     pub refused: Option<String>,
 }

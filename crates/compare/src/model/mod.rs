@@ -11,6 +11,7 @@
 //! - `question`: predicates on what two sides say
 //! - `request`: cases, and the request of each
 //! - `matchers`: which operations a matcher selects
+//! - `unsupported`: why a rule's effects are not followed
 //! - `verdict`: verdicts, effects and judgements
 //! - `world`: the objects that exist
 
@@ -24,5 +25,6 @@ pub(crate) mod options;
 pub(crate) mod path;
 pub(crate) mod question;
 pub(crate) mod request;
+pub(crate) mod unsupported;
 pub(crate) mod verdict;
 pub(crate) mod world;

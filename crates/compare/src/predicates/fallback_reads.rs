@@ -1,4 +1,4 @@
-//! What a rule seems to read, where that cannot be said before there is a request.
+//! What a rule seems to read, where that is not known before there is a request.
 //!
 //! In: a lowered policy. Out: the fields of objects that its texts name,
 //! `request.object.spec.a[].b`. Nothing is proved with them: they say which objects are worth a

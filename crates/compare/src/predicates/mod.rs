@@ -1,7 +1,7 @@
 //! What rules test of the values that they read.
 //!
 //! - `by_field`: what is tested at each field
-//! - `fallback_reads`: what a rule seems to read, where that cannot be said
+//! - `fallback_reads`: what a rule seems to read, where that is not known
 //! - `summary`: the constants of a rule, and why they are not all
 //! - `supported`: nodes that classes of values describe
 

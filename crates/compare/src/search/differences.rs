@@ -235,7 +235,7 @@ impl Run<'_> {
             let first = Case { object: difference.object.clone(), old: old_object, around };
             let of = |object: &Value| first.with_object(object.clone());
             let is_refused = matches!(seen_in_clusters(&environment, &first), AdmittedView::MissingField(_));
-            // What sides say of an object in clusters is said of the object as it is written, too.
+            // Verdicts on an object in clusters are those on the object as it is written, too.
             let is_in_clusters = universe == Universe::Cluster;
             if is_in_clusters
                 && !self.is_judged_alike(&environment, &first)

@@ -24,7 +24,7 @@ pub struct Unit {
     pub engine: Engine,
     /// What it reads, or seems to read.
     pub reads: Reads,
-    /// Whether that is all; if not, more than can be said before there is a request.
+    /// Whether that is all; if not, more than is known before there is a request.
     pub is_all_read: bool,
     /// What it tests.
     pub predicates: Predicates,

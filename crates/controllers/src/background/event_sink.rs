@@ -58,7 +58,7 @@ pub struct Changed<'c> {
     pub failure: Option<&'c str>,
 }
 
-/// What is said: a result, what was done to objects, and what is in its place in events.
+/// What is reported: a result, what was done to objects, and what is in its place in events.
 struct Said<'s> {
     result: &'s RuleOutcome,
     done: &'s [Done],

@@ -24,7 +24,7 @@ const TRIES: u32 = 3;
 /// See [`TRIES`].
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What is said of a controller with the account of a user.
+/// What is logged of a controller with the account of a user.
 const OWN_REQUESTS: &str = "the server has the account of a user, whose own requests trigger no rules that generate or change \
                             objects (skipBackgroundRequests): start it with an account of its own";
 

@@ -140,7 +140,7 @@ fn template(subject: &mut Subject<'_>, text: &str, path: &Path, names: &Names<'_
     unclosed(subject, text, &rest, path);
 }
 
-/// A query that held variables, which are blanked out: what can be said of the rest.
+/// A query that held variables, which are blanked out: what can be reported of the rest.
 fn around(subject: &mut Subject<'_>, text: &str, offset: usize, path: &Path, names: &Names<'_>) {
     let Ok(ast) = ephor_jmespath::parse(text) else { return };
     let mut found = Vec::new();

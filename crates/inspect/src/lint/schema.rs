@@ -47,7 +47,7 @@ impl Checked {
         self.fits && self.refused.is_empty()
     }
 
-    /// Whether what is said about a part depends on one that was refused: one of them is in the
+    /// Whether what is reported of a part depends on one that was refused: one of them is in the
     /// other.
     pub(super) fn depends(&self, path: &[PathPart]) -> bool {
         self.refused.iter().any(|refused| path.starts_with(refused) || refused.starts_with(path))

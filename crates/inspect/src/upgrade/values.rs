@@ -19,9 +19,9 @@ fn count(number: usize) -> Value {
 
 /// An object without members that say nothing.
 fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
-    let is_said = |value: &Value| !value.is_null() && value.as_str() != Some("");
-    let said = members.into_iter().filter(|(_, value)| is_said(value));
-    Value::Map(said.map(|(key, value)| (key.into(), value)).collect())
+    let has_value = |value: &Value| !value.is_null() && value.as_str() != Some("");
+    let present = members.into_iter().filter(|(_, value)| has_value(value));
+    Value::Map(present.map(|(key, value)| (key.into(), value)).collect())
 }
 
 impl Report {

@@ -183,7 +183,7 @@ fn member(receiver: &Node, function: &str, args: &[Node]) -> Doc {
 fn arguments(head: Doc, function: &str, args: &[Node]) -> Doc {
     match args {
         [] => Doc::Concat(vec![head, Doc::text("()")]),
-        // A loop over its variable and what is said of it: the name stays in the line.
+        // A loop over its variable and the statement about it: the name stays in the line.
         [var, rest @ ..] if variables(function, args) > 0 && var.as_ident().is_some() => {
             let mut parts = Vec::new();
             for arg in rest {

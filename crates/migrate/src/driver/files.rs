@@ -67,13 +67,13 @@ pub enum DocumentOutcome {
     Unchanged,
     /// It moved; and whether what takes its place means the same.
     Moved(Box<Migrated>, Box<Result<Proof, SideError>>),
-    /// It has parts that cannot be said in CEL.
+    /// It has parts that cannot be expressed in CEL.
     Refused(Vec<Refused>),
     /// It is of a kind that is migrated, and cannot be read.
     Unreadable(String),
 }
 
-/// A construct that cannot be said in CEL.
+/// A construct that cannot be expressed in CEL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// `file:line`.

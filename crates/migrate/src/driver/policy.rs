@@ -1,8 +1,8 @@
 //! ClusterPolicies and Policies → policies in CEL.
 //!
 //! In: a policy as it was loaded. Out: [`Migrated`]: one document where all rules match the same,
-//! else one for each distinct match, or the constructs that cannot be said. A policy moves as a
-//! whole or not at all: what is left behind would be dropped silently.
+//! else one for each distinct match, or the constructs that cannot be expressed. A policy moves as
+//! a whole or not at all: what is left behind would be dropped silently.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use crate::proof::split;
 /// What takes the place of a ClusterPolicy or Policy.
 ///
 /// # Errors
-/// What cannot be said in CEL, a refusal for each rule that has some.
+/// What cannot be expressed in CEL, a refusal for each rule that has some.
 pub fn migrate(loaded: &LoadedPolicy, options: &Options) -> Result<Migrated, Vec<Refusal>> {
     migrate_in(loaded, options, AutogenStrategy::Autogen)
 }

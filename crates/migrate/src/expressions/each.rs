@@ -63,7 +63,7 @@ impl<'c> InLoop<'c> {
     /// Does something in a loop.
     ///
     /// # Errors
-    /// The list cannot be said, or what is done cannot.
+    /// The list cannot be expressed, or what is done cannot.
     pub fn within<T>(
         &mut self,
         own: &Query,
@@ -159,7 +159,7 @@ impl<'c> InLoop<'c> {
     /// Whether conditions hold.
     ///
     /// # Errors
-    /// The first construct that cannot be said in CEL.
+    /// The first construct that cannot be expressed in CEL.
     pub fn holds(&mut self, own: &Conditions) -> Result<String, Refusal> {
         let test = conditions::conditions(own, &mut self.scope)?;
         Ok(whole(test.node, &self.scope))
@@ -168,7 +168,7 @@ impl<'c> InLoop<'c> {
     /// The value of a template.
     ///
     /// # Errors
-    /// The first construct that cannot be said in CEL.
+    /// The first construct that cannot be expressed in CEL.
     pub fn value(&mut self, own: &Template) -> Result<String, Refusal> {
         let val = template::template(own, &mut self.scope)?;
         let (node, _) = plain(&val, &mut self.scope)?;
@@ -178,8 +178,8 @@ impl<'c> InLoop<'c> {
     /// What YAML reads where a template stands in a text, in quotes or not.
     ///
     /// # Errors
-    /// The first construct that cannot be said in CEL, or a text that YAML may read as something
-    /// else.
+    /// The first construct that cannot be expressed in CEL, or a text that YAML may read as
+    /// something else.
     pub fn in_yaml(&mut self, own: &Template, is_quoted: bool) -> Result<String, Refusal> {
         let node = super::read_by_yaml(own, is_quoted, &mut self.scope)?;
         Ok(whole(node, &self.scope))

@@ -3,7 +3,7 @@
 //! In: a rule as it was lowered (`ephor_lower::policy::policy_as_lowered`; the optimiser's nodes
 //! are not read) and the kinds it is about. Out: [`Converted`], the expressions of a
 //! ValidatingPolicy or ValidatingAdmissionPolicy that is violated by the same requests, or a
-//! [`Refusal`] that names what cannot be said. Semantics: `docs/semantics/conditions.md`,
+//! [`Refusal`] that names what cannot be expressed. Semantics: `docs/semantics/conditions.md`,
 //! `docs/semantics/patterns.md`, `docs/expressions/jmespath.md`, `docs/semantics/validate.md` on
 //! one side, `docs/expressions/cel.md` on the other.
 //!
@@ -52,7 +52,7 @@ pub use crate::expressions::refusal::Refusal;
 /// The expressions of a validate rule.
 ///
 /// # Errors
-/// The first construct that cannot be said in CEL.
+/// The first construct that cannot be expressed in CEL.
 pub fn convert(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
     rule::convert(rule, rule::Readers::Validations, context)
 }
@@ -61,12 +61,12 @@ pub fn convert(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
 /// requires: conditions that read no variables.
 ///
 /// # Errors
-/// The first construct that cannot be said in CEL.
+/// The first construct that cannot be expressed in CEL.
 pub fn convert_conditions(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
     rule::convert(rule, rule::Readers::None, context)
 }
 
-/// Whether a text matches the leaf of a pattern, as a test; `None` where that cannot be said.
+/// Whether a text matches the leaf of a pattern, as a test; `None` where that cannot be expressed.
 pub fn leaf_test(pattern: &ephor_value::Value, text: &str) -> Option<String> {
     let syntax = ephor_cel::library::general("").syntax;
     let value = ephor_cel::syntax::parse(text, syntax).ok()?;
@@ -107,7 +107,7 @@ fn whole(mut node: ephor_cel::ast::Node, scope: &scope::Scope<'_>) -> String {
 /// The value of a template of a rule: it fails where the template cannot be filled in.
 ///
 /// # Errors
-/// The first construct that cannot be said in CEL.
+/// The first construct that cannot be expressed in CEL.
 pub fn value(
     own: &Template,
     rule: &Rule,
@@ -123,7 +123,8 @@ pub fn value(
 /// What YAML reads where a template stands in a text, in quotes or not.
 ///
 /// # Errors
-/// The first construct that cannot be said in CEL, or a text that YAML may read as something else.
+/// The first construct that cannot be expressed in CEL, or a text that YAML may read as something
+/// else.
 pub fn in_yaml(own: &Template, is_quoted: bool, rule: &Rule, context: &Context) -> Result<String, Refusal> {
     let mut scope = scope_of(rule, None, context);
     let node = read_by_yaml(own, is_quoted, &mut scope)?;
@@ -144,7 +145,7 @@ fn read_by_yaml(
 /// The value of a template as an optional, where it is one of two values that may both be missing.
 ///
 /// # Errors
-/// The first construct that cannot be said in CEL.
+/// The first construct that cannot be expressed in CEL.
 pub fn optional(
     own: &Template,
     rule: &Rule,
@@ -169,7 +170,7 @@ pub fn optional(
 /// Whether conditions of a loop, or of other objects, hold.
 ///
 /// # Errors
-/// The first construct that cannot be said in CEL.
+/// The first construct that cannot be expressed in CEL.
 pub fn holds(
     own: &Conditions,
     rule: &Rule,
@@ -184,7 +185,7 @@ pub fn holds(
 /// Whether conditions about statements of an image hold, or do not hold.
 ///
 /// # Errors
-/// The first construct that cannot be said in CEL.
+/// The first construct that cannot be expressed in CEL.
 pub fn fails_not(
     own: &Conditions,
     rule: &Rule,

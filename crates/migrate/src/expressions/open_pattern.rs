@@ -29,7 +29,7 @@ use ephor_cel::ast::{Kind, Node};
 /// What a pattern requires of a value that is there.
 ///
 /// # Errors
-/// A variable in a key, or one that cannot be said.
+/// A variable in a key, or one that cannot be expressed.
 pub fn test(own: &Template, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let mut filled = Filled::default();
     let document = filled.document(own, scope)?;

@@ -3,7 +3,7 @@
 use ephor_ir::Origin;
 use ephor_value::Str;
 
-/// A construct that cannot be said in CEL.
+/// A construct that cannot be expressed in CEL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[error("{place}: {construct} cannot be written in CEL; {nearest}", place = place.path)]

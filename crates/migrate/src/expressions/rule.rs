@@ -67,7 +67,7 @@ pub enum Readers {
 /// Converts a rule.
 ///
 /// # Errors
-/// A construct that cannot be said.
+/// A construct that cannot be expressed.
 pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted, Refusal> {
     let mut scope = Scope::new(cx, rule);
     scope.bindings = rule.bindings.to_vec();

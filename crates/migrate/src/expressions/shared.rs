@@ -59,7 +59,7 @@ fn label(node: &Node) -> String {
             "min" if args.is_empty() => "least".into(),
             "max" if args.is_empty() => "largest".into(),
             "of" => args.first().map_or_else(|| label(target), label),
-            // What is said of the items of a list: the list, and the field.
+            // A statement about the items of a list: the list, and the field.
             "all" | "exists" => match &args[..] {
                 [_, body] => format!("{}{}", label(target), capitalized(&label(body))),
                 _ => label(target),

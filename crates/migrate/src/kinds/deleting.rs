@@ -27,7 +27,7 @@ const CREATE: &str = "CREATE";
 /// What takes the place of a CleanupPolicy or ClusterCleanupPolicy.
 ///
 /// # Errors
-/// What cannot be said in CEL.
+/// What cannot be expressed in CEL.
 pub fn migrate(original: &Original, options: &Options) -> Result<Migrated, Vec<Refusal>> {
     policy(original, options).map_err(|refusal| vec![refusal])
 }

@@ -37,7 +37,7 @@ pub struct Moved<'m> {
 /// What takes the place of a PolicyException.
 ///
 /// # Errors
-/// What cannot be said, or a policy that did not move.
+/// What cannot be expressed, or a policy that did not move.
 pub fn migrate(
     original: &Original,
     moved: &[Moved<'_>],

@@ -453,7 +453,7 @@ fn services_are_called_by_http_and_answers_that_are_no_success_are_errors() {
 }
 
 #[test]
-fn what_cannot_be_said_is_refused_by_name_and_place() {
+fn what_cannot_be_expressed_is_refused_by_name_and_place() {
     for (target, rule, construct, place) in [
         (
             Target::Kyverno,

@@ -148,6 +148,6 @@ fn each_key_that_a_wildcard_matches_is_read() {
     // Without an anchor there must be one.
     of("a.io/*: b", "object.metadata.labels.exists(key, key.startsWith('a.io/'))", "proved relative");
     of("a.io/*: b", each, "proved relative");
-    // That there is none is said of all of them.
+    // All of them report that there is none.
     of("X(a.io/*): b", "!object.metadata.labels.exists(key, key.startsWith('a.io/'))", "proved");
 }

@@ -15,7 +15,7 @@ use ephor_kubernetes::Kinds;
 use super::{Pitfall, PitfallKind};
 use ephor_value::Value;
 
-/// What is to be said of the results of one object.
+/// What to report of the results of one object.
 #[derive(Debug, Default)]
 pub struct OfOutcome {
     /// About this object.
@@ -24,7 +24,7 @@ pub struct OfOutcome {
     pub once: Vec<Pitfall>,
 }
 
-/// What is to be said of the outcome of a request for an object.
+/// What to report of the outcome of a request for an object.
 pub fn of_outcome(set: &PolicySet, object: &Value, outcome: &Outcome) -> OfOutcome {
     let steps = set.mutating().map(|policy| {
         let done = mutation_of(outcome, policy);

@@ -257,7 +257,7 @@ impl Writer {
                 Ok(Some(uid)) => {
                     waiting.scope = waiting.scope.with("uid", uid.as_str().into());
                     match self.pending.get_mut(&uid) {
-                        // What was said later counts.
+                        // What was reported later counts.
                         Some(pending) => waiting.results.into_iter().for_each(|(key, entry)| {
                             pending.results.entry(key).or_insert(entry);
                         }),

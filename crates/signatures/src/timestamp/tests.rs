@@ -300,7 +300,7 @@ fn what_is_signed_is_the_content_of_this_type_and_names_the_certificate() {
     };
     for at in 0..4 {
         let missing = attributes(&|i| usize::from(i != at));
-        // The time of signing is one that need not be said.
+        // The time of signing is one that need not be written.
         assert_eq!(missing.is_ok(), at == 1, "{at}: {missing:?}");
         assert!(attributes(&|i| if i == at { 2 } else { 1 }).is_err(), "{at}");
     }

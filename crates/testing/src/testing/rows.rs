@@ -114,7 +114,7 @@ pub struct Context<'c> {
     pub refused: &'c HashMap<String, String>,
 }
 
-/// What is said of the name that was probably meant, if there is one.
+/// What is reported of the name that was probably meant, if there is one.
 pub(super) fn meant(name: &str, known: &[&str]) -> String {
     let other = did_you_mean(name, known).filter(|close| *close != name);
     other.map(|close| format!("; did you mean `{close}`?")).unwrap_or_default()

@@ -40,7 +40,7 @@ pub struct Changes {
     pub files: Vec<(String, String)>,
     /// What Kyverno is silent about, for standard error.
     pub warnings: Vec<String>,
-    /// The same of policies, which is said once in a run.
+    /// The same of policies, which is reported once in a run.
     pub once: Vec<String>,
 }
 

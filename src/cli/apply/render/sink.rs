@@ -33,7 +33,7 @@ pub(in crate::cli::apply) struct Sink {
     /// Errors without their places.
     pub errors: Vec<Unlocated>,
     pub failed: Option<CommandError>,
-    /// What was said of policies.
+    /// What was reported of policies.
     pub said: BTreeSet<String>,
     /// Changed or new objects were printed.
     pub shows_objects: bool,

@@ -19,6 +19,7 @@ use crate::effects::writes::model::Writes;
 use crate::effects::writes::{conditions_on, writes};
 use crate::model::environment::Environment;
 use crate::model::matchers::selects;
+use crate::model::unsupported::Unsupported;
 use crate::normal::unused_entries::without_unread;
 
 /// Whether a rule may apply to requests of an environment.
@@ -37,23 +38,23 @@ pub(crate) fn of_rule(rule: &Rule, environment: &Environment) -> Result<Writes, 
         Body::Generate(_) if environment.operation == "DELETE" && rule.expressions.is_none() => {
             return Ok(Writes::default());
         }
-        Body::Generate(_) if environment.operation == "DELETE" => "deletions generate objects",
-        Body::Mutate(_) if environment.operation == "DELETE" => "objects are changed that are deleted",
-        Body::Mutate(_) if !environment.is_of_resource() => "what is sent to a subresource is changed",
+        Body::Generate(_) if environment.operation == "DELETE" => Unsupported::DeletionGenerates,
+        Body::Mutate(_) if environment.operation == "DELETE" => Unsupported::DeletedChanged,
+        Body::Mutate(_) if !environment.is_of_resource() => Unsupported::SubresourceChanged,
         _ => {
             let found = writes(rule, &environment.object).map_err(of_samples)?;
             let is_one = found.patterns.is_empty()
                 || pattern(&found.patterns).and_then(|one| LATE.pattern(&one)).is_some();
             return match is_one {
                 true => Ok(found),
-                false => Err(of_samples("conditions of anchors do not go together")),
+                false => Err(of_samples(Unsupported::AnchorsApart)),
             };
         }
     };
     Err(of_samples(why))
 }
 
-pub(crate) fn of_samples(why: &str) -> String {
+pub(crate) fn of_samples(why: Unsupported) -> String {
     format!("objects that rules change or generate are compared on samples: {why}")
 }
 

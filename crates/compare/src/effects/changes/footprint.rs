@@ -24,6 +24,7 @@ use crate::model::environment::Environment;
 use crate::model::field_types::{Resolved, has_names_alone, resolved, type_at};
 use crate::model::limits::MAX_ITEM_STATEMENTS;
 use crate::model::request::RequestContext;
+use crate::model::unsupported::Unsupported;
 use crate::model::world::Copied;
 use crate::predicates::by_field::Tested;
 use crate::predicates::summary::Predicates;
@@ -87,7 +88,7 @@ impl MutationFootprint {
         found.copies(environment, &all, &tree)?;
         let positions = Positions::of(&all, &found.elsewhere).map_err(of_samples)?;
         if all.is_of_user && found.reads.user {
-            return Err(of_samples("the name of the user is copied, and compared"));
+            return Err(of_samples(Unsupported::ComparedUser));
         }
         let mut written: BTreeSet<String> = all.texts().into_iter().map(Into::into).collect();
         if !found.copied[0].is_empty() || all.is_of_user {
@@ -97,7 +98,7 @@ impl MutationFootprint {
         if all.is_of_user {
             let usual = RequestContext::default().user.info;
             if written.iter().any(|text| text.contains(usual.text_at(&["username"]))) {
-                return Err(of_samples("the name of the user is one that rules write"));
+                return Err(of_samples(Unsupported::WrittenUser));
             }
             found.tested.assumptions.insert(USERS.into());
         }
@@ -191,20 +192,20 @@ impl MutationFootprint {
             false => self.has_others(environment, place),
         };
         if !copied.iter().all(is_followed) {
-            return Err(of_samples("a value is copied that is compared, or to where one is"));
+            return Err(of_samples(Unsupported::ComparedCopyOrTarget));
         }
         let is_read = |place: &[Step]| {
             let read = tree_at(tree, place);
             read.whole || is_looked_into(&read)
         };
         if all.entries.iter().any(|(map, _)| is_read(map)) {
-            return Err(of_samples("entries are read that are written under keys with names"));
+            return Err(of_samples(Unsupported::ReadUnderWrittenKeys));
         }
         if all.wholes.iter().any(|place| !self.fields.at(place).is_about_presence() || is_read(place)) {
-            return Err(of_samples("a value is copied that is conditions into"));
+            return Err(of_samples(Unsupported::CopyReadByConditions));
         }
         if all.apart.iter().flatten().any(|place| !self.fields.at(place).is_about_presence()) {
-            return Err(of_samples("names are compared by which items are found"));
+            return Err(of_samples(Unsupported::ComparedNames));
         }
         for (place, written) in &all.places {
             self.reads.shown.add(place, false);
@@ -284,23 +285,23 @@ fn written(sides: [&Side; 2], environment: &Environment) -> Result<(Writes, Vec<
             if **metadata == *"metadata" && matches!(&**key, "name" | "namespace" | "uid"))
     };
     if several && !all.copied.iter().chain(&all.wholes).all(is_name) {
-        return Err(of_samples("several objects are generated, of which one may fail"));
+        return Err(of_samples(Unsupported::OneOfSeveralFails));
     }
     // Which namespace that is says the other side.
     let is_known = |(kind, name): &([Str; 3], Option<Str>)| {
         all.cloned.iter().any(|one| one.kind == *kind && one.name == *name)
     };
     if !all.cloned_here.iter().all(is_known) {
-        return Err(of_samples("objects are copied that the other policy does not copy"));
+        return Err(of_samples(Unsupported::CopiedByOneSide));
     }
     let made = makes_alike(&makes, &all.places).map_err(of_samples)?;
     are_alike(&all.entries, &all.places).map_err(of_samples)?;
     if all.places.iter().any(|(place, _)| all.lists.contains(place)) {
-        return Err(of_samples("items of a list are changed one by one, and the list as a whole"));
+        return Err(of_samples(Unsupported::ItemsAndWhole));
     }
     // A merge puts the items that it changes in front of the others.
     if !all.lists.iter().all(|list| keys_of(Types::built_in(), environment, list).is_some()) {
-        return Err(of_samples("items of a list without keys are changed one by one"));
+        return Err(of_samples(Unsupported::ItemsWithoutKeys));
     }
     Ok((all, made))
 }
@@ -311,11 +312,11 @@ fn are_apart(generated: &[Option<[Option<Str>; 3]>], cloned: &BTreeSet<Copied>) 
     let copies = !cloned.is_empty();
     let lists = generated.iter().filter(|one| one.is_none()).count();
     if copies && generated.len() > 1 && lists < generated.len() {
-        return Err(of_samples("several objects are generated, some of them as copies"));
+        return Err(of_samples(Unsupported::SomeOfSeveralCopied));
     }
     let kinds: BTreeSet<&[Str; 3]> = cloned.iter().map(|one| &one.kind).collect();
     if lists > 0 && kinds.len() < cloned.len() {
-        return Err(of_samples("objects of one kind are copied from several lists"));
+        return Err(of_samples(Unsupported::SeveralSources));
     }
     let may_be_same = |one: &[Option<Str>; 3], other: &[Option<Str>; 3]| {
         one.iter().zip(other).all(|(one, other)| one.is_none() || other.is_none() || one == other)
@@ -324,7 +325,7 @@ fn are_apart(generated: &[Option<[Option<Str>; 3]>], cloned: &BTreeSet<Copied>) 
     let is_twice =
         |(at, one): (usize, &&[Option<Str>; 3])| all.iter().skip(at + 1).any(|other| may_be_same(one, other));
     match all.iter().enumerate().any(is_twice) {
-        true => Err(of_samples("an object may be generated twice")),
+        true => Err(of_samples(Unsupported::GeneratedTwice)),
         false => Ok(()),
     }
 }
@@ -351,19 +352,15 @@ fn is_known(
         Written::Scalar(value) | Written::Key(value) => {
             let is_wild = value.as_str().is_some_and(|text| text.contains(['*', '?']));
             match ty.and_then(|ty| leaf_of(types, ty)) {
-                _ if is_wild => "a text with wildcards is written",
+                _ if is_wild => Unsupported::WildcardText,
                 // Two notations of one amount are one class.
-                Some(Leaf::Quantity) if !fields.at(place).is_about_presence() => {
-                    "an amount is compared and written"
-                }
-                Some(Leaf::Double | Leaf::Time | Leaf::MicroTime) => {
-                    "a time, or a number with a fraction, is written"
-                }
+                Some(Leaf::Quantity) if !fields.at(place).is_about_presence() => Unsupported::ComparedAmount,
+                Some(Leaf::Double | Leaf::Time | Leaf::MicroTime) => Unsupported::TimeOrFraction,
                 _ => return Ok(()),
             }
         }
-        Written::Whole if is_counted(&read) => "the entries of an object that is replaced are read",
-        Written::WholeList if read.whole || read.names => "all of a list that is replaced is read",
+        Written::Whole if is_counted(&read) => Unsupported::ReplacedObjectRead,
+        Written::WholeList if read.whole || read.names => Unsupported::ReplacedListRead,
         Written::WholeList if read.items.is_some() || read.nested.is_some() => {
             let mut below = read.items.as_deref().cloned().unwrap_or_default();
             if let Some(nested) = &read.nested {
@@ -373,9 +370,9 @@ fn is_known(
             match ty.map(|ty| resolved(types, ty)) {
                 Some(Resolved::List(_, item)) => match resolved(types, item) {
                     Resolved::Object(def, _) if marker.can_hold_probe(def, &below) => return Ok(()),
-                    _ => "the items of a list that is replaced are read",
+                    _ => Unsupported::ReplacedItemsRead,
                 },
-                _ => "the items of a list that is replaced are read",
+                _ => Unsupported::ReplacedItemsRead,
             }
         }
         Written::Whole | Written::WholeList | Written::Item | Written::Shape | Written::Copied => {

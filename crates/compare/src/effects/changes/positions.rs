@@ -21,19 +21,17 @@ use ephor_value::print::json;
 
 use crate::admitted::view::{is_refused_with_its_classes, seen_in_clusters};
 use crate::effects::changes::checks::of_samples;
-use crate::effects::writes::model::{Unsupported, Writes, Written};
+use crate::effects::writes::model::{Writes, Written};
 use crate::model::environment::Environment;
 use crate::model::path::{Place, with};
 use crate::model::request::{Case, request};
+use crate::model::unsupported::Unsupported;
 use crate::model::verdict::{Judgement, Verdict};
 use crate::model::world::within;
 use crate::search::run::Run;
 
 /// More objects are not evaluated.
 const MAX_OBJECTS: usize = 100_000;
-
-const OTHERS: Unsupported =
-    "items of a list are changed by the positions of others in a way that is not followed";
 
 /// A list into whose items loops over several lists write.
 pub(crate) struct Positions {
@@ -56,7 +54,7 @@ impl Positions {
         let mut found = all.positioned.iter();
         let (Some(one), more) = (found.next(), found.next()) else { return Ok(None) };
         let Some((_, others)) = one.over.split_last().filter(|(last, _)| **last == one.list) else {
-            return Err(OTHERS);
+            return Err(Unsupported::ItemsByPositionsOfOthers);
         };
         let is_alone = all.lists.len() == 1
             && !all.is_first
@@ -64,7 +62,7 @@ impl Positions {
             && all.made.is_empty()
             && all.entries.is_empty();
         if more.is_some() || !is_alone || one.over.iter().any(|list| is_read(elsewhere, list)) {
-            return Err(OTHERS);
+            return Err(Unsupported::ItemsByPositionsOfOthers);
         }
         let is_key = |place: &Place| matches!(&**place, [Step::Key(key)] if **key == *"name");
         let in_item =
@@ -79,7 +77,7 @@ impl Positions {
             })
         };
         match all.deciding.iter().any(is_key) || written.chain(inside).any(alters) {
-            true => Err(OTHERS),
+            true => Err(Unsupported::ItemsByPositionsOfOthers),
             false => Ok(Some(Positions {
                 others: others.to_vec(),
                 list: one.list.clone(),
@@ -111,7 +109,7 @@ impl Positions {
     }
 
     /// One of the cases that differ in nothing but the order and number of the items of lists in
-    /// which something is conditions for.
+    /// which something is searched.
     pub fn distinct(&self, cases: Vec<Case>) -> Vec<Case> {
         let mut known = BTreeSet::new();
         let mut is_new = |case: &Case| {
@@ -279,7 +277,7 @@ impl Run<'_> {
             let mut lists = positions.others.iter().chain([&positions.list]);
             let frame =
                 lists.try_fold(case.object.clone(), |object, list| with_items(&object, list, &[], 'a'));
-            let Some(frame) = frame else { return Err(of_samples(OTHERS)) };
+            let Some(frame) = frame else { return Err(of_samples(Unsupported::ItemsByPositionsOfOthers)) };
             let around = Arc::as_ptr(&case.around) as usize;
             if !frames.insert((json(&frame), around, case.old.as_ref().map(json))) {
                 continue;
@@ -303,9 +301,11 @@ impl Run<'_> {
             for one in classes.arranged(ends) {
                 count += 1;
                 if count > MAX_OBJECTS || self.is_late() {
-                    return Err(of_samples("too many combinations of elements and items"));
+                    return Err(of_samples(Unsupported::TooManyPositions));
                 }
-                let Some(case) = arranged(&one) else { return Err(of_samples(OTHERS)) };
+                let Some(case) = arranged(&one) else {
+                    return Err(of_samples(Unsupported::ItemsByPositionsOfOthers));
+                };
                 let made = match self.made(environment, positions, &case) {
                     Ok(made) => made,
                     // There is no such object.
@@ -341,10 +341,12 @@ impl Run<'_> {
         positions: &Positions,
         case: &Case,
     ) -> Result<OrderedResult, String> {
-        let Some(both) = self.judgements(environment, case) else { return Err(of_samples(OTHERS)) };
+        let Some(both) = self.judgements(environment, case) else {
+            return Err(of_samples(Unsupported::ItemsByPositionsOfOthers));
+        };
         match both.each_ref().map(|one| one.verdict == Verdict::Error) {
             // What else there is says nothing then.
-            [true, true] => return Err(of_samples("a loop fails that writes by positions")),
+            [true, true] => return Err(of_samples(Unsupported::PositionLoopFails)),
             [false, false] => {}
             _ => return Ok(OrderedResult::Otherwise),
         }
@@ -358,7 +360,7 @@ impl Run<'_> {
                 positions.deciding.iter().all(|place| value_at(before, place) == value_at(after, place))
             };
             if before.len() != after.len() || !before.iter().zip(after).all(is_same) {
-                return Err(of_samples(OTHERS));
+                return Err(of_samples(Unsupported::ItemsByPositionsOfOthers));
             }
         }
         let items = |one: &Judgement| {

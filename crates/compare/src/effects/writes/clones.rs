@@ -13,9 +13,10 @@ use ephor_ir::{Expr, Template};
 use ephor_kubernetes::Kinds;
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{COMPUTED, CopyKind, Done, MAX_DEPTH, WriteCollector};
+use crate::effects::writes::model::{CopyKind, Done, MAX_DEPTH, WriteCollector};
 use crate::effects::writes::places::keys_of;
 use crate::inputs::lookup::{Lookup, Word, of_call};
+use crate::model::unsupported::Unsupported;
 use crate::model::world::Copied;
 
 impl<'r> WriteCollector<'r> {
@@ -26,7 +27,7 @@ impl<'r> WriteCollector<'r> {
             return Ok(());
         };
         for (key, value) in pairs {
-            let key = key.as_const().and_then(Value::as_str).ok_or(COMPUTED)?;
+            let key = key.as_const().and_then(Value::as_str).ok_or(Unsupported::Computed)?;
             if matches!(key, "clone" | "cloneList") {
                 continue;
             }
@@ -55,7 +56,7 @@ impl<'r> WriteCollector<'r> {
     /// An expression that generates objects that exist, in another namespace or with another name.
     pub(crate) fn applied_copies(&mut self, expr: &'r Expr, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
         if let Expr::Cond(parts) = expr {
@@ -64,18 +65,18 @@ impl<'r> WriteCollector<'r> {
         if matches!(expr.constant(), Some(Value::Bool(_))) {
             return Ok(());
         }
-        let Expr::Invoke(call) = expr else { return Err(COMPUTED) };
+        let Expr::Invoke(call) = expr else { return Err(Unsupported::Computed) };
         let ("Apply" | "apply", [receiver, rest @ ..]) = (call.function.name, &*call.args) else {
-            return Err(COMPUTED);
+            return Err(Unsupported::Computed);
         };
         // Policies of a namespace generate into it.
         let (namespace, list) = match rest {
             [namespace, list] => (Some(namespace), list),
             [list] => (None, list),
-            _ => return Err(COMPUTED),
+            _ => return Err(Unsupported::Computed),
         };
         if keys_of(receiver).is_none_or(|(base, keys)| !matches!(base, Expr::Root) || keys.len() != 1) {
-            return Err(COMPUTED);
+            return Err(Unsupported::Computed);
         }
         if let Some(namespace) = namespace.filter(|namespace| self.plain(namespace).constant().is_none()) {
             self.taken(namespace, CopyKind::Scalar)?;
@@ -85,9 +86,9 @@ impl<'r> WriteCollector<'r> {
                 Make::List(items, optional) if optional.is_empty() => {
                     items.iter().try_for_each(|item| self.applied_copy(item))
                 }
-                _ => Err(COMPUTED),
+                _ => Err(Unsupported::Computed),
             },
-            _ => Err(COMPUTED),
+            _ => Err(Unsupported::Computed),
         }
     }
 
@@ -106,13 +107,14 @@ impl<'r> WriteCollector<'r> {
             self.found.cloned.insert(copied);
             return Ok(());
         }
-        let Expr::Bind(parts) = item else { return Err(COMPUTED) };
+        let Expr::Bind(parts) = item else { return Err(Unsupported::Computed) };
         if let Some(own) = self.looked_up_here(&parts[0]).filter(|(_, name)| name.is_some()) {
             self.assembled(&parts[1], 0)?;
             self.found.cloned_here.insert(own);
             return Ok(());
         }
-        let copied = self.looked_up(&parts[0]).filter(|copied| copied.name.is_some()).ok_or(COMPUTED)?;
+        let copied =
+            self.looked_up(&parts[0]).filter(|copied| copied.name.is_some()).ok_or(Unsupported::Computed)?;
         self.assembled(&parts[1], 0)?;
         self.found.cloned.insert(copied);
         Ok(())
@@ -164,7 +166,7 @@ impl<'r> WriteCollector<'r> {
     /// An object that is put together of fields of another one.
     fn assembled(&mut self, expr: &'r Expr, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
         if expr.constant().is_some() {
@@ -173,13 +175,13 @@ impl<'r> WriteCollector<'r> {
         if let Expr::Make(make) = expr {
             return match &**make {
                 Make::Map(entries) => entries.iter().try_for_each(|(key, value, _)| {
-                    self.plain(key).constant().ok_or(COMPUTED)?;
+                    self.plain(key).constant().ok_or(Unsupported::Computed)?;
                     self.assembled(value, depth + 1)
                 }),
                 Make::Struct(_, fields) => {
                     fields.iter().try_for_each(|(_, value, _)| self.assembled(value, depth + 1))
                 }
-                Make::List(..) => Err(COMPUTED),
+                Make::List(..) => Err(Unsupported::Computed),
             };
         }
         // A field of the object that is copied; that of the request has no binder around it.

@@ -15,11 +15,10 @@ use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Object, Value};
 
 use crate::effects::writes::item_conditions::is_about_item;
-use crate::effects::writes::model::{
-    COMPUTED, CopyKind, Done, MAX_DEPTH, Unsupported, WriteCollector, Written, in_items,
-};
+use crate::effects::writes::model::{CopyKind, Done, MAX_DEPTH, WriteCollector, Written, in_items};
 use crate::effects::writes::places::{in_element, in_item, in_object, is_user, lists_in_turn, place_of};
 use crate::model::field_types::{Resolved, leaf_of, resolved, type_at};
+use crate::model::unsupported::Unsupported;
 
 /// What nests more deeply is not copied as a whole.
 pub(crate) const MAX_PARTS: usize = 8;
@@ -63,7 +62,7 @@ impl<'r> WriteCollector<'r> {
             return Ok(());
         }
         if holds(expr, &|part| self.joined_list(part).is_some()) {
-            return Err(COMPUTED);
+            return Err(Unsupported::Computed);
         }
         // Which of them it is decides, too.
         self.deciding(expr, is_own)
@@ -90,7 +89,7 @@ impl<'r> WriteCollector<'r> {
         depth: usize,
     ) -> Result<bool, Unsupported> {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
         if let Some(value) = expr.constant() {
@@ -100,9 +99,9 @@ impl<'r> WriteCollector<'r> {
                 }
                 (Value::Object(object), CopyKind::Optional) => match &**object {
                     Object::Optional(None | Some(Value::Str(_))) => Ok(true),
-                    _ => Err(COMPUTED),
+                    _ => Err(Unsupported::Computed),
                 },
-                _ => Err(COMPUTED),
+                _ => Err(Unsupported::Computed),
             };
         }
         if let Some(list) = self.joined_list(expr) {
@@ -131,7 +130,7 @@ impl<'r> WriteCollector<'r> {
                 _ if call.function.operation() == Some(Operation::Add) && wanted != CopyKind::Optional => {
                     all(self, &call.args.iter().collect::<Vec<_>>(), CopyKind::Text)
                 }
-                _ => Err(COMPUTED),
+                _ => Err(Unsupported::Computed),
             },
             _ => self.source(expr, wanted),
         }
@@ -150,15 +149,15 @@ impl<'r> WriteCollector<'r> {
                 (None, Some(below)) if !self.elements.is_empty() && (self.is_in_list() || self.is_key) => {
                     (self.elements.iter().map(|list| in_items(list, &below)).collect(), true)
                 }
-                _ => return Err(COMPUTED),
+                _ => return Err(Unsupported::Computed),
             },
             false => match (place_of(expr), in_item(expr), self.loops.last()) {
                 (Some(place), ..) => (vec![place], false),
                 (None, Some(below), Some((range, _))) => {
-                    let lists = lists_in_turn(range).ok_or(COMPUTED)?;
+                    let lists = lists_in_turn(range).ok_or(Unsupported::Computed)?;
                     (lists.iter().map(|list| in_items(list, &below)).collect(), true)
                 }
-                _ => return Err(COMPUTED),
+                _ => return Err(Unsupported::Computed),
             },
         };
         let is_part = wanted == CopyKind::Text;
@@ -166,7 +165,7 @@ impl<'r> WriteCollector<'r> {
             match self.leaf(&place) {
                 Some(Leaf::String) => {}
                 Some(Leaf::Quantity | Leaf::Int32 | Leaf::Int64 | Leaf::IntOrString) if !is_part => {}
-                _ => return Err(COMPUTED),
+                _ => return Err(Unsupported::Computed),
             }
             if self.is_document {
                 self.found.quoted.insert(place.clone());

@@ -15,10 +15,9 @@ use ephor_patch::schema::Schema;
 use ephor_value::{Map, Str, Value};
 
 use crate::effects::writes::Positioned;
-use crate::effects::writes::model::{
-    BY_ITEM, COMPUTED, Done, MAX_DEPTH, PlaceType, Unsupported, WriteCollector, Writes, Written, schema_of,
-};
+use crate::effects::writes::model::{Done, MAX_DEPTH, PlaceType, WriteCollector, Writes, Written, schema_of};
 use crate::model::field_types::Resolved;
+use crate::model::unsupported::Unsupported;
 
 /// In a JSON patch, in place of the position of the element: no list has this many items.
 pub(crate) const POSITION: &str = "4242424242";
@@ -47,20 +46,20 @@ impl<'r> WriteCollector<'r> {
             }
             Patch::Json(Json::Ready(Ok(patch))) => self.json(patch, at),
             Patch::Merge(Merge::Dynamic(document)) => self.filled(document, schema_of(kind), at),
-            Patch::Json(Json::Dynamic(_)) => Err(COMPUTED),
-            Patch::Json(Json::Ready(Err(_))) | Patch::Empty => Err("a patch is none"),
+            Patch::Json(Json::Dynamic(_)) => Err(Unsupported::Computed),
+            Patch::Json(Json::Ready(Err(_))) | Patch::Empty => Err(Unsupported::UnusablePatch),
         }
     }
 
     /// A document that is merged.
     pub(crate) fn layer(&mut self, value: &Value, schema: Schema, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         match value {
             Value::Map(map) => {
                 if map.contains_key(DIRECTIVE) {
-                    return Err("a patch has directives");
+                    return Err(Unsupported::Directives);
                 }
                 if depth > 0 {
                     self.add(Written::Shape);
@@ -82,7 +81,7 @@ impl<'r> WriteCollector<'r> {
     /// followed.
     fn node(&mut self, node: &Node, schema: Schema, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         match node {
             Node::Scalar(value) => self.layer(value, schema, depth),
@@ -95,7 +94,7 @@ impl<'r> WriteCollector<'r> {
                 (Schema::Keyed([key], item), [Node::Map(_)]) if **key == *"name" && !self.is_in_list() => {
                     self.items(|own| own.node(&items[0], Schema::of(item), depth + 1))
                 }
-                _ => Err(BY_ITEM),
+                _ => Err(Unsupported::ItemsChanged),
             },
             Node::Map(members) => {
                 if depth > 0 {
@@ -111,7 +110,7 @@ impl<'r> WriteCollector<'r> {
     fn member(&mut self, member: &Member, schema: Schema, depth: usize) -> Done {
         let is_name = matches!(&*self.path, [.., Step::Items, Step::Key(key)] if **key == *"name");
         match member.anchor {
-            _ if *member.key == *DIRECTIVE => Err("a patch has directives"),
+            _ if *member.key == *DIRECTIVE => Err(Unsupported::Directives),
             Anchor::None if !is_name => self.node(&member.value, schema.field(&member.key), depth),
             // What is added for one item is left out for those behind it.
             Anchor::AddIfAbsent if !self.is_in_list() => {
@@ -123,10 +122,10 @@ impl<'r> WriteCollector<'r> {
                     self.found.patterns.push((self.path.clone(), value.clone()));
                     Ok(())
                 }
-                _ => Err("an anchor is a condition about an object or a list"),
+                _ => Err(Unsupported::AnchorOnWhole),
             },
-            Anchor::None | Anchor::AddIfAbsent => Err(BY_ITEM),
-            _ => Err("an anchor decides about a whole list or document"),
+            Anchor::None | Anchor::AddIfAbsent => Err(Unsupported::ItemsChanged),
+            _ => Err(Unsupported::AnchorDecidesWhole),
         }
     }
 
@@ -150,21 +149,21 @@ impl<'r> WriteCollector<'r> {
                 self.add(Written::Scalar(value.clone()));
                 Ok(())
             }
-            _ => Err("a value is no text, integer or boolean"),
+            _ => Err(Unsupported::OtherScalar),
         }
     }
 
     /// Constant operations.
     pub(crate) fn json(&mut self, patch: &JsonPatch, at: PlaceType<'r>) -> Done {
         if patch.written.is_some() {
-            return Err("a number is written in another way than documents write it");
+            return Err(Unsupported::NumberForm);
         }
         patch.operations.iter().try_for_each(|operation| {
             let value = match &operation.action {
                 Action::Add(value) | Action::Replace(value) => Some(value),
                 Action::Remove => None,
-                Action::Move(_) | Action::Copy(_) => return Err(COMPUTED),
-                Action::Test(_) => return Err("a value is tested by an operation"),
+                Action::Move(_) | Action::Copy(_) => return Err(Unsupported::Computed),
+                Action::Test(_) => return Err(Unsupported::TestOperation),
             };
             let is_new = matches!(operation.action, Action::Add(_));
             self.at_path(&operation.path, at, is_new, |own| match value {
@@ -217,7 +216,7 @@ impl<'r> WriteCollector<'r> {
     fn enter(&mut self, path: &str, at: PlaceType<'r>, is_new: bool) -> Result<bool, Unsupported> {
         let mut tokens = path.split('/');
         if tokens.next() != Some("") {
-            return Err("a path is none");
+            return Err(Unsupported::UnusablePath);
         }
         let tokens: Vec<&str> = tokens.collect();
         let mut at = at;
@@ -252,14 +251,14 @@ impl<'r> WriteCollector<'r> {
                 Resolved::List(..) => {
                     return match is_last && *token == "-" && is_new {
                         true => Ok(true),
-                        false => Err("an item of a list is written by its position"),
+                        false => Err(Unsupported::ItemByPosition),
                     };
                 }
                 // It may be a position.
                 Resolved::Leaf | Resolved::Unknown if *token == "-" || token.parse::<i64>().is_ok() => {
-                    return Err("an item of a list is written by its position");
+                    return Err(Unsupported::ItemByPosition);
                 }
-                _ if token.is_empty() => return Err("a path is none"),
+                _ if token.is_empty() => return Err(Unsupported::UnusablePath),
                 _ => {}
             }
             let key = Str::from(token.replace("~1", "/").replace("~0", "~"));

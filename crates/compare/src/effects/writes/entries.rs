@@ -10,20 +10,19 @@ use ephor_ir::template::Part;
 use ephor_ir::{Expr, Template};
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{
-    COMPUTED, CopyKind, Done, PlaceType, Unsupported, WriteCollector, Written, in_items,
-};
+use crate::effects::writes::model::{CopyKind, Done, PlaceType, WriteCollector, Written, in_items};
 use crate::effects::writes::places::{has_plain_names, lists_in_turn};
 use crate::model::field_types::Resolved;
+use crate::model::unsupported::Unsupported;
 
 impl<'r> WriteCollector<'r> {
     /// A map that a loop puts together.
     pub(crate) fn made_entries(&mut self, l: &'r Comprehension, at: PlaceType<'r>) -> Done {
-        let lists = lists_in_turn(&l.range).ok_or(COMPUTED)?;
+        let lists = lists_in_turn(&l.range).ok_or(Unsupported::Computed)?;
         let is_map = matches!(at.resolved(self.types), Resolved::Map(..)) && !self.is_whole(at);
         let is_loop = l.kind == ComprehensionKind::Entries && l.two;
         if !is_map || !is_loop || !self.loops.is_empty() || self.is_in_list() {
-            return Err(COMPUTED);
+            return Err(Unsupported::Computed);
         }
         self.loops.push((&l.range, true));
         let done = match &l.keep {
@@ -31,10 +30,10 @@ impl<'r> WriteCollector<'r> {
             None => Ok(()),
         };
         let done = done.and_then(|()| {
-            let Expr::Make(make) = self.plain(&l.body) else { return Err(COMPUTED) };
-            let Make::Map(entries) = &**make else { return Err(COMPUTED) };
-            let [(key, value, false)] = &**entries else { return Err(COMPUTED) };
-            let value = self.plain(value).constant().ok_or(COMPUTED)?;
+            let Expr::Make(make) = self.plain(&l.body) else { return Err(Unsupported::Computed) };
+            let Make::Map(entries) = &**make else { return Err(Unsupported::Computed) };
+            let [(key, value, false)] = &**entries else { return Err(Unsupported::Computed) };
+            let value = self.plain(value).constant().ok_or(Unsupported::Computed)?;
             self.taken(key, CopyKind::Text)?;
             self.entry(value, &lists)
         });
@@ -44,12 +43,14 @@ impl<'r> WriteCollector<'r> {
 
     /// A member of a document whose key has variables.
     pub(crate) fn filled_key(&mut self, key: &'r Template, value: &Template, at: PlaceType<'r>) -> Done {
-        let Template::Text(text) = key else { return Err(COMPUTED) };
+        let Template::Text(text) = key else { return Err(Unsupported::Computed) };
         // What a key starts with may be an anchor.
         let is_plain = matches!(text.parts.first(), Some(Part::Literal(text))
             if text.starts_with(|c: char| c.is_ascii_lowercase()) && !text.contains('('));
         let is_map = matches!(at.resolved(self.types), Resolved::Map(..)) && !self.is_in_list();
-        let Some(value) = value.as_const().filter(|_| is_plain && is_map) else { return Err(COMPUTED) };
+        let Some(value) = value.as_const().filter(|_| is_plain && is_map) else {
+            return Err(Unsupported::Computed);
+        };
         self.is_key = true;
         let done = self.filled_in(key, CopyKind::Scalar);
         self.is_key = false;
@@ -61,7 +62,7 @@ impl<'r> WriteCollector<'r> {
     fn entry(&mut self, value: &Value, lists: &[Vec<Step>]) -> Done {
         let is_known = !lists.is_empty() && lists.iter().all(|list| has_plain_names(list));
         if !is_known || !matches!(value, Value::Str(text) if !text.is_empty()) {
-            return Err(COMPUTED);
+            return Err(Unsupported::Computed);
         }
         self.add(Written::Shape);
         self.found.entries.push((self.path.clone(), value.clone()));
@@ -90,7 +91,7 @@ pub(crate) fn are_alike(
             map.starts_with(place) && !matches!(written, Written::Shape)
         };
         if places.iter().any(|one| is_below(one) || replaces(one)) || entries.iter().any(is_other) {
-            return Err("entries are written whose keys may be the same");
+            return Err(Unsupported::SameKeys);
         }
     }
     Ok(())

@@ -11,8 +11,9 @@ use ephor_ir::strict::Make;
 use ephor_kubernetes::schema::{ListKind, Whole};
 use ephor_value::{Object, Str, Value};
 
-use crate::effects::writes::model::{BY_ITEM, COMPUTED, Done, MAX_DEPTH, PlaceType, WriteCollector, Written};
+use crate::effects::writes::model::{Done, MAX_DEPTH, PlaceType, WriteCollector, Written};
 use crate::model::field_types::Resolved;
+use crate::model::unsupported::Unsupported;
 
 impl<'r> WriteCollector<'r> {
     /// What an expression is without what changes nothing.
@@ -79,7 +80,7 @@ impl<'r> WriteCollector<'r> {
     /// An `Object` literal, which is merged.
     pub(crate) fn applied(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
         if let Expr::Cond(parts) = expr {
@@ -93,7 +94,7 @@ impl<'r> WriteCollector<'r> {
                         Make::List(items, optional) if optional.is_empty() => {
                             self.made_items(items, at, depth + 1)
                         }
-                        _ => Err(BY_ITEM),
+                        _ => Err(Unsupported::ItemsChanged),
                     },
                     _ => self.each(expr, at, depth + 1),
                 };
@@ -130,7 +131,7 @@ impl<'r> WriteCollector<'r> {
             self.add(if is_whole { Written::Whole } else { Written::Shape });
         }
         for (key, value, is_optional) in fields {
-            let Some(key) = key else { return Err(COMPUTED) };
+            let Some(key) = key else { return Err(Unsupported::Computed) };
             let at = at.field(self.types, &key);
             self.below(&key, |own| match is_optional {
                 true => own.optional(value, at, depth + 1),
@@ -157,13 +158,13 @@ impl<'r> WriteCollector<'r> {
         depth: usize,
     ) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         let fields = match value {
             Value::Map(map) => map,
             Value::Object(object) => match &**object {
                 Object::Struct(_, fields) => fields,
-                _ => return Err(COMPUTED),
+                _ => return Err(Unsupported::Computed),
             },
             Value::List(items) => {
                 if let Resolved::List(kind, _) = at.resolved(self.types)
@@ -189,7 +190,7 @@ impl<'r> WriteCollector<'r> {
     /// A field that may be left out.
     pub(crate) fn optional(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
         match expr {
@@ -203,9 +204,9 @@ impl<'r> WriteCollector<'r> {
                 Some(Value::Object(object)) => match &**object {
                     Object::Optional(None) => Ok(()),
                     Object::Optional(Some(value)) => self.applied_value(value, at, false, depth + 1),
-                    _ => Err(COMPUTED),
+                    _ => Err(Unsupported::Computed),
                 },
-                Some(_) => Err(COMPUTED),
+                Some(_) => Err(Unsupported::Computed),
                 None => self.optional_copy(expr),
             },
         }
@@ -215,7 +216,7 @@ impl<'r> WriteCollector<'r> {
     /// copied into it.
     fn is_constant(&mut self, expr: &'r Expr, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
         if expr.constant().is_some() {
@@ -229,14 +230,14 @@ impl<'r> WriteCollector<'r> {
                 }
                 Make::Map(entries) if entries.iter().all(|(.., is_optional)| !is_optional) => {
                     entries.iter().try_for_each(|(key, value, _)| {
-                        self.plain(key).constant().ok_or(COMPUTED)?;
+                        self.plain(key).constant().ok_or(Unsupported::Computed)?;
                         self.is_constant(value, depth + 1)
                     })
                 }
                 Make::Struct(_, fields) if fields.iter().all(|(.., is_optional)| !is_optional) => {
                     fields.iter().try_for_each(|(_, value, _)| self.is_constant(value, depth + 1))
                 }
-                _ => Err(COMPUTED),
+                _ => Err(Unsupported::Computed),
             },
             _ => self.copied(expr),
         }
@@ -245,7 +246,7 @@ impl<'r> WriteCollector<'r> {
     /// A list of `JSONPatch` literals.
     pub(crate) fn operations(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
         match expr {
@@ -254,65 +255,66 @@ impl<'r> WriteCollector<'r> {
                 Make::List(items, optional) if optional.is_empty() => {
                     items.iter().try_for_each(|item| self.operation(item, at, depth + 1))
                 }
-                _ => Err(COMPUTED),
+                _ => Err(Unsupported::Computed),
             },
             Expr::Invoke(sum) if sum.function.operation() == Some(Operation::Add) => {
                 sum.args.iter().try_for_each(|part| self.operations(part, at, depth + 1))
             }
             Expr::Invoke(flat) if flat.function.name == "flatten" => match &*flat.args {
                 [lists] => self.operations(lists, at, depth + 1),
-                _ => Err(COMPUTED),
+                _ => Err(Unsupported::Computed),
             },
             Expr::Comprehension(l) => self.operations_of_items(l, at, depth + 1),
             _ => match expr.constant() {
                 Some(Value::List(items)) => {
                     items.iter().try_for_each(|item| self.constant_operation(item, at))
                 }
-                _ => Err(COMPUTED),
+                _ => Err(Unsupported::Computed),
             },
         }
     }
 
     pub(crate) fn operation(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
         match expr {
             Expr::Cond(parts) => self.either(parts, |own, part| own.operation(part, at, depth + 1)),
             Expr::Make(make) => {
-                let Make::Struct(_, fields) = &**make else { return Err(COMPUTED) };
+                let Make::Struct(_, fields) = &**make else { return Err(Unsupported::Computed) };
                 let field = |name: &str| {
                     let mut own = fields.iter().filter(|(key, ..)| **key == *name);
                     own.next().filter(|(.., is_optional)| !is_optional).map(|(_, value, _)| value)
                 };
                 let text = |name: &str| {
-                    field(name)
-                        .map(|value| self.plain(value).constant().and_then(Value::as_str).ok_or(COMPUTED))
+                    field(name).map(|value| {
+                        self.plain(value).constant().and_then(Value::as_str).ok_or(Unsupported::Computed)
+                    })
                 };
-                let op = text("op").ok_or(COMPUTED)??;
+                let op = text("op").ok_or(Unsupported::Computed)??;
                 let (at, path) = match self.loops.is_empty() {
-                    true => (at, text("path").ok_or(COMPUTED)??.to_string()),
-                    false => (at, self.path_in_item(field("path").ok_or(COMPUTED)?)?),
+                    true => (at, text("path").ok_or(Unsupported::Computed)??.to_string()),
+                    false => (at, self.path_in_item(field("path").ok_or(Unsupported::Computed)?)?),
                 };
                 let path = &*path;
                 match op {
-                    "remove" if self.positioned.is_some() => Err(BY_ITEM),
+                    "remove" if self.positioned.is_some() => Err(Unsupported::ItemsChanged),
                     "remove" => self.at_path(path, at, false, |own| {
                         own.add(Written::Shape);
                         Ok(())
                     }),
                     "add" | "replace" => {
-                        let Some(value) = field("value") else { return Err(COMPUTED) };
+                        let Some(value) = field("value") else { return Err(Unsupported::Computed) };
                         let value = self.plain(value);
                         self.at_path(path, at, op == "add", |own| own.written(value, depth + 1))
                     }
-                    _ => Err(COMPUTED),
+                    _ => Err(Unsupported::Computed),
                 }
             }
             _ => match expr.constant() {
                 Some(value) => self.constant_operation(value, at),
-                None => Err(COMPUTED),
+                None => Err(Unsupported::Computed),
             },
         }
     }
@@ -320,21 +322,21 @@ impl<'r> WriteCollector<'r> {
     fn constant_operation(&mut self, item: &Value, at: PlaceType<'r>) -> Done {
         if !self.loops.is_empty() {
             // It does the same for each item.
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         }
-        let Value::Object(object) = item else { return Err(COMPUTED) };
-        let Object::Struct(_, fields) = &**object else { return Err(COMPUTED) };
-        let text = |name: &str| fields.get(name).and_then(Value::as_str).ok_or(COMPUTED);
+        let Value::Object(object) = item else { return Err(Unsupported::Computed) };
+        let Object::Struct(_, fields) = &**object else { return Err(Unsupported::Computed) };
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).ok_or(Unsupported::Computed);
         match text("op")? {
             "remove" => self.at_path(text("path")?, at, false, |own| {
                 own.add(Written::Shape);
                 Ok(())
             }),
             op @ ("add" | "replace") => {
-                let Some(value) = fields.get("value") else { return Err(COMPUTED) };
+                let Some(value) = fields.get("value") else { return Err(Unsupported::Computed) };
                 self.at_path(text("path")?, at, op == "add", |own| own.literal(value))
             }
-            _ => Err(COMPUTED),
+            _ => Err(Unsupported::Computed),
         }
     }
 
@@ -404,7 +406,7 @@ impl<'r> WriteCollector<'r> {
         match value {
             Value::Object(object) => match &**object {
                 Object::Struct(_, fields) => self.constant(&Value::Map(fields.clone())),
-                _ => Err(COMPUTED),
+                _ => Err(Unsupported::Computed),
             },
             other => self.constant(other),
         }

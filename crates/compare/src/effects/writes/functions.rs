@@ -15,9 +15,10 @@ use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
 use crate::effects::writes::made::{DerivedValue, Function, Piece};
-use crate::effects::writes::model::{COMPUTED, Done, Unsupported, WriteCollector, Written, in_items};
+use crate::effects::writes::model::{Done, WriteCollector, Written, in_items};
 use crate::effects::writes::places::{in_element, in_item, in_object, lists_in_turn, place_of};
 use crate::model::field_types::type_at;
+use crate::model::unsupported::Unsupported;
 
 /// Whether at each place the same function of the same text is written, by each side once, and
 /// nothing else: all of them.
@@ -33,11 +34,11 @@ pub(crate) fn makes_alike(
         let is_other = places.iter().filter(|(p, _)| p == place).count() > of_all;
         if all.iter().any(|(p, other)| p == place && other != made) || sides.iter().any(is_twice) || is_other
         {
-            return Err("a value is computed in another way, or more than once");
+            return Err(Unsupported::OtherComputation);
         }
         // What another function makes of it is no text of the object.
         if all.iter().any(|(p, other)| other.of == *place && p != place) {
-            return Err("a value is computed of one that is computed");
+            return Err(Unsupported::ComputedOfComputed);
         }
     }
     Ok(all.into_iter().cloned().collect())
@@ -133,12 +134,12 @@ fn unquoted(rounds: &Rounds) -> Option<(String, Vec<String>)> {
 impl<'r> WriteCollector<'r> {
     /// What a function makes of a value, in CEL.
     pub(crate) fn made(&mut self, expr: &'r Expr) -> Done {
-        let (function, of) = called(expr).or_else(|| self.image_text(expr)).ok_or(COMPUTED)?;
+        let (function, of) = called(expr).or_else(|| self.image_text(expr)).ok_or(Unsupported::Computed)?;
         let of_item = || -> Option<Vec<Step>> {
             let [list] = &*lists_in_turn(self.loops.last()?.0)? else { return None };
             Some(in_items(list, &in_item(of)?))
         };
-        let place = place_of(of).or_else(of_item).ok_or(COMPUTED)?;
+        let place = place_of(of).or_else(of_item).ok_or(Unsupported::Computed)?;
         self.makes(function, place)?;
         self.copied(of)
     }
@@ -150,15 +151,15 @@ impl<'r> WriteCollector<'r> {
             self.found.copied.insert(place);
             return Ok(());
         }
-        let (text, variables) = unquoted(rounds).ok_or(COMPUTED)?;
+        let (text, variables) = unquoted(rounds).ok_or(Unsupported::Computed)?;
         let query = LATE.query(&text, &rounds.names);
-        let (function, of) = query.expr.as_ref().ok().and_then(called).ok_or(COMPUTED)?;
-        let ([_], true) = (&*variables, query.needs.is_empty()) else { return Err(COMPUTED) };
+        let (function, of) = query.expr.as_ref().ok().and_then(called).ok_or(Unsupported::Computed)?;
+        let ([_], true) = (&*variables, query.needs.is_empty()) else { return Err(Unsupported::Computed) };
         let of_element = || -> Option<Vec<Step>> {
             let ([list], true) = (&*self.elements, self.is_in_list()) else { return None };
             Some(in_items(list, &in_element(of)?))
         };
-        let place = in_object(of).or_else(of_element).ok_or(COMPUTED)?;
+        let place = in_object(of).or_else(of_element).ok_or(Unsupported::Computed)?;
         self.makes(function, place.clone())?;
         self.found.quoted.insert(place.clone());
         self.found.copied.insert(place);
@@ -171,7 +172,7 @@ impl<'r> WriteCollector<'r> {
     fn makes(&mut self, function: Function, of: Vec<Step>) -> Done {
         let ty = type_at(self.types, self.kind, &of);
         if ty.and_then(|ty| crate::effects::writes::leaf_of(self.types, ty)) != Some(Leaf::String) {
-            return Err(COMPUTED);
+            return Err(Unsupported::Computed);
         }
         self.found.made.push((self.path.clone(), DerivedValue { of, function }));
         self.add(Written::Copied);

@@ -8,10 +8,9 @@ use ephor_ir::Template;
 use ephor_ir::generate::{Described, Draft, Generation, Generator, Place, TextPart};
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{COMPUTED, CopyKind, Done, MAX_DEPTH, WriteCollector};
+use crate::effects::writes::model::{CopyKind, Done, MAX_DEPTH, WriteCollector};
 use crate::inputs::copied_objects::{constant, copied_by};
-
-const LOOPS: &str = "objects are generated in loops";
+use crate::model::unsupported::Unsupported;
 
 /// What a document says which object it is, where that is constant.
 fn identity(draft: &Draft) -> [Option<Str>; 3] {
@@ -47,14 +46,14 @@ impl<'r> WriteCollector<'r> {
                 self.found.holes.append(&mut self.holes);
                 Ok(())
             }
-            Generation::ForEach(_) => Err(LOOPS),
+            Generation::ForEach(_) => Err(Unsupported::GeneratedInLoops),
             Generation::Expressions(all) => all.iter().try_for_each(|one| match one {
                 Generator::Documents(drafts) => drafts.iter().try_for_each(|draft| {
                     self.found.generated.push(Some(identity(draft)));
                     self.draft(draft, 0)
                 }),
                 Generator::Expression(program) => {
-                    self.applied_copies(program.as_ref().map_err(|_| COMPUTED)?, 0)
+                    self.applied_copies(program.as_ref().map_err(|_| Unsupported::Computed)?, 0)
                 }
             }),
         }
@@ -75,24 +74,24 @@ impl<'r> WriteCollector<'r> {
 
     pub(crate) fn part(&mut self, template: &'r Template, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         match template {
             Template::Const(_) => Ok(()),
             Template::List(items) => items.iter().try_for_each(|item| self.part(item, depth + 1)),
             Template::Object(pairs) => pairs.iter().try_for_each(|(key, value)| {
-                key.as_const().ok_or(COMPUTED)?;
+                key.as_const().ok_or(Unsupported::Computed)?;
                 self.part(value, depth + 1)
             }),
             Template::Whole(_) | Template::Text(_) => self.filled_in(template, CopyKind::Any),
-            Template::Rounds(_) | Template::Fail(_) => Err(COMPUTED),
+            Template::Rounds(_) | Template::Fail(_) => Err(Unsupported::Computed),
         }
     }
 
     /// A document with places to be filled in.
     fn draft(&mut self, draft: &'r Draft, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         match draft {
             Draft::Ready(_) => Ok(()),
@@ -107,7 +106,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     fn place(&mut self, place: &'r Place, wanted: CopyKind) -> Done {
-        let program = place.program.as_ref().map_err(|_| COMPUTED)?;
+        let program = place.program.as_ref().map_err(|_| Unsupported::Computed)?;
         self.taken(program, wanted)
     }
 }

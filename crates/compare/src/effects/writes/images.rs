@@ -14,8 +14,9 @@ use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
 use crate::effects::writes::made::{FOLDER, Function, ImagePart, TextPart};
-use crate::effects::writes::model::{COMPUTED, MAX_DEPTH, Unsupported, WriteCollector, in_items};
+use crate::effects::writes::model::{MAX_DEPTH, WriteCollector, in_items};
 use crate::effects::writes::places::{has_plain_names, in_element, keys_of};
+use crate::model::unsupported::Unsupported;
 
 /// The place of the images that `images.containers`, or another list, gives; for objects of a kind.
 fn list_of(kind: &str, list: &str) -> Option<Vec<Step>> {
@@ -123,16 +124,16 @@ impl<'r> WriteCollector<'r> {
         &mut self,
         rounds: &'r Rounds,
     ) -> Result<(Function, Vec<Step>), Unsupported> {
-        let [list] = &*self.elements else { return Err(COMPUTED) };
-        let parts = parts_in(&rounds.source, list, &self.kind[2]).ok_or(COMPUTED)?;
+        let [list] = &*self.elements else { return Err(Unsupported::Computed) };
+        let parts = parts_in(&rounds.source, list, &self.kind[2]).ok_or(Unsupported::Computed)?;
         if !self.is_in_list() || !has_plain_names(list) {
-            return Err(COMPUTED);
+            return Err(Unsupported::Computed);
         }
         let place = in_items(list, &[Step::Key("image".into())]);
         for read in ["element.name", "element.image"] {
             let query = LATE.query(read, &rounds.names);
             if query.expr.as_ref().ok().and_then(in_element).is_none() {
-                return Err(COMPUTED);
+                return Err(Unsupported::Computed);
             }
             self.holes.push(Hole { query, rounds: rounds.clone() });
         }

@@ -11,8 +11,9 @@ use ephor_ir::strict::{Comprehension, ComprehensionKind};
 use ephor_kubernetes::schema::Leaf;
 use ephor_value::Value;
 
-use crate::effects::writes::model::{COMPUTED, CopyKind, Unsupported, WriteCollector, in_items};
+use crate::effects::writes::model::{CopyKind, WriteCollector, in_items};
 use crate::effects::writes::places::{in_item, lists_in_turn, lists_of, unfiltered};
+use crate::model::unsupported::Unsupported;
 
 impl<'r> WriteCollector<'r> {
     /// The list of texts that is joined, if an expression does so with a constant between them.
@@ -40,20 +41,20 @@ impl<'r> WriteCollector<'r> {
             || !self.elements.is_empty()
             || self.found.joins.contains(&self.path)
         {
-            return Err(COMPUTED);
+            return Err(Unsupported::Computed);
         }
         let (lists, below) = match (self.is_document, list) {
             (false, Expr::Comprehension(l)) => self.mapped(l)?,
             (true, Expr::Project { source, body: Some(body), .. }) => {
                 let source = if let Expr::Rescue { expr, .. } = &**source { expr } else { source };
-                (lists_of(source).ok_or(COMPUTED)?, in_item(body).ok_or(COMPUTED)?)
+                (lists_of(source).ok_or(Unsupported::Computed)?, in_item(body).ok_or(Unsupported::Computed)?)
             }
-            _ => return Err(COMPUTED),
+            _ => return Err(Unsupported::Computed),
         };
         for list in lists {
             let place = in_items(&list, &below);
             if self.leaf(&place) != Some(Leaf::String) {
-                return Err(COMPUTED);
+                return Err(Unsupported::Computed);
             }
             if self.is_document {
                 self.found.quoted.insert(place.clone());
@@ -69,10 +70,10 @@ impl<'r> WriteCollector<'r> {
     fn mapped(&mut self, l: &'r Comprehension) -> Result<(Vec<Vec<Step>>, Vec<Step>), Unsupported> {
         let (range, chosen) = unfiltered(&l.range);
         let range = self.plain(range);
-        let lists = lists_in_turn(range).ok_or(COMPUTED)?;
-        let below = in_item(&l.body).ok_or(COMPUTED)?;
+        let lists = lists_in_turn(range).ok_or(Unsupported::Computed)?;
+        let below = in_item(&l.body).ok_or(Unsupported::Computed)?;
         if l.kind != ComprehensionKind::List || l.two {
-            return Err(COMPUTED);
+            return Err(Unsupported::Computed);
         }
         self.loops.push((range, false));
         let done = chosen.into_iter().chain(&l.keep).try_for_each(|keep| self.condition(keep));

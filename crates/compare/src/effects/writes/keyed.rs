@@ -10,10 +10,9 @@ use ephor_kubernetes::schema::{ListKind, Type};
 use ephor_patch::schema::Schema;
 use ephor_value::{Map, Object, Str, Value};
 
-use crate::effects::writes::model::{
-    BY_ITEM, COMPUTED, Done, PlaceType, Unsupported, WriteCollector, Written,
-};
+use crate::effects::writes::model::{Done, PlaceType, WriteCollector, Written};
 use crate::model::field_types::{Resolved, keyed_at};
+use crate::model::unsupported::Unsupported;
 
 /// The fields of an item in a literal.
 fn fields_of(item: &Value) -> Result<&Map, Unsupported> {
@@ -21,9 +20,9 @@ fn fields_of(item: &Value) -> Result<&Map, Unsupported> {
         Value::Map(map) => Ok(map),
         Value::Object(object) => match &**object {
             Object::Struct(_, fields) => Ok(fields),
-            _ => Err(COMPUTED),
+            _ => Err(Unsupported::Computed),
         },
-        _ => Err(BY_ITEM),
+        _ => Err(Unsupported::ItemsChanged),
     }
 }
 
@@ -36,7 +35,7 @@ impl<'r> WriteCollector<'r> {
                 let is_known =
                     keyed_at(self.types, self.kind, &self.path).is_some_and(|(own, _)| own == keys);
                 if items.is_empty() || !is_known {
-                    return Err(BY_ITEM);
+                    return Err(Unsupported::ItemsChanged);
                 }
                 items.iter().try_for_each(|one| {
                     let fields = fields_of(one)?;
@@ -45,7 +44,7 @@ impl<'r> WriteCollector<'r> {
                     })
                 })
             }
-            Schema::Set => Err(BY_ITEM),
+            Schema::Set => Err(Unsupported::ItemsChanged),
             // Whatever it holds takes the place of the other one; nested lists and objects are no
             // patches of their own.
             Schema::Unknown | Schema::Object(_) => {
@@ -58,10 +57,10 @@ impl<'r> WriteCollector<'r> {
     /// The items of a constant list of an `Object` literal.
     pub(crate) fn applied_items(&mut self, items: &[Value], at: PlaceType<'r>, depth: usize) -> Done {
         let Resolved::List(ListKind::Keyed(keys), item) = at.resolved(self.types) else {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         };
         if items.is_empty() {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         }
         items.iter().try_for_each(|one| self.applied_item(one, (keys, item), depth))
     }
@@ -77,24 +76,27 @@ impl<'r> WriteCollector<'r> {
     /// The items of a list of an `Object` literal.
     pub(crate) fn made_items(&mut self, items: &'r [Expr], at: PlaceType<'r>, depth: usize) -> Done {
         let Resolved::List(ListKind::Keyed(keys), item) = at.resolved(self.types) else {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         };
         if items.is_empty() {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         }
         items.iter().try_for_each(|one| {
             let one = self.plain(one);
             if let Some(value) = one.constant() {
                 return self.applied_item(value, (keys, item), depth);
             }
-            let Expr::Make(make) = one else { return Err(BY_ITEM) };
-            let Make::Struct(_, fields) = &**make else { return Err(BY_ITEM) };
+            let Expr::Make(make) = one else { return Err(Unsupported::ItemsChanged) };
+            let Make::Struct(_, fields) = &**make else { return Err(Unsupported::ItemsChanged) };
             let key = |key: &Str| {
                 let mut own = fields.iter().filter(|(name, _, is_optional)| name == key && !is_optional);
                 own.next().and_then(|(_, value, _)| self.plain(value).constant()).and_then(known)
             };
-            let known: Vec<(&Str, Value)> =
-                keys.iter().map(|name| Some((name, key(name)?))).collect::<Option<_>>().ok_or(BY_ITEM)?;
+            let known: Vec<(&Str, Value)> = keys
+                .iter()
+                .map(|name| Some((name, key(name)?)))
+                .collect::<Option<_>>()
+                .ok_or(Unsupported::ItemsChanged)?;
             self.items(|own| {
                 own.keyed(&known)?;
                 fields.iter().filter(|(name, ..)| !keys.contains(name)).try_for_each(
@@ -117,8 +119,11 @@ impl<'r> WriteCollector<'r> {
         mut write: impl FnMut(&mut Self, &Str, &Value) -> Done,
     ) -> Done {
         let key = |key: &'_ Str| fields.get(key).and_then(known);
-        let known: Vec<(&Str, Value)> =
-            keys.iter().map(|name| Some((name, key(name)?))).collect::<Option<_>>().ok_or(BY_ITEM)?;
+        let known: Vec<(&Str, Value)> = keys
+            .iter()
+            .map(|name| Some((name, key(name)?)))
+            .collect::<Option<_>>()
+            .ok_or(Unsupported::ItemsChanged)?;
         self.items(|own| {
             own.keyed(&known)?;
             fields
@@ -159,7 +164,7 @@ mod tests {
         for other in [Value::from(""), Value::from("a*"), Value::Null, Value::map([("a", Value::Null)])] {
             assert_eq!(known(&other), None);
         }
-        assert_eq!(fields_of(&Value::from("a")), Err(BY_ITEM));
+        assert_eq!(fields_of(&Value::from("a")), Err(Unsupported::ItemsChanged));
         assert!(matches!(fields_of(&Value::map([("name", Value::from("a"))])), Ok(map) if map.len() == 1));
     }
 }

@@ -14,12 +14,11 @@ use ephor_value::Str;
 
 use crate::effects::writes::Positioned;
 use crate::effects::writes::item_conditions::{ConditionScope, about, is_item_key, reads_position};
-use crate::effects::writes::model::{
-    BY_ITEM, Done, MAX_DEPTH, PlaceType, Unsupported, WriteCollector, Written,
-};
+use crate::effects::writes::model::{Done, MAX_DEPTH, PlaceType, WriteCollector, Written};
 use crate::effects::writes::places::{here, list_place, lists_in_turn, unfiltered};
 use crate::effects::writes::positions::{of_item, pointer};
 use crate::model::field_types::Resolved;
+use crate::model::unsupported::Unsupported;
 
 /// A condition of each item of a list.
 fn of_each(range: Expr, body: Expr) -> Expr {
@@ -51,12 +50,16 @@ impl<'r> WriteCollector<'r> {
             if self.positioned.is_some() && of_item.is_none() {
                 self.reads_element(&condition, false)?;
             }
-            let Some((range, has_position)) = self.loops.last() else { return Err(BY_ITEM) };
+            let Some((range, has_position)) = self.loops.last() else {
+                return Err(Unsupported::ItemsChanged);
+            };
             condition = match of_item {
-                Some(own) if own.has_others => return Err(BY_ITEM),
+                Some(own) if own.has_others => return Err(Unsupported::ItemsChanged),
                 Some(own) => of_each(own.list, own.condition),
                 // The position is a second value: what reads it is not followed.
-                None if *has_position && reads_position(&condition, 0) => return Err(BY_ITEM),
+                None if *has_position && reads_position(&condition, 0) => {
+                    return Err(Unsupported::ItemsChanged);
+                }
                 None => of_each((*range).clone(), condition),
             };
             if is_own {
@@ -71,14 +74,14 @@ impl<'r> WriteCollector<'r> {
     /// The items of a list with keys, each with the keys of the item that it changes.
     pub(crate) fn each(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
         let Resolved::List(ListKind::Keyed(keys), item) = at.resolved(self.types) else {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         };
-        let Expr::Comprehension(l) = here(expr) else { return Err(BY_ITEM) };
+        let Expr::Comprehension(l) = here(expr) else { return Err(Unsupported::ItemsChanged) };
         let (range, chosen) = unfiltered(&l.range);
         let is_own =
             l.kind == ComprehensionKind::List && !l.two && list_place(range).as_ref() == Some(&self.path);
         if !is_own || !self.loops.is_empty() || self.is_in_list() {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         }
         self.loops.push((range, false));
         let done = chosen.into_iter().chain(&l.keep).try_for_each(|keep| self.condition(keep));
@@ -90,7 +93,7 @@ impl<'r> WriteCollector<'r> {
 
     fn item(&mut self, expr: &'r Expr, keys: &[Str], at: PlaceType<'r>, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         let expr = here(expr);
         if let Expr::Cond(parts) = expr {
@@ -99,15 +102,15 @@ impl<'r> WriteCollector<'r> {
             self.item(then, keys, at, depth + 1)?;
             return self.item(other, keys, at, depth + 1);
         }
-        let Expr::Make(make) = expr else { return Err(BY_ITEM) };
-        let Make::Struct(_, fields) = &**make else { return Err(BY_ITEM) };
+        let Expr::Make(make) = expr else { return Err(Unsupported::ItemsChanged) };
+        let Make::Struct(_, fields) = &**make else { return Err(Unsupported::ItemsChanged) };
         let copies = |key: &Str| {
             fields
                 .iter()
                 .any(|(name, value, is_optional)| name == key && !is_optional && is_item_key(value, key))
         };
         if !keys.iter().all(copies) {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         }
         self.add(Written::Shape);
         for (key, value, is_optional) in fields.iter().filter(|(name, ..)| !keys.contains(name)) {
@@ -127,7 +130,7 @@ impl<'r> WriteCollector<'r> {
         at: PlaceType<'r>,
         depth: usize,
     ) -> Done {
-        let over = lists_in_turn(&l.range).ok_or(BY_ITEM)?;
+        let over = lists_in_turn(&l.range).ok_or(Unsupported::ItemsChanged)?;
         let (place, body) = match &*over {
             [place] => (place.clone(), &l.body),
             _ => self.by_position(&over, &l.body)?,
@@ -136,12 +139,12 @@ impl<'r> WriteCollector<'r> {
             l.kind == ComprehensionKind::List && l.two && self.loops.is_empty() && !self.is_in_list();
         let mut of = at;
         for step in &place {
-            let Step::Key(key) = step else { return Err(BY_ITEM) };
+            let Step::Key(key) = step else { return Err(Unsupported::ItemsChanged) };
             of = of.field(self.types, key);
         }
-        let Resolved::List(_, item) = of.resolved(self.types) else { return Err(BY_ITEM) };
+        let Resolved::List(_, item) = of.resolved(self.types) else { return Err(Unsupported::ItemsChanged) };
         if !is_list {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         }
         self.loops.push((&l.range, true));
         if over.len() > 1 {
@@ -176,12 +179,14 @@ impl<'r> WriteCollector<'r> {
     pub(crate) fn path_in_item(&self, expr: &'r Expr) -> Result<String, Unsupported> {
         let mut parts = Vec::new();
         self.addends(expr, &mut parts, 0)?;
-        let [Some(before), None, Some(after)] = &*parts else { return Err(BY_ITEM) };
-        let Some((Step::Items, above)) = self.path.split_last() else { return Err(BY_ITEM) };
-        let own = pointer(above).ok_or(BY_ITEM)?;
+        let [Some(before), None, Some(after)] = &*parts else { return Err(Unsupported::ItemsChanged) };
+        let Some((Step::Items, above)) = self.path.split_last() else {
+            return Err(Unsupported::ItemsChanged);
+        };
+        let own = pointer(above).ok_or(Unsupported::ItemsChanged)?;
         match *before == format!("{own}/") && after.len() > 1 {
             true => Ok(after.clone()),
-            false => Err(BY_ITEM),
+            false => Err(Unsupported::ItemsChanged),
         }
     }
 
@@ -193,11 +198,11 @@ impl<'r> WriteCollector<'r> {
         depth: usize,
     ) -> Result<(), Unsupported> {
         if depth > MAX_DEPTH {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         }
         let expr = self.plain(expr);
         if let Some(text) = expr.constant() {
-            let text = text.as_str().ok_or(BY_ITEM)?;
+            let text = text.as_str().ok_or(Unsupported::ItemsChanged)?;
             match out.last_mut() {
                 Some(Some(last)) => last.push_str(text),
                 _ => out.push(Some(text.to_string())),
@@ -213,9 +218,9 @@ impl<'r> WriteCollector<'r> {
                     out.push(None);
                     Ok(())
                 }
-                _ => Err(BY_ITEM),
+                _ => Err(Unsupported::ItemsChanged),
             },
-            _ => Err(BY_ITEM),
+            _ => Err(Unsupported::ItemsChanged),
         }
     }
 }

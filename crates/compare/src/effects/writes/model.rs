@@ -22,19 +22,11 @@ use ephor_value::{Str, Value};
 use crate::effects::writes::made::DerivedValue;
 use crate::model::field_types::{Resolved, resolved};
 use crate::model::path::Place;
+use crate::model::unsupported::Unsupported;
 use crate::model::world::Copied;
 
 /// Changes that nest more deeply are not followed.
 pub(crate) const MAX_DEPTH: usize = 64;
-
-/// Why it is not known what a rule writes.
-pub(crate) type Unsupported = &'static str;
-
-pub(crate) const COMPUTED: Unsupported = "a value is copied or computed";
-
-pub(crate) const BY_ITEM: Unsupported = "items of a list are changed in a way that is not followed";
-
-pub(crate) const IDENTITY: Unsupported = "what identifies an object is changed";
 
 /// What is written at a place.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,8 +72,8 @@ pub(crate) struct Writes {
     pub copied: BTreeSet<Place>,
     /// Places that are copied with all that is there.
     pub wholes: BTreeSet<Place>,
-    /// Those of them that become parts of documents, in which variables and anchors are conditions
-    /// for.
+    /// Those of them that become parts of documents, in which variables and anchors are
+    /// searched.
     pub quoted: BTreeSet<Place>,
     /// Places with names that must not be the same for the items of several lists.
     pub apart: BTreeSet<Vec<Place>>,

@@ -10,7 +10,7 @@ use ephor_ir::strict::{ComprehensionKind, Make, Step as Walked};
 use ephor_value::{Str, Value};
 
 /// An expression without what changes nothing; variables keep the value that they had first, so
-/// they are not conditions into.
+/// their parts are not read.
 pub(crate) fn here(expr: &Expr) -> &Expr {
     match expr {
         Expr::Walk(walk) if walk.steps.is_empty() => here(&walk.base),

@@ -12,10 +12,11 @@ use ephor_ir::strict::{ComprehensionKind, Make, Step as Walked, Walk};
 use ephor_ir::walk::{children, map_children};
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{BY_ITEM, Done, Unsupported, WriteCollector, in_items};
+use crate::effects::writes::model::{Done, WriteCollector, in_items};
 use crate::effects::writes::places::{in_element, keys_of, list_place};
 use crate::model::field_types::{Resolved, resolved, type_at};
 use crate::model::path::Place;
+use crate::model::unsupported::Unsupported;
 
 /// Where an expression reads the element of the innermost loop.
 struct ElementReads<'t> {
@@ -30,7 +31,7 @@ struct ElementReads<'t> {
 }
 
 impl ElementReads<'_> {
-    /// `as_set`: the value of the expression is a list in which something is conditions for.
+    /// `as_set`: the value of the expression is a list in which something is searched.
     fn at(&mut self, expr: &Expr, binders: u32, as_set: bool) {
         let is_element = |base: &Expr| matches!(base, Expr::Local(n) if *n >= binders);
         let place = match expr {
@@ -67,7 +68,7 @@ impl ElementReads<'_> {
         };
         let mut number = 0;
         children(expr, &mut |part, child| {
-            // What is conditions for comes first, and the range of a loop.
+            // What is searched comes first, and the range of a loop.
             let is_set = passes || (is_search && number == 1) || (is_some_or_all && number == 0);
             number += 1;
             self.at(part, binders.saturating_add(child.binders), is_set);
@@ -175,7 +176,7 @@ impl Rewritten<'_> {
 
 impl<'r> WriteCollector<'r> {
     /// Notes where a condition reads the element of a loop that writes by positions; `as_set`:
-    /// its value is a list in which something is conditions for.
+    /// its value is a list in which something is searched.
     pub(crate) fn reads_element(&mut self, condition: &Expr, as_set: bool) -> Done {
         let list = self.positioned.clone().unwrap_or_default();
         let is_list = |place: &[Step]| {
@@ -188,7 +189,7 @@ impl<'r> WriteCollector<'r> {
         let ElementReads { places, is_lost, has_order, .. } = looks;
         self.found.deciding.extend(places);
         self.found.has_order |= has_order;
-        if is_lost { Err(BY_ITEM) } else { Ok(()) }
+        if is_lost { Err(Unsupported::ItemsChanged) } else { Ok(()) }
     }
 
     /// The list into whose items the body of a loop over these lists writes by positions, and what
@@ -198,12 +199,13 @@ impl<'r> WriteCollector<'r> {
         over: &[Place],
         body: &'r Expr,
     ) -> Result<(Place, &'r Expr), Unsupported> {
-        let Expr::Cond(parts) = self.plain(body) else { return Err(BY_ITEM) };
+        let Expr::Cond(parts) = self.plain(body) else { return Err(Unsupported::ItemsChanged) };
         let [is_behind, new, there] = &**parts;
-        let list = self.behind(is_behind).filter(|list| over.contains(list)).ok_or(BY_ITEM)?;
+        let list =
+            self.behind(is_behind).filter(|list| over.contains(list)).ok_or(Unsupported::ItemsChanged)?;
         match self.is_addition(new, &list) {
             true => Ok((list, there)),
-            false => Err(BY_ITEM),
+            false => Err(Unsupported::ItemsChanged),
         }
     }
 

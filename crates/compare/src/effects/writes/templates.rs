@@ -26,11 +26,10 @@ use ephor_value::{Str, Value};
 
 use crate::effects::writes::documents::POSITION;
 use crate::effects::writes::item_conditions::ConditionScope;
-use crate::effects::writes::model::{
-    BY_ITEM, COMPUTED, CopyKind, Done, MAX_DEPTH, PlaceType, WriteCollector, Written,
-};
+use crate::effects::writes::model::{CopyKind, Done, MAX_DEPTH, PlaceType, WriteCollector, Written};
 use crate::effects::writes::places::{has_plain_names, in_element, is_user, lists_of};
 use crate::model::field_types::{Resolved, keyed_at, resolved, type_at};
+use crate::model::unsupported::Unsupported;
 
 /// A part of a document, filled in or not.
 #[derive(Clone, Copy)]
@@ -166,20 +165,20 @@ impl<'r> WriteCollector<'r> {
 
     fn patch_loop(&mut self, one: &'r PatchLoop, schema: Schema, at: PlaceType<'r>) -> Done {
         if !one.bindings.is_empty() {
-            return Err("a loop has variables of its own");
+            return Err(Unsupported::LoopVariables);
         }
-        let Ok(list) = &one.list.expr else { return Err(BY_ITEM) };
+        let Ok(list) = &one.list.expr else { return Err(Unsupported::ItemsChanged) };
         let known = self.found.places.len();
-        self.elements = lists_of(list).ok_or(BY_ITEM)?;
+        self.elements = lists_of(list).ok_or(Unsupported::ItemsChanged)?;
         let done = match &one.change {
             Change::Patch(Patch::Merge(Merge::Dynamic(document)), _) => {
                 self.found.merges = true;
                 self.document(Node::of(document), schema, at, 0)
             }
             Change::Patch(Patch::Json(Json::Dynamic(text)), _) => {
-                at_position(text).ok_or(BY_ITEM).and_then(|patch| self.json(&patch, at))
+                at_position(text).ok_or(Unsupported::ItemsChanged).and_then(|patch| self.json(&patch, at))
             }
-            _ => Err(BY_ITEM),
+            _ => Err(Unsupported::ItemsChanged),
         };
         let holes = std::mem::take(&mut self.holes);
         done?;
@@ -220,9 +219,9 @@ impl<'r> WriteCollector<'r> {
         [&condition.key, &condition.value].into_iter().try_for_each(|template| match template {
             Template::Const(_) => Ok(()),
             Template::Whole(hole) => {
-                self.reads_element(hole.query.expr.as_ref().map_err(|_| BY_ITEM)?, as_set)
+                self.reads_element(hole.query.expr.as_ref().map_err(|_| Unsupported::ItemsChanged)?, as_set)
             }
-            _ => Err(BY_ITEM),
+            _ => Err(Unsupported::ItemsChanged),
         })
     }
 
@@ -262,7 +261,7 @@ impl<'r> WriteCollector<'r> {
     /// A document that is merged.
     fn document(&mut self, node: Node<'r>, schema: Schema, at: PlaceType<'r>, depth: usize) -> Done {
         if depth > MAX_DEPTH {
-            return Err("a change nests too deeply");
+            return Err(Unsupported::TooDeep);
         }
         if let Node::Template(Template::Object(pairs)) = node
             && let [(key @ Template::Text(_), value)] = &**pairs
@@ -276,7 +275,7 @@ impl<'r> WriteCollector<'r> {
             return members.into_iter().try_for_each(|(raw, value)| {
                 let (anchor, key) = Anchor::parse(&raw);
                 if key == DIRECTIVE || !matches!(anchor, Anchor::None | Anchor::AddIfAbsent) {
-                    return Err("an anchor decides about a whole list or document");
+                    return Err(Unsupported::AnchorDecidesWhole);
                 }
                 let key = Str::from(key);
                 let at = at.field(self.types, &key);
@@ -285,7 +284,7 @@ impl<'r> WriteCollector<'r> {
         }
         match (node.items(), node) {
             (Some(items), _) => self.element(&items, schema, depth),
-            (None, Node::Value(Value::Null) | Node::Value(Value::Map(_))) => Err(COMPUTED),
+            (None, Node::Value(Value::Null) | Node::Value(Value::Map(_))) => Err(Unsupported::Computed),
             (None, Node::Value(scalar)) => self.scalar(scalar),
             (None, Node::Template(template)) => self.variable(template),
         }
@@ -293,16 +292,18 @@ impl<'r> WriteCollector<'r> {
 
     /// The list of the item that is the element of the loop.
     fn element(&mut self, items: &[Node<'r>], schema: Schema, depth: usize) -> Done {
-        let (Schema::Keyed([key], ty), [item]) = (schema, items) else { return Err(BY_ITEM) };
+        let (Schema::Keyed([key], ty), [item]) = (schema, items) else {
+            return Err(Unsupported::ItemsChanged);
+        };
         let ([first, others @ ..], false) = (&*self.elements.clone(), self.is_in_list()) else {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         };
         let is_among = *first == self.path || others.contains(&self.path);
-        let (keys, of) = keyed_at(self.types, self.kind, &self.path).ok_or(BY_ITEM)?;
+        let (keys, of) = keyed_at(self.types, self.kind, &self.path).ok_or(Unsupported::ItemsChanged)?;
         if !is_among || *keys != [key.clone()] {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         }
-        let members = item.members().ok_or(BY_ITEM)?;
+        let members = item.members().ok_or(Unsupported::ItemsChanged)?;
         let mut rest = Vec::new();
         let (mut is_named, mut is_conditional) = (false, false);
         for (raw, value) in members {
@@ -317,7 +318,7 @@ impl<'r> WriteCollector<'r> {
             is_named =
                 is_own && (anchor == Anchor::Condition || (anchor == Anchor::None && others.is_empty()));
             if !is_named {
-                return Err(BY_ITEM);
+                return Err(Unsupported::ItemsChanged);
             }
             is_conditional = anchor == Anchor::Condition;
             if let Node::Template(Template::Whole(hole)) = value {
@@ -325,7 +326,7 @@ impl<'r> WriteCollector<'r> {
             }
         }
         if !is_named {
-            return Err(BY_ITEM);
+            return Err(Unsupported::ItemsChanged);
         }
         // The first item decides about what is added to all of them where no condition comes before
         // it.
@@ -333,11 +334,11 @@ impl<'r> WriteCollector<'r> {
             Anchor::parse(raw).0 == Anchor::AddIfAbsent || (!is_conditional && value.adds(0))
         };
         if rest.iter().any(adds) {
-            return Err("the first item of a list decides about all");
+            return Err(Unsupported::FirstItemDecides);
         }
         // A name with wildcards is a pattern for the others; so is one that reads as a number.
         if !has_plain_names(&self.path) {
-            return Err("names may have wildcards");
+            return Err(Unsupported::WildcardNames);
         }
         self.found.by_pattern |= is_conditional;
         if !others.is_empty() {
@@ -349,7 +350,7 @@ impl<'r> WriteCollector<'r> {
             rest.into_iter().try_for_each(|(raw, value)| {
                 let (anchor, name) = Anchor::parse(&raw);
                 if name == DIRECTIVE || !matches!(anchor, Anchor::None | Anchor::AddIfAbsent) {
-                    return Err(BY_ITEM);
+                    return Err(Unsupported::ItemsChanged);
                 }
                 let name = Str::from(name);
                 let (schema, at) = (Schema::of(ty).field(&name), PlaceType::Type(of).field(own.types, &name));
@@ -380,7 +381,7 @@ impl<'r> WriteCollector<'r> {
     pub(crate) fn filled_in(&mut self, template: &'r Template, whole: CopyKind) -> Done {
         match template {
             Template::Whole(hole) => {
-                let expr = hole.query.expr.as_ref().map_err(|_| COMPUTED)?;
+                let expr = hole.query.expr.as_ref().map_err(|_| Unsupported::Computed)?;
                 if whole == CopyKind::Any && self.is_whole_alone(expr) {
                     return Ok(());
                 }
@@ -390,12 +391,12 @@ impl<'r> WriteCollector<'r> {
             Template::Text(text) => {
                 for part in &text.parts {
                     let Part::Hole(query) = part else { continue };
-                    let expr = query.expr.as_ref().map_err(|_| COMPUTED)?;
+                    let expr = query.expr.as_ref().map_err(|_| Unsupported::Computed)?;
                     self.sources(expr, CopyKind::Text, 0)?;
                     self.note_hole(expr, Hole { query: query.clone(), rounds: text.rounds.clone() })?;
                 }
             }
-            _ => return Err(COMPUTED),
+            _ => return Err(Unsupported::Computed),
         }
         Ok(())
     }
@@ -411,9 +412,11 @@ impl<'r> WriteCollector<'r> {
                 let is_own = !holds(list, &|part| matches!(part, Expr::Local(1..)))
                     && matches!(list, Expr::Project { keep, .. }
                         if keep.as_ref().is_none_or(|keep| !holds(keep, &|part| matches!(part, Expr::Root))));
-                self.found.chosen.push((number_of(list, &hole).ok_or(COMPUTED)?, is_own));
+                self.found.chosen.push((number_of(list, &hole).ok_or(Unsupported::Computed)?, is_own));
             }
-            None if holds(expr, &|part| self.joined_list(part).is_some()) => return Err(COMPUTED),
+            None if holds(expr, &|part| self.joined_list(part).is_some()) => {
+                return Err(Unsupported::Computed);
+            }
             None => self.holes.push(hole),
         }
         Ok(())

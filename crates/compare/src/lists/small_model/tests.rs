@@ -44,7 +44,7 @@ fn operators_that_look_into_lists_need_an_item() {
 }
 
 #[test]
-fn what_is_said_of_an_item_and_of_other_lists_needs_one_of_each() {
+fn statements_about_an_item_and_about_other_lists_need_one_of_each() {
     let relation = "object.a.exists(x, object.b.exists(y, y.c.exists(z, z == x.c)))";
     assert_eq!(of(&format!("{{cel: {{expressions: [{{expression: '{relation}'}}]}}}}")), (0, 3));
     let local = "object.a.exists(x, x.b.exists(y, y.c.exists(z, z == x.c)))";

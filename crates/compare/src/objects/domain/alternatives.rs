@@ -3,7 +3,8 @@
 //! In: objects with the fields that are read, and their type. Out: the same; one that lacks all
 //! that is read of those fields of which an API server wants one has another one that is not read.
 //! What is not read is one to the rules, so any other will do. Without this, an object without the
-//! field would be one that no server admits, and nothing would be said of those that have another.
+//! field would be one that no server admits, and nothing would be proved of those that have
+//! another.
 
 use ephor_analysis::reads::ReadTree;
 use ephor_kubernetes::admitted::{

@@ -202,7 +202,7 @@ impl Domain<'_> {
     }
 
     /// Maps with the entries of keys that are read, each with those of each of other maps: what is
-    /// said of the entries of both follows from what is said of either.
+    /// that holds of the entries of both follows from what holds of either.
     fn with_each(&mut self, all: Vec<Choice>, others: &[Value]) -> Vec<Choice> {
         let (pairs, is_all) = pairs(others.len(), all.len(), self.limit, |_, _| true);
         if !is_all {

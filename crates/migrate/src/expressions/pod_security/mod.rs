@@ -362,7 +362,7 @@ fn or_values(condition: &FieldCondition, path: &Path, values: &[&str], types: &T
     }
 }
 
-/// What is said of a field, or of every item of the list that it walks.
+/// What is required of a field, or of every item of the list that it walks.
 fn each(field: &Field, base: &Path, scope: &mut Scope<'_>, say: &dyn Fn(&Path, &Types) -> Node) -> Node {
     let types = scope.cx.types.clone();
     let at = |path: &Path, keys: &[&str]| keys.iter().fold(path.clone(), |path, key| path.key(key, &types));

@@ -25,7 +25,7 @@ pub fn json(expr: &Expr) -> Option<Value> {
 /// `test && 'one' || 'other'`: one of two values.
 ///
 /// # Errors
-/// One of them, or the test, cannot be said.
+/// One of them, or the test, cannot be expressed.
 pub fn alternative(
     sides: &[Expr; 2],
     locals: &mut Vec<Val>,

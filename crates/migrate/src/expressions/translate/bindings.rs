@@ -25,7 +25,7 @@ use ephor_cel::ast::{Kind, Node};
 /// The value under a name.
 ///
 /// # Errors
-/// There is none, or it cannot be said.
+/// There is none, or it cannot be expressed.
 pub fn named(key: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     if let Some(known) = scope.names.get(key) {
         return Ok(known.clone());
@@ -236,7 +236,7 @@ pub fn outside(own: &Str, found: Node, ty: Ty, faults: Faults, scope: &mut Scope
 /// What a query finds in a value, or in the rule's data.
 ///
 /// # Errors
-/// It cannot be said.
+/// It cannot be expressed.
 pub fn queried(own: &QuerySource, data: Option<Val>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     let ready;
     let own = match own {

@@ -19,7 +19,7 @@ use ephor_cel::ast::Node;
 /// A comparison.
 ///
 /// # Errors
-/// It cannot be said.
+/// It cannot be expressed.
 pub fn compare(op: Cmp, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     // A quantity is a text, which is ordered by nothing; its letters are not known.
     if ty_of(left) == Ty::Thousandths || ty_of(right) == Ty::Thousandths {

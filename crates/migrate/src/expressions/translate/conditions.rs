@@ -87,7 +87,7 @@ pub fn either(first: Test, second: Test) -> Test {
 /// Whether conditions hold.
 ///
 /// # Errors
-/// One cannot be said.
+/// One cannot be expressed.
 pub fn conditions(own: &Conditions, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let mut whole = Test::constant(true);
     if let Some(listed) = &own.any {
@@ -153,7 +153,7 @@ fn is_open_range(value: &Template) -> bool {
 /// Whether `key operator right` holds.
 ///
 /// # Errors
-/// It cannot be said.
+/// It cannot be expressed.
 pub fn holds(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     if let (Val::Const(key), Val::Const(right)) = (key, right) {
         let prepared = Prepared::new(op, right.clone());
@@ -259,7 +259,7 @@ pub fn not_null(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
 
 type Comparand<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test, Refusal>;
 
-/// What is said of `left || right`.
+/// A statement about `left || right`.
 fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Comparand<'_, 'c>) -> Result<Test, Refusal> {
     let [left, right] = sides;
     let of_right = said(right, scope)?;
@@ -272,7 +272,7 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Comparand<'_, '
     {
         return said(&left.clone().rescued(), scope);
     }
-    // What is said of a list without items is said of one that is missing.
+    // A statement about a list without items holds of one that is missing.
     if is_list(left) {
         let chain = Val::Chain(vec![left.clone().rescued()]);
         let empty = said(&Val::Const(Value::list(Vec::new())), scope)?;

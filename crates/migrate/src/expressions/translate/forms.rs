@@ -57,7 +57,7 @@ pub fn ty_of(val: &Val) -> Ty {
 /// Whether a value is there, and not null.
 ///
 /// # Errors
-/// It cannot be said.
+/// It cannot be expressed.
 pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     Ok(match val {
         Val::Const(v) => Test::constant(!v.is_null()),
@@ -93,7 +93,7 @@ pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
 /// Whether a value counts as true.
 ///
 /// # Errors
-/// It cannot be said.
+/// It cannot be expressed.
 pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let of = |node: Node, ty: &Ty| match ty {
         Ty::Bool => Some(binary("==", node, boolean(true))),

@@ -1,4 +1,4 @@
-//! Lists: what is said of their items, how many there are, and the list itself.
+//! Lists: statements about their items, how many there are, and the list itself.
 //!
 //! In: a list as a value. Out: `exists`, `all`, `size`, or the list as an expression. Loops over
 //! loops become one test inside the other; a list is built only where it is needed as one.
@@ -32,7 +32,7 @@ impl Quantifier {
         }
     }
 
-    /// What is said of no items.
+    /// The value for no items.
     fn of_none(self) -> bool {
         self == Quantifier::Every
     }
@@ -59,7 +59,7 @@ pub fn is_list(val: &Val) -> bool {
     }
 }
 
-/// What is said of the items of a list; one that is missing where that is no fault has none.
+/// A statement about the items of a list; one that is missing where that is no fault has none.
 ///
 /// # Errors
 /// The value is no list.
@@ -220,7 +220,7 @@ fn listed(items: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     Ok(Val::Node { node: list(nodes), ty, faults })
 }
 
-/// What is said of a value that counts only when it is there.
+/// A statement about a value that counts only when it is there.
 fn when_present<'c>(
     quantifier: Quantifier,
     item: &Val,
@@ -295,7 +295,7 @@ fn of_loop<'c>(
     })
 }
 
-/// What is said of the value that stands for an item.
+/// A statement about the value that stands for an item.
 fn of_item<'c>(
     quantifier: Quantifier,
     is_flat: bool,

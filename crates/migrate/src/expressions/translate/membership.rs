@@ -54,7 +54,7 @@ fn as_list(val: &Val) -> Option<Val> {
     }
 }
 
-/// What is said of a value that may be a list or a scalar.
+/// A statement about a value that may be a list or a scalar.
 fn either_kind(val: &Val, list: Test, scalar: Test, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     let Val::Path(path) = val else { return Ok(scalar) };
     let there = not_null(val, scope)?;

@@ -28,7 +28,7 @@ pub const INNER_KEY: &str = "inner key ";
 /// The value of a template.
 ///
 /// # Errors
-/// It cannot be said.
+/// It cannot be expressed.
 pub fn template(own: &Template, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     match own {
         Template::Const(v) => Ok(Val::Const(v.clone())),
@@ -65,7 +65,7 @@ pub fn template(own: &Template, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 /// The value of a query.
 ///
 /// # Errors
-/// It cannot be said.
+/// It cannot be expressed.
 pub fn query(own: &Query, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     match &own.expr {
         Ok(expr) => value(expr, &mut Vec::new(), scope),
@@ -143,7 +143,7 @@ fn in_rounds(rounds: &Rounds, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 /// The value of an expression with variables in it.
 ///
 /// # Errors
-/// It cannot be said.
+/// It cannot be expressed.
 pub fn nested(source: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     resolved(&format!("{{{{{source}}}}}"), &Arc::from([]), scope)
 }
@@ -151,7 +151,7 @@ pub fn nested(source: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 /// The value of a query on data, or on the rule's own, whose text holds variables of the rule.
 ///
 /// # Errors
-/// It cannot be said.
+/// It cannot be expressed.
 pub fn resolved_in(
     source: &str,
     names: &Arc<[Str]>,

@@ -30,7 +30,7 @@ use ephor_cel::ast::{Kind, Node};
 /// The value of an expression; `locals`: the values of the binders around it, the innermost last.
 ///
 /// # Errors
-/// A node that cannot be said in CEL.
+/// A node that cannot be expressed in CEL.
 pub fn value(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     scope.depth += 1;
     if scope.depth > MAX_DEPTH {

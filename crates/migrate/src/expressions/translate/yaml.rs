@@ -22,7 +22,7 @@ use ephor_cel::ast::{Kind, Node};
 /// What YAML reads for a template in quotes.
 ///
 /// # Errors
-/// It cannot be said, or is no text.
+/// It cannot be expressed, or is no text.
 pub fn quoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
     let val = template(own, scope)?;
     let is_open = matches!(ty_of(&val), Ty::List(_) | Ty::Map(_) | Ty::Object(_));
@@ -44,7 +44,7 @@ pub fn quoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
 /// What YAML reads for a template without quotes.
 ///
 /// # Errors
-/// It cannot be said, or is a text that YAML may read as something else.
+/// It cannot be expressed, or is a text that YAML may read as something else.
 pub fn unquoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
     if let Template::Text(text) = own {
         // A number before its unit.

@@ -36,7 +36,7 @@ pub struct Attestors<'a> {
     pub found: Vec<(String, Node)>,
 }
 
-/// Where signatures are recorded when nothing else is said.
+/// Where signatures are recorded when nothing else is set.
 const REKOR: &str = "https://rekor.sigstore.dev";
 
 impl Attestors<'_> {

@@ -15,7 +15,7 @@ pub type ConstantFill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
 /// types need.
 ///
 /// # Errors
-/// A variable that cannot be said.
+/// A variable that cannot be expressed.
 pub fn constant(value: &Value, fill: ConstantFill<'_>) -> Result<String, Refusal> {
     Ok(match value {
         Value::Str(text) if text.contains("{{") => fill(text)?,

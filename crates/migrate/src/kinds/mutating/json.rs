@@ -409,7 +409,7 @@ pub fn remove(place: &Place) -> String {
 /// Adds an item to a list, unless it has one with the same value under a key.
 ///
 /// # Errors
-/// A variable that cannot be said.
+/// A variable that cannot be expressed.
 pub fn add_item(
     place: &Place,
     item: &Value,
@@ -435,7 +435,7 @@ pub fn add_item(
 /// Puts a value at a place, whose parents are created.
 ///
 /// # Errors
-/// A variable that cannot be said.
+/// A variable that cannot be expressed.
 pub fn set(place: &Place, value: &Value, fill: ConstantFill<'_>) -> Result<String, Refusal> {
     set_where(place, value, fill, None)
 }

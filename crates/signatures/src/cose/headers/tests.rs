@@ -15,8 +15,8 @@ fn encoded(fields: Fields) -> Cbor {
     Cbor::Bytes(bytes)
 }
 
-/// What is said of a header with this label and value among those that are signed, and among the
-/// others.
+/// What is reported of a header with this label and value among those that are signed, and among
+/// the others.
 fn said(label: impl Into<Cbor>, value: impl Into<Cbor>) -> [Result<(), String>; 2] {
     let fields = vec![(text("before"), Cbor::Null), (label.into(), value.into())];
     [protected(&encoded(fields.clone())), unprotected(Cbor::Map(fields))]
