@@ -18,6 +18,7 @@ use ephor_value::Value;
 use crate::compare::{compare, compare_observed};
 use crate::effects::item_order::may_differ;
 use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
+use crate::model::limits::{MAX_CLAIM_DEPTH, MAX_MORE_OBJECTS, MAX_OBJECTS_FOR_ERRORS};
 use crate::model::observer::{Collector, Observer};
 use crate::model::options::{KindFilter, Options};
 use crate::model::question::{EQUIVALENT, EQUIVALENT_BUT_FOR_ERRORS};
@@ -360,9 +361,6 @@ fn is_unanswered(one: &Difference) -> bool {
     is(&one.old) != is(&one.new)
 }
 
-/// The most objects that are evaluated for that.
-const MAX_MORE_OBJECTS: usize = 5_000;
-
 /// Whether a policy fails for want of data on some object of its comparison with another one.
 fn looks_up(side: &Side, other: &Side, options: &Options) -> bool {
     let collector = Collector::new(MAX_MORE_OBJECTS);
@@ -386,12 +384,9 @@ fn cause(one: &Difference) -> Option<Apart> {
     (one.kind == DifferenceKind::Result && has_namesakes(&one.object, 0)).then_some(Apart::Namesakes)
 }
 
-/// Objects that nest deeper are not searched.
-const MAX_DEPTH: usize = 64;
-
 /// Whether a list of an object has two items of one name or port, or an empty one.
 fn has_namesakes(value: &Value, depth: usize) -> bool {
-    if depth > MAX_DEPTH {
+    if depth > MAX_CLAIM_DEPTH {
         return false;
     }
     match value {
@@ -411,9 +406,6 @@ fn has_namesakes(value: &Value, depth: usize) -> bool {
         _ => false,
     }
 }
-
-/// How many objects of a rule are evaluated to distinguish errors from violations.
-const MAX_OBJECTS_FOR_ERRORS: usize = 200;
 
 /// Whether one policy fails where the other one is violated, as far as a few objects show it.
 fn differs_in_errors(before: &Side, after: &Side, options: &Options) -> bool {

@@ -61,20 +61,14 @@ pub(crate) mod units;
 
 pub use certificate::{Certificate, CertificateError, Certified, CheckedCertificate};
 pub use claim::{Apart, Claim, LEFT_KIND, but_for};
-pub use messages::{MAX_WITH_MESSAGES, MessagePair, OtherMessages, messages, messages_after};
+pub use messages::{MessagePair, OtherMessages, messages, messages_after};
+pub use model::limits::MAX_WITH_MESSAGES;
 pub use questions::{equivalent, implies, is_equivalent};
 pub use trace::{Trace, traces};
 
 pub use crate::accepted::{AcceptedClass, Entry, Ignored, IgnoredError};
 pub use crate::compare::{compare, compare_observed};
 pub use crate::lint::{Remark, RemarkKind, remarks};
-pub use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
-pub use crate::model::environment::Environment;
-pub use crate::model::observer::{Collector, Evaluated, Observer};
-pub use crate::model::options::{KindFilter, Options};
-pub use crate::model::question::{EQUIVALENT, EQUIVALENT_BUT_FOR_ERRORS, IMPLIES, Question};
-pub use crate::model::request::RequestContext;
-pub use crate::model::verdict::{Effect, Judgement, Verdict};
 pub use crate::pairs::mapping::{
     Mapping, MappingError, Pair, PairedBy, REPLACES, name as policy_name, pairs,
 };
@@ -83,3 +77,10 @@ pub use crate::search::sample::REFUSED;
 pub use crate::sides::lookup_stub::NO_ANSWER;
 pub use crate::sides::side::{Side, SideError};
 pub use crate::strings::witnesses::TextClasses;
+pub use model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
+pub use model::environment::Environment;
+pub use model::observer::{Collector, Evaluated, Observer};
+pub use model::options::{KindFilter, Options};
+pub use model::question::{EQUIVALENT, EQUIVALENT_BUT_FOR_ERRORS, IMPLIES, Question};
+pub use model::request::RequestContext;
+pub use model::verdict::{Effect, Judgement, Verdict};

@@ -24,6 +24,7 @@ use crate::admitted::view::{AdmittedView, seen_in_clusters};
 use crate::compare::{compare, compare_observed};
 use crate::model::answer::{Answer, Universe};
 use crate::model::environment::Environment;
+use crate::model::limits::MAX_LINT_PARTS;
 use crate::model::observer::Observer;
 use crate::model::options::Options;
 use crate::model::question::{EQUIVALENT, IMPLIES, Question};
@@ -32,9 +33,6 @@ use crate::search::differences::size;
 use crate::search::shrink::shrink;
 use crate::sides::side::{Side, SideError};
 use crate::trace::written;
-
-/// More parts of a policy are not left out one by one.
-const MAX_PARTS: usize = 48;
 
 /// What a remark says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,7 +124,7 @@ impl LintedSide<'_> {
         all.extend(found);
         // Where the first result ends a policy, rules have effects on those after them.
         if denying.len() > 1 && !self.policy.apply_one {
-            for rule in denying.iter().take(MAX_PARTS) {
+            for rule in denying.iter().take(MAX_LINT_PARTS) {
                 let without = self.variant(|other| (!is_of(other, rule)).then(|| other.clone()));
                 if self.is_equal(&without, &whole) {
                     all.push(at_rule(RemarkKind::RedundantRule, rule));
@@ -134,7 +132,7 @@ impl LintedSide<'_> {
             }
         }
         for rule in &denying {
-            for (part, path) in parts(rule).into_iter().take(MAX_PARTS) {
+            for (part, path) in parts(rule).into_iter().take(MAX_LINT_PARTS) {
                 let without = self.variant(|other| match is_of(other, rule) {
                     true => part.left_out(other),
                     false => Some(other.clone()),

@@ -16,15 +16,13 @@ use ephor_value::print::json;
 use crate::admitted::view::{AdmittedView, seen_in_clusters};
 use crate::compare::compare_observed;
 use crate::model::environment::Environment;
+use crate::model::limits::MAX_WITH_MESSAGES;
 use crate::model::observer::{Collector, Evaluated};
 use crate::model::options::Options;
 use crate::model::request::{Case, request};
 use crate::model::verdict::Verdict;
 use crate::search::differences::written_name;
 use crate::sides::side::Side;
-
-/// Of more objects messages are not compared.
-pub const MAX_WITH_MESSAGES: usize = 20_000;
 
 /// An object that violates both sides, with what they say of it.
 #[derive(Clone, Debug)]

@@ -18,10 +18,8 @@ use ephor_kubernetes::schema::{Leaf, Type, TypeDef};
 use ephor_value::place::{Path, PathPart, follow, parse};
 use ephor_value::{Str, Value};
 
+use crate::model::limits::MAX_REPAIRS;
 use crate::model::path::{put, with};
-
-/// This many faults are mended at most.
-const MAX_REPAIRS: usize = 12;
 
 /// The object with what an API server requires when it is created, or updated; `None` when that is
 /// not enough, or nothing is known of its kind.

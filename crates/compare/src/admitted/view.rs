@@ -18,11 +18,9 @@ use ephor_value::{Map, Str, Value};
 use crate::inputs::context_entries::INPUTS;
 use crate::model::environment::Environment;
 use crate::model::field_types::is_read;
+use crate::model::limits::MAX_VIEW_DEPTH;
 use crate::model::path::with;
 use crate::model::request::Case;
-
-/// Deeper parts of objects have no answers.
-const MAX_DEPTH: usize = 64;
 
 /// How admission webhooks of a cluster see the objects of a case.
 pub(crate) enum AdmittedView {
@@ -57,7 +55,7 @@ pub(crate) fn without_answers(object: &Value) -> Value {
 
 /// Whether a value has answers of lookups, as deep as they are taken out.
 fn has_answers(value: &Value, depth: usize) -> bool {
-    depth <= MAX_DEPTH
+    depth <= MAX_VIEW_DEPTH
         && match value {
             Value::Map(map) => {
                 map.iter().any(|(key, below)| **key == *INPUTS || has_answers(below, depth + 1))
@@ -69,7 +67,7 @@ fn has_answers(value: &Value, depth: usize) -> bool {
 
 /// Takes the answers of lookups out of a value, with the ways to where they were.
 fn taken_out(value: &Value, at: &mut Vec<PathPart>, out: &mut Vec<(Vec<PathPart>, Value)>) -> Value {
-    if at.len() > MAX_DEPTH {
+    if at.len() > MAX_VIEW_DEPTH {
         return value.clone();
     }
     match value {

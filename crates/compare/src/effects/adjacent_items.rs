@@ -9,14 +9,9 @@ use ephor_value::place::PathPart;
 use ephor_value::print::json;
 use ephor_value::{Map, Str, Value};
 
+use crate::model::limits::{MAX_ADJACENT_DEPTH, MAX_ADJACENT_ITEMS};
 use crate::model::path::with;
 use crate::model::request::Case;
-
-/// More items of a list are not put next to its smallest one.
-const MAX_ADJACENT_ITEMS: usize = 24;
-
-/// Objects that nest deeper are not searched.
-const MAX_DEPTH: usize = 16;
 
 /// Cases with two items in a list.
 pub(crate) fn side_by_side(all: &[Case]) -> Vec<Case> {
@@ -51,7 +46,7 @@ type FoundList<'f, 'v> = &'f mut dyn FnMut(&[Str], &'v Value);
 /// The lists of objects that have one object as their only item.
 fn find<'v>(value: &'v Value, path: &mut Vec<Str>, found: FoundList<'_, 'v>) {
     match value {
-        Value::Map(fields) if path.len() < MAX_DEPTH => {
+        Value::Map(fields) if path.len() < MAX_ADJACENT_DEPTH => {
             for (key, value) in Map::iter(fields) {
                 path.push(key.clone());
                 find(value, path, found);

@@ -56,7 +56,7 @@ use crate::effects::fresh::{Fresh, FreshNames};
 use crate::effects::merge_keys::{MERGED, has_keys, keys_of};
 use crate::inputs::context_entries::has_inputs;
 use crate::model::environment::Environment;
-use crate::model::limits::TIME_LIMIT;
+use crate::model::limits::{MAX_DIFFERENT_OBJECTS, MAX_FIELDS, TIME_LIMIT};
 use crate::model::request::{Case, RequestContext};
 use crate::model::unsupported::Unsupported;
 use crate::model::world::{Copied, ExistingObjects, World};
@@ -70,12 +70,6 @@ use crate::units::unit::open;
 
 /// What functions of names of images assume.
 const IMAGES: &str = "names of images that all languages can read";
-
-/// On more objects differences are not searched.
-const MAX_DIFFERENT_OBJECTS: usize = 64;
-
-/// This many fields are tried as those that nothing reads.
-const MAX_FIELDS: usize = 8;
 
 impl Run<'_> {
     /// Compares what both sides make of all objects of an environment.

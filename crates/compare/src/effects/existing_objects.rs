@@ -14,10 +14,8 @@ use ephor_value::{Map, Str, Value};
 
 use crate::effects::writes::leaf_of;
 use crate::model::field_types::{Resolved, resolved};
+use crate::model::limits::MAX_EXISTING_DEPTH;
 use crate::model::world::{Copied, ExistingObjects, world};
-
-/// Deeper parts of an object have nothing below.
-const MAX_DEPTH: usize = 6;
 
 /// The objects of a resource in a namespace that exist now, of a name if there is one; `None`:
 /// nothing answers.
@@ -117,7 +115,7 @@ pub(crate) fn object(
 fn filled(types: &Types, ty: &Type, text: &str, depth: usize) -> Value {
     let below = |ty: &Type, part: &str| filled(types, ty, &format!("{text}-{part}"), depth + 1);
     match resolved(types, ty) {
-        Resolved::Object(def, _) if depth < MAX_DEPTH => {
+        Resolved::Object(def, _) if depth < MAX_EXISTING_DEPTH => {
             Value::Map(def.fields.iter().map(|f| (f.name.clone(), below(&f.ty, &f.name))).collect())
         }
         Resolved::Object(..) => Value::Map(Map::new()),

@@ -15,9 +15,7 @@ use ephor_kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use ephor_value::{Map, Str, Value};
 
 use crate::model::field_types::{Resolved, resolved};
-
-/// Deeper parts of objects get nothing.
-const MAX_DEPTH: usize = 64;
+use crate::model::limits::MAX_FRAME_DEPTH;
 
 /// Fields of metadata that say which object it is, or that API servers write.
 const OF_SERVERS: [&str; 11] = [
@@ -141,7 +139,7 @@ impl Marker<'_> {
     }
 
     fn value(&self, value: &Value, ty: Option<&Type>, tree: &ReadTree, depth: usize) -> Value {
-        if depth > MAX_DEPTH || tree.whole {
+        if depth > MAX_FRAME_DEPTH || tree.whole {
             return value.clone();
         }
         match (value, ty.map(|ty| resolved(self.types, ty))) {

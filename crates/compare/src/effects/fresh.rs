@@ -13,9 +13,10 @@ use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Map, Str, Value, stack};
 
-use crate::effects::writes::{DerivedValue, MAX_PARTS, leaf_of};
+use crate::effects::writes::{DerivedValue, leaf_of};
 use crate::model::environment::Environment;
 use crate::model::field_types::{Resolved, resolved, type_at};
+use crate::model::limits::MAX_COPIED_PARTS;
 use crate::model::path::TEXT;
 use crate::predicates::by_field::Tested;
 use crate::predicates::summary::Predicates;
@@ -224,7 +225,7 @@ impl<'t> Fresh<'t> {
     fn whole(&self, ty: &Type, next: &Cell<i64>, depth: usize) -> Option<Value> {
         let text = || Value::from(format!("{}{}", self.text, self.next(next)));
         match resolved(self.types, ty) {
-            _ if depth > MAX_PARTS => None,
+            _ if depth > MAX_COPIED_PARTS => None,
             Resolved::Leaf => (leaf_of(self.types, ty) == Some(Leaf::String)).then(text),
             Resolved::List(_, item) => Some(Value::list(vec![self.whole(item, next, depth + 1)?])),
             Resolved::Map(below, _) => {

@@ -23,6 +23,7 @@ use crate::effects::changes::{checking, validation};
 use crate::effects::merge_keys::{MERGED, is_regular};
 use crate::lists::small_model::Count;
 use crate::model::environment::Environment;
+use crate::model::limits::{MAX_RESULT_ITEMS, MAX_SAMPLED_RESULTS};
 use crate::model::request::Case;
 use crate::objects::cases::cases;
 use crate::objects::contexts::request_contexts;
@@ -33,12 +34,6 @@ use crate::search::run::Run;
 use crate::sides::side::Side;
 use crate::units::split::units;
 use crate::units::unit::{Unit, same};
-
-/// Items of lists of objects whose results are compared.
-const MAX_RESULT_ITEMS: usize = 2;
-
-/// More objects of a kind and operation are not evaluated where nothing is proved.
-const MAX_SAMPLED_RESULTS: usize = 1_500;
 
 impl Run<'_> {
     /// Compares what both sides make of the objects of an environment.

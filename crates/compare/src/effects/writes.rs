@@ -55,7 +55,6 @@ use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::ListKind;
 use ephor_value::Str;
 
-pub(crate) use crate::effects::writes::copies::MAX_PARTS;
 pub(crate) use crate::effects::writes::entries::are_alike;
 pub(crate) use crate::effects::writes::functions::makes_alike;
 pub(crate) use crate::effects::writes::made::DerivedValue;

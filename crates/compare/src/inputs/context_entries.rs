@@ -19,10 +19,8 @@ use ephor_value::print::json;
 use ephor_value::{Map, Str, Value};
 
 use crate::inputs::dependencies::external;
+use crate::model::limits::MAX_ENTRY_NAMES;
 use crate::sides::side::Side;
-
-/// Entries that name others that name others.
-const MAX_NAMES: usize = 16;
 
 /// Whether inputs are read: their lists have no names of their own.
 pub(crate) fn has_inputs(tree: &ReadTree) -> bool {
@@ -76,7 +74,7 @@ fn loaded(binding: &Binding) -> Option<String> {
 fn named(text: &str, earlier: &[Arc<Binding>], depth: usize) -> String {
     let mut found = String::new();
     for (at, binding) in earlier.iter().enumerate() {
-        if depth < MAX_NAMES && text.contains(&*binding.name) {
+        if depth < MAX_ENTRY_NAMES && text.contains(&*binding.name) {
             let own = format!("{:?}", binding.source);
             let further = named(&own, earlier.get(..at).unwrap_or_default(), depth + 1);
             found.push_str(&format!("; {} = {own}{further}", binding.name));

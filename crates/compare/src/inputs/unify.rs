@@ -38,15 +38,13 @@ use crate::inputs::lookup::{
 };
 use crate::inputs::namespace_key::{KEY, with_key};
 use crate::lists::projections::{ProjectionScope, are_parts};
+use crate::model::limits::MAX_HOLES;
 use crate::predicates::summary::Predicates;
 use crate::sides::environments::environments;
 use crate::sides::side::Side;
 
 /// What is assumed of requests whose name is a part of other requests.
 const NAMED: &str = "objects with names of their own, not with `generateName`";
-
-/// More variables in one query are given up.
-const MAX_HOLES: usize = 16;
 
 /// Both sides with the answers that they share, and what is assumed of these; `None`:
 /// there are none.

@@ -30,23 +30,12 @@ use crate::lists::loops::Loop;
 use crate::lists::observation::Observation;
 use crate::model::environment::Environment;
 use crate::model::field_types::is_written_at;
+use crate::model::limits::{MAX_ANSWERS, MAX_LIST_LENGTH, MAX_LISTS, MAX_SHOWN};
 use crate::model::path::{at, placed};
 use crate::model::request::{Case, RequestContext, request};
 use crate::model::verdict::Verdict;
 use crate::sides::side::judge;
 use crate::units::cached::CachedUnit;
-
-/// More lists are too many.
-const MAX_LISTS: usize = 4_096;
-
-/// Longer lists are not tried.
-const MAX_LIST_LENGTH: usize = 64;
-
-/// For more answers of loops it takes too long.
-const MAX_ANSWERS: usize = 60_000;
-
-/// More of what API servers show is found again.
-const MAX_SHOWN: usize = 50_000;
 
 /// This many names stand for any number of them that are alike.
 pub(crate) const LIKE_NAMES: usize = 3;

@@ -14,6 +14,8 @@ use ephor_ir::strict::{ComprehensionKind, Make, Step as Walked, Walk};
 use ephor_ir::walk::children;
 use ephor_value::{Str, Value};
 
+use crate::model::limits::MAX_NODES;
+
 /// The way from an object to a list: fields, and the items of lists between them.
 pub(crate) type List = Vec<Step>;
 
@@ -66,9 +68,6 @@ pub(crate) struct LoopScope<'a> {
     /// Whether the object is the one that goes away.
     pub is_deletion: bool,
 }
-
-/// Deeper expressions are not looked into.
-const MAX_NODES: usize = 128;
 
 /// The lists that an expression walks; `None`: it is something else.
 pub(crate) fn range(expr: &Expr, around: LoopScope<'_>) -> Option<Range> {

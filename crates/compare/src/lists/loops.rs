@@ -36,13 +36,8 @@ use ephor_policies::policy_set::{Engine, PolicySet};
 use ephor_value::Value;
 
 use crate::lists::iteration::{List, LoopScope, Range};
+use crate::model::limits::MAX_LOOPS;
 use crate::sides::lookup_stub;
-
-/// Longer lists are not counted.
-const MAX_COUNTED_LENGTH: i64 = 8;
-
-/// More parts of a unit are not taken out.
-const MAX_LOOPS: usize = 64;
 
 /// A part of a rule that reads items of lists.
 pub(crate) struct Loop {

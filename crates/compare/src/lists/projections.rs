@@ -10,8 +10,7 @@ use ephor_ir::expr::Over;
 use ephor_ir::strict::{ComprehensionKind, Make, Step};
 use ephor_value::Value;
 
-/// Deeper expressions are not looked into.
-const MAX_DEPTH: usize = 64;
+use crate::model::limits::MAX_PROJECTION_DEPTH;
 
 /// What is known around an expression.
 #[derive(Clone, Copy)]
@@ -30,7 +29,7 @@ pub(crate) fn are_parts(
     around: ProjectionScope<'_>,
     depth: usize,
 ) -> bool {
-    if depth > MAX_DEPTH {
+    if depth > MAX_PROJECTION_DEPTH {
         return false;
     }
     let bound = |value: &Expr, body: &Expr, locals: &mut Vec<bool>| {

@@ -10,6 +10,7 @@ use ephor_kubernetes::Types;
 use ephor_value::{Map, Value};
 
 use crate::model::environment::Environment;
+use crate::model::limits::MAX_CONTEXTS;
 use crate::model::request::RequestContext;
 use crate::objects::domain::Domain;
 use crate::objects::users::{ListBound, WantedUsers, users};
@@ -17,9 +18,6 @@ use crate::predicates::by_field::Tested;
 use crate::predicates::summary::Predicates;
 use crate::strings::witnesses::WitnessCache;
 use crate::units::deciding::Deciding;
-
-/// More combinations of users and namespaces are not evaluated.
-pub(crate) const MAX_CONTEXTS: usize = 400;
 
 /// The users and namespaces of each class that rules can distinguish, and why they may not be all.
 pub(crate) fn request_contexts(

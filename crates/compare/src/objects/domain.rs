@@ -35,7 +35,7 @@ use crate::inputs::context_entries::INPUTS;
 use crate::lists::closure::ListClasses;
 use crate::lists::small_model::Count;
 use crate::model::environment::Environment;
-use crate::model::limits::{SAMPLING, TIME_LIMIT};
+use crate::model::limits::{MAX_OBJECT_DEPTH, SAMPLING, TIME_LIMIT};
 use crate::objects::choice::{ABSENT, Choice, plain};
 use crate::objects::product::pairs;
 use crate::predicates::by_field::Tested;
@@ -46,9 +46,6 @@ use crate::strings::numeral_forms::{Form, Numbers};
 use crate::strings::numerals::numbers;
 use crate::strings::witnesses::{WitnessCache, truths};
 use crate::units::deciding::Deciding;
-
-/// Deeper parts of objects are not read.
-const MAX_DEPTH: usize = 24;
 
 /// Objects of one kind for one comparison.
 pub struct Domain<'d> {
@@ -423,7 +420,7 @@ impl<'d> Domain<'d> {
         smallest: Option<&Value>,
         depth: usize,
     ) -> Vec<Choice> {
-        if depth > MAX_DEPTH {
+        if depth > MAX_OBJECT_DEPTH {
             self.not_all("it nests too deeply");
             return vec![ABSENT];
         }

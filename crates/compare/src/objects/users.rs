@@ -19,15 +19,10 @@ use ephor_engine::request::UserParts;
 use ephor_value::{Str, Value};
 
 use crate::lists::small_model::Count;
+use crate::model::limits::{MAX_GROUP_LISTS, MAX_USERS};
 use crate::predicates::summary::Predicates;
 use crate::strings::languages::Languages;
 use crate::strings::witnesses::{WitnessCache, truths};
-
-/// More lists of groups, or of roles, are not read.
-const MAX_GROUP_LISTS: usize = 200;
-
-/// More users are not evaluated.
-const MAX_USERS: usize = 2_000;
 
 /// The group of all users that an API server knows.
 const KNOWN: &str = "system:authenticated";

@@ -9,12 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use ephor_analysis::reads::ReadTree;
 use ephor_policies::load::Policies;
 
+use crate::model::limits::MAX_OVERLAP_DEPTH;
 use crate::sides::environments::environments;
 use crate::sides::side::Side;
 use crate::units::split::units;
-
-/// Deeper fields count as one.
-const MAX_DEPTH: usize = 16;
 
 /// The fields at which policies look, by kind.
 type Fields = BTreeMap<String, BTreeSet<String>>;
@@ -72,7 +70,7 @@ fn add(tree: &ReadTree, path: &mut String, depth: usize, out: &mut BTreeSet<Stri
     let mut is_leaf = true;
     let keys = tree.keys.iter().map(|(key, below)| (format!(".{key}"), below));
     let items = [&tree.items, &tree.nested].into_iter().flatten().map(|below| ("[]".to_string(), &**below));
-    for (step, below) in keys.chain(items).filter(|_| depth < MAX_DEPTH) {
+    for (step, below) in keys.chain(items).filter(|_| depth < MAX_OVERLAP_DEPTH) {
         is_leaf = false;
         path.push_str(&step);
         add(below, path, depth + 1, out);

@@ -7,34 +7,18 @@
 //! they read.
 
 use crate::model::environment::Environment;
-use crate::model::limits::{MAX_WITNESSES, SAMPLING, TIME_LIMIT};
+use crate::model::limits::{
+    MAX_ADDED, MAX_OBJECTS_OF_SHOWN, MAX_REAL_WITNESSES, MAX_REFUSED, MAX_UNITS_ALONE, MAX_UNITS_TOGETHER,
+    MAX_WITNESSES, SAMPLING, TIME_LIMIT,
+};
 use crate::model::request::Case;
 use crate::search::run::{Run, Uncovered};
 use crate::units::cached::CachedUnit;
 use crate::units::similarity::nearest;
 use crate::units::unit::open;
 
-/// How many of the nearest units are tried alone.
-const MAX_UNITS_ALONE: usize = 3;
-
-/// How many units of the other side are taken together.
-const MAX_UNITS_TOGETHER: usize = 32;
-
-/// To one unit of the other side at most this many others are added.
-const MAX_ADDED: usize = 6;
-
 /// The unit to be added is chosen by this many objects in clusters and in files.
 const LEFT_SAMPLE: usize = 8;
-
-/// The best of this many objects on which sides differ is shown.
-const MAX_REAL_WITNESSES: usize = 8;
-
-/// This many objects are evaluated for a unit of a rule of which a difference is shown already.
-const MAX_OBJECTS_OF_SHOWN: usize = 400;
-
-/// Near this many of the attempts of which an API server refuses all objects that are not covered
-/// others are looked for.
-const MAX_REFUSED: usize = 3;
 
 /// What is known of a unit after others were evaluated.
 #[derive(Default)]

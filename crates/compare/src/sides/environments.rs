@@ -12,10 +12,8 @@ use ephor_value::Str;
 use ephor_value::wildcard::Wildcard;
 
 use crate::model::environment::{CUSTOM, Environment, of_resource, unknown};
+use crate::model::limits::MAX_KINDS;
 use crate::sides::side::Side;
-
-/// More kinds are sampled: a rule for all kinds says the same of most of them.
-pub(crate) const MAX_KINDS: usize = 128;
 
 /// Kinds that stand for all others where rules select every kind.
 pub(crate) const TYPICAL: [&str; 4] = ["Pod", "Deployment", "ConfigMap", "ClusterRole"];

@@ -13,6 +13,8 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
 
+use crate::model::limits::MAX_AUTOMATON_BYTES;
+
 /// States of an automaton, numbered in the order in which they are found, and the steps between
 /// them that are known.
 pub(crate) struct States<S> {
@@ -192,6 +194,3 @@ impl Automaton for Search {
         self.is_broken
     }
 }
-
-/// Memory of one automaton of a regular expression, in bytes.
-pub(crate) const MAX_AUTOMATON_BYTES: usize = 8 << 20;

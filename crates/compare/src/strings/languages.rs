@@ -9,9 +9,6 @@ use std::hash::Hash;
 use ephor_analysis::reads::texts::{TextStep, Way};
 use ephor_functions::{lower, upper};
 
-/// More states of the product are given up.
-pub(crate) const MAX_STATES: usize = 20_000;
-
 /// Languages of texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Languages {

@@ -15,18 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use ephor_value::quantity::Quantity;
 use ephor_value::{Str, duration};
 
+use crate::model::limits::{MAX_NUMBER, MAX_NUMBERS_OF_UNIT, MAX_NUMERALS};
 use crate::predicates::summary::{MEASURES, Predicates};
 use crate::strings::languages::Languages;
 use crate::strings::numeral_forms::{Form, Numbers};
 use crate::strings::witnesses::{NumberKey, WitnessCache, truths};
 
 const ONE: i128 = 1_000_000_000;
-
-/// Larger constants are not described.
-const MAX_NUMBER: i128 = 1 << 96;
-
-/// More texts are not tried.
-const MAX_NUMERALS: usize = 6_000;
 
 /// What a text is: an integer, a number, a quantity, a duration; a quantity without digits, which
 /// is zero.
@@ -117,9 +112,6 @@ impl Cuts {
         found
     }
 }
-
-/// Of each unit this many numbers are tried in a slot.
-const MAX_NUMBERS_OF_UNIT: i128 = 12;
 
 /// A number of billionths in digits.
 fn written(value: i128) -> String {

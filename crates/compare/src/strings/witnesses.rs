@@ -14,8 +14,9 @@ use ephor_functions::{lower, upper};
 use ephor_value::Str;
 use foldhash::fast::RandomState;
 
+use crate::model::limits::MAX_STATES;
 use crate::strings::automaton::{Automaton, Glob, Search};
-use crate::strings::languages::{Languages, MAX_STATES, own_characters};
+use crate::strings::languages::{Languages, own_characters};
 use crate::strings::numeral_forms::{Form, Numbers};
 use crate::strings::preimage::Preimage;
 

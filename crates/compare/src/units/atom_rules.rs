@@ -20,10 +20,8 @@ use ephor_value::wildcard::has_wildcard;
 use ephor_value::{Map, Value};
 
 use crate::lists::loops::{Isolated, isolated};
+use crate::model::limits::MAX_ATOM_DEPTH;
 use crate::normal::patterns::{has_deciding_anchor, leaves};
-
-/// Deeper expressions are not taken apart.
-const MAX_DEPTH: usize = 32;
 
 /// The parts of a rule.
 pub(crate) struct AtomRules {
@@ -252,7 +250,7 @@ fn assertion(check: Source) -> Check {
 /// What boolean operators join.
 fn joined(expr: &Expr, variables: &[Variable], depth: usize) -> Vec<Expr> {
     let whole = || vec![expr.clone()];
-    if depth > MAX_DEPTH {
+    if depth > MAX_ATOM_DEPTH {
         return whole();
     }
     let parts =

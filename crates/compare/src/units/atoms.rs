@@ -24,18 +24,13 @@ use ephor_value::Value;
 use crate::inputs::context_entries::has_inputs;
 use crate::lists::loops::own;
 use crate::model::environment::Environment;
+use crate::model::limits::{MAX_ATOMS, MAX_KNOWN};
 use crate::model::request::{Case, request};
 use crate::model::verdict::Verdict;
 use crate::predicates::summary::Predicates;
 use crate::sides::lookup_stub;
 use crate::sides::side::judge;
 use crate::units::unit::Unit;
-
-/// A unit of more atoms is evaluated as a whole.
-const MAX_ATOMS: usize = 96;
-
-/// More of what an atom says is not known.
-const MAX_KNOWN: usize = 50_000;
 
 /// What an atom says of the values of a field.
 type AtomVerdicts = HashMap<Option<Value>, Verdict>;

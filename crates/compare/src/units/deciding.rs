@@ -11,6 +11,7 @@ use ephor_analysis::reads::{ReadTree, Step};
 use ephor_value::{Map, Str, Value};
 
 use crate::model::environment::Environment;
+use crate::model::limits::{MAX_VERDICTS, MIN_INCOMPLETE_OBJECTS};
 use crate::model::path;
 use crate::model::request::{Case, RequestContext, request};
 use crate::model::verdict::Verdict;
@@ -20,12 +21,6 @@ use crate::sides::side::judge;
 use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 use crate::units::atoms::{Atom, AtomReads, has_all};
 use crate::units::cached::CachedUnit;
-
-/// For more verdicts at one field it takes too long.
-pub(crate) const MAX_VERDICTS: usize = 400_000;
-
-/// Fewer objects that lack fields are left as they are.
-pub(crate) const MIN_INCOMPLETE_OBJECTS: usize = 64;
 
 /// The atoms of units in an environment, which leave out values that others stand for.
 pub(crate) struct Deciding {

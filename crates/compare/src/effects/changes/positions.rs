@@ -23,15 +23,13 @@ use crate::admitted::view::{is_refused_with_its_classes, seen_in_clusters};
 use crate::effects::changes::checks::of_samples;
 use crate::effects::writes::model::{Writes, Written};
 use crate::model::environment::Environment;
+use crate::model::limits::MAX_POSITION_OBJECTS;
 use crate::model::path::{Place, with};
 use crate::model::request::{Case, request};
 use crate::model::unsupported::Unsupported;
 use crate::model::verdict::{Judgement, Verdict};
 use crate::model::world::within;
 use crate::search::run::Run;
-
-/// More objects are not evaluated.
-const MAX_OBJECTS: usize = 100_000;
 
 /// A list into whose items loops over several lists write.
 pub(crate) struct Positions {
@@ -300,7 +298,7 @@ impl Run<'_> {
             let mut known = BTreeSet::new();
             for one in classes.arranged(ends) {
                 count += 1;
-                if count > MAX_OBJECTS || self.is_late() {
+                if count > MAX_POSITION_OBJECTS || self.is_late() {
                     return Err(of_samples(Unsupported::TooManyPositions));
                 }
                 let Some(case) = arranged(&one) else {

@@ -13,9 +13,10 @@ use ephor_ir::{Expr, Template};
 use ephor_kubernetes::Kinds;
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{CopyKind, Done, MAX_DEPTH, WriteCollector};
+use crate::effects::writes::model::{CopyKind, Done, WriteCollector};
 use crate::effects::writes::places::keys_of;
 use crate::inputs::lookup::{Lookup, Word, of_call};
+use crate::model::limits::MAX_WRITE_DEPTH;
 use crate::model::unsupported::Unsupported;
 use crate::model::world::Copied;
 
@@ -55,7 +56,7 @@ impl<'r> WriteCollector<'r> {
 
     /// An expression that generates objects that exist, in another namespace or with another name.
     pub(crate) fn applied_copies(&mut self, expr: &'r Expr, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
@@ -165,7 +166,7 @@ impl<'r> WriteCollector<'r> {
 
     /// An object that is put together of fields of another one.
     fn assembled(&mut self, expr: &'r Expr, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);

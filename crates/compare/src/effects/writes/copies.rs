@@ -15,13 +15,11 @@ use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Object, Value};
 
 use crate::effects::writes::item_conditions::is_about_item;
-use crate::effects::writes::model::{CopyKind, Done, MAX_DEPTH, WriteCollector, Written, in_items};
+use crate::effects::writes::model::{CopyKind, Done, WriteCollector, Written, in_items};
 use crate::effects::writes::places::{in_element, in_item, in_object, is_user, lists_in_turn, place_of};
 use crate::model::field_types::{Resolved, leaf_of, resolved, type_at};
+use crate::model::limits::{MAX_COPIED_PARTS, MAX_WRITE_DEPTH};
 use crate::model::unsupported::Unsupported;
-
-/// What nests more deeply is not copied as a whole.
-pub(crate) const MAX_PARTS: usize = 8;
 
 impl<'r> WriteCollector<'r> {
     /// A value that is copied to the place.
@@ -88,7 +86,7 @@ impl<'r> WriteCollector<'r> {
         wanted: CopyKind,
         depth: usize,
     ) -> Result<bool, Unsupported> {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
@@ -194,7 +192,7 @@ impl<'r> WriteCollector<'r> {
 }
 
 fn is_plain(types: &Types, ty: &Type, depth: usize) -> bool {
-    if depth > MAX_PARTS {
+    if depth > MAX_COPIED_PARTS {
         return false;
     }
     match resolved(types, ty) {
@@ -210,7 +208,7 @@ fn is_plain(types: &Types, ty: &Type, depth: usize) -> bool {
 /// Whether something of a type can have a text in it, which differs from all others.
 fn has_texts(types: &Types, ty: &Type, depth: usize) -> bool {
     match resolved(types, ty) {
-        _ if depth > MAX_PARTS => false,
+        _ if depth > MAX_COPIED_PARTS => false,
         Resolved::Object(def, _) => def.fields.iter().any(|field| has_texts(types, &field.ty, depth + 1)),
         Resolved::Map(below, _) | Resolved::List(_, below) => has_texts(types, below, depth + 1),
         Resolved::Leaf => leaf_of(types, ty) == Some(Leaf::String),

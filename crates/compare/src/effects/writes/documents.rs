@@ -15,8 +15,9 @@ use ephor_patch::schema::Schema;
 use ephor_value::{Map, Str, Value};
 
 use crate::effects::writes::Positioned;
-use crate::effects::writes::model::{Done, MAX_DEPTH, PlaceType, WriteCollector, Writes, Written, schema_of};
+use crate::effects::writes::model::{Done, PlaceType, WriteCollector, Writes, Written, schema_of};
 use crate::model::field_types::Resolved;
+use crate::model::limits::MAX_WRITE_DEPTH;
 use crate::model::unsupported::Unsupported;
 
 /// In a JSON patch, in place of the position of the element: no list has this many items.
@@ -53,7 +54,7 @@ impl<'r> WriteCollector<'r> {
 
     /// A document that is merged.
     pub(crate) fn layer(&mut self, value: &Value, schema: Schema, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         match value {
@@ -80,7 +81,7 @@ impl<'r> WriteCollector<'r> {
     /// The same of a document with anchors, of which only those that add what is not there are
     /// followed.
     fn node(&mut self, node: &Node, schema: Schema, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         match node {

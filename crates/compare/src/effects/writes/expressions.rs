@@ -11,15 +11,16 @@ use ephor_ir::strict::Make;
 use ephor_kubernetes::schema::{ListKind, Whole};
 use ephor_value::{Object, Str, Value};
 
-use crate::effects::writes::model::{Done, MAX_DEPTH, PlaceType, WriteCollector, Written};
+use crate::effects::writes::model::{Done, PlaceType, WriteCollector, Written};
 use crate::model::field_types::Resolved;
+use crate::model::limits::MAX_WRITE_DEPTH;
 use crate::model::unsupported::Unsupported;
 
 impl<'r> WriteCollector<'r> {
     /// What an expression is without what changes nothing.
     pub(crate) fn plain(&self, expr: &'r Expr) -> &'r Expr {
         let mut expr = expr;
-        for _ in 0..MAX_DEPTH {
+        for _ in 0..MAX_WRITE_DEPTH {
             expr = match expr {
                 Expr::Walk(walk) if walk.steps.is_empty() => &walk.base,
                 Expr::Once { expr, .. } | Expr::Cells { body: expr, .. } => expr,
@@ -79,7 +80,7 @@ impl<'r> WriteCollector<'r> {
 
     /// An `Object` literal, which is merged.
     pub(crate) fn applied(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
@@ -157,7 +158,7 @@ impl<'r> WriteCollector<'r> {
         is_whole: bool,
         depth: usize,
     ) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         let fields = match value {
@@ -189,7 +190,7 @@ impl<'r> WriteCollector<'r> {
 
     /// A field that may be left out.
     pub(crate) fn optional(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
@@ -215,7 +216,7 @@ impl<'r> WriteCollector<'r> {
     /// Whether a value is the same for all objects, but for conditions and for values that are
     /// copied into it.
     fn is_constant(&mut self, expr: &'r Expr, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
@@ -245,7 +246,7 @@ impl<'r> WriteCollector<'r> {
 
     /// A list of `JSONPatch` literals.
     pub(crate) fn operations(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
@@ -275,7 +276,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     pub(crate) fn operation(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         let expr = self.plain(expr);
@@ -367,7 +368,7 @@ impl<'r> WriteCollector<'r> {
 
     /// The lists in an object that is put together.
     fn lists_of(&mut self, expr: &'r Expr, depth: usize) {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return;
         }
         let expr = self.plain(expr);

@@ -8,8 +8,9 @@ use ephor_ir::Template;
 use ephor_ir::generate::{Described, Draft, Generation, Generator, Place, TextPart};
 use ephor_value::{Str, Value};
 
-use crate::effects::writes::model::{CopyKind, Done, MAX_DEPTH, WriteCollector};
+use crate::effects::writes::model::{CopyKind, Done, WriteCollector};
 use crate::inputs::copied_objects::{constant, copied_by};
+use crate::model::limits::MAX_WRITE_DEPTH;
 use crate::model::unsupported::Unsupported;
 
 /// What a document says which object it is, where that is constant.
@@ -73,7 +74,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     pub(crate) fn part(&mut self, template: &'r Template, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         match template {
@@ -90,7 +91,7 @@ impl<'r> WriteCollector<'r> {
 
     /// A document with places to be filled in.
     fn draft(&mut self, draft: &'r Draft, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         match draft {

@@ -14,8 +14,9 @@ use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
 use crate::effects::writes::made::{FOLDER, Function, ImagePart, TextPart};
-use crate::effects::writes::model::{MAX_DEPTH, WriteCollector, in_items};
+use crate::effects::writes::model::{WriteCollector, in_items};
 use crate::effects::writes::places::{has_plain_names, in_element, keys_of};
+use crate::model::limits::MAX_WRITE_DEPTH;
 use crate::model::unsupported::Unsupported;
 
 /// The place of the images that `images.containers`, or another list, gives; for objects of a kind.
@@ -56,7 +57,7 @@ impl<'r> WriteCollector<'r> {
         if let Expr::Invoke(sum) = expr
             && sum.function.operation() == Some(Operation::Add)
         {
-            let mut addends = sum.args.iter().filter(|_| depth < MAX_DEPTH);
+            let mut addends = sum.args.iter().filter(|_| depth < MAX_WRITE_DEPTH);
             return addends.try_for_each(|one| self.image_parts(one, parts, of, depth + 1));
         }
         let (part, image) = self.image_part(expr)?;

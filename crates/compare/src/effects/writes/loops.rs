@@ -14,10 +14,11 @@ use ephor_value::Str;
 
 use crate::effects::writes::Positioned;
 use crate::effects::writes::item_conditions::{ConditionScope, about, is_item_key, reads_position};
-use crate::effects::writes::model::{Done, MAX_DEPTH, PlaceType, WriteCollector, Written};
+use crate::effects::writes::model::{Done, PlaceType, WriteCollector, Written};
 use crate::effects::writes::places::{here, list_place, lists_in_turn, unfiltered};
 use crate::effects::writes::positions::{of_item, pointer};
 use crate::model::field_types::Resolved;
+use crate::model::limits::MAX_WRITE_DEPTH;
 use crate::model::unsupported::Unsupported;
 
 /// A condition of each item of a list.
@@ -92,7 +93,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     fn item(&mut self, expr: &'r Expr, keys: &[Str], at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         let expr = here(expr);
@@ -197,7 +198,7 @@ impl<'r> WriteCollector<'r> {
         out: &mut Vec<Option<String>>,
         depth: usize,
     ) -> Result<(), Unsupported> {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::ItemsChanged);
         }
         let expr = self.plain(expr);

@@ -25,9 +25,6 @@ use crate::model::path::Place;
 use crate::model::unsupported::Unsupported;
 use crate::model::world::Copied;
 
-/// Changes that nest more deeply are not followed.
-pub(crate) const MAX_DEPTH: usize = 64;
-
 /// What is written at a place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Written {

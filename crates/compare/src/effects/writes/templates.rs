@@ -26,9 +26,10 @@ use ephor_value::{Str, Value};
 
 use crate::effects::writes::documents::POSITION;
 use crate::effects::writes::item_conditions::ConditionScope;
-use crate::effects::writes::model::{CopyKind, Done, MAX_DEPTH, PlaceType, WriteCollector, Written};
+use crate::effects::writes::model::{CopyKind, Done, PlaceType, WriteCollector, Written};
 use crate::effects::writes::places::{has_plain_names, in_element, is_user, lists_of};
 use crate::model::field_types::{Resolved, keyed_at, resolved, type_at};
+use crate::model::limits::MAX_WRITE_DEPTH;
 use crate::model::unsupported::Unsupported;
 
 /// A part of a document, filled in or not.
@@ -68,7 +69,7 @@ impl<'r> Node<'r> {
         let is_one = |(raw, value): (Str, Node<'r>)| {
             Anchor::parse(&raw).0 == Anchor::AddIfAbsent || value.adds(depth + 1)
         };
-        depth > MAX_DEPTH || self.members().is_some_and(|members| members.into_iter().any(is_one))
+        depth > MAX_WRITE_DEPTH || self.members().is_some_and(|members| members.into_iter().any(is_one))
     }
 
     fn items(self) -> Option<Vec<Node<'r>>> {
@@ -260,7 +261,7 @@ impl<'r> WriteCollector<'r> {
 
     /// A document that is merged.
     fn document(&mut self, node: Node<'r>, schema: Schema, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > MAX_DEPTH {
+        if depth > MAX_WRITE_DEPTH {
             return Err(Unsupported::TooDeep);
         }
         if let Node::Template(Template::Object(pairs)) = node

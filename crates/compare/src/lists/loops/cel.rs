@@ -12,7 +12,8 @@ use ephor_ir::walk::{holds, map_children};
 use ephor_value::Value;
 
 use crate::lists::iteration::{Range, is_closed, is_local, is_of_entry, range};
-use crate::lists::loops::{LoopCutter, MAX_COUNTED_LENGTH, Outer};
+use crate::lists::loops::{LoopCutter, Outer};
+use crate::model::limits::MAX_COUNTED_LENGTH;
 
 impl LoopCutter<'_> {
     pub(crate) fn source(&mut self, source: &Source) -> Source {

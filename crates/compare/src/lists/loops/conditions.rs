@@ -15,7 +15,8 @@ use ephor_ir::{Condition, Conditions, Expr, Template};
 use ephor_value::Value;
 
 use crate::lists::iteration::{Range, is_closed, range};
-use crate::lists::loops::{LoopCutter, MAX_COUNTED_LENGTH};
+use crate::lists::loops::LoopCutter;
+use crate::model::limits::MAX_COUNTED_LENGTH;
 
 impl LoopCutter<'_> {
     pub(crate) fn conditions(&mut self, conditions: &Conditions) -> Conditions {

@@ -11,12 +11,10 @@ use ephor_kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use ephor_value::{Map, Str, Value};
 
 use crate::inputs::context_entries::INPUTS;
+use crate::model::limits::{MAX_OBJECT_DEPTH, MAX_SOURCES_TOGETHER};
 use crate::objects::choice::{ABSENT, Choice, plain};
-use crate::objects::domain::{Domain, MAX_DEPTH};
+use crate::objects::domain::Domain;
 use crate::objects::product::pairs;
-
-/// More fields of which an API server takes one are not tried all together.
-const MAX_SOURCES_TOGETHER: usize = 4;
 
 impl Domain<'_> {
     /// Objects with the fields that are read; those of the smallest object that an API server
@@ -248,7 +246,7 @@ impl Domain<'_> {
             Leaf::String => Value::from(if key == "operator" { "Exists" } else { "a" }),
         };
         match ty {
-            _ if depth > MAX_DEPTH => Value::Null,
+            _ if depth > MAX_OBJECT_DEPTH => Value::Null,
             Type::Leaf(of) => leaf(*of),
             Type::List(_, item) => Value::list(vec![self.minimal(key, item, depth + 1)]),
             Type::Map(..) => Value::Map(Map::new()),

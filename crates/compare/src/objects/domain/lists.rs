@@ -9,12 +9,10 @@ use ephor_kubernetes::schema::{Leaf, Type};
 use ephor_value::{Map, Str, Value};
 
 use crate::lists::closure::{LIKE_NAMES, ListClasses};
+use crate::model::limits::MAX_LOOPS_TOGETHER;
 use crate::objects::choice::{Choice, plain};
 use crate::objects::domain::{Domain, FieldValues};
 use crate::objects::product::{as_key, filled, named, pairs};
-
-/// Of more loops lists of one item are read instead, where that is enough.
-const MAX_LOOPS_TOGETHER: usize = 8;
 
 impl Domain<'_> {
     /// Lists of the items of each class.

@@ -10,10 +10,8 @@ use ephor_kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use ephor_value::Str;
 use ephor_value::wildcard::Wildcard;
 
+use crate::model::limits::MAX_NAMES_OF_KEYS;
 use crate::objects::domain::Domain;
-
-/// More names of fields are not tried together.
-const MAX_NAMES: usize = 8;
 
 impl Domain<'_> {
     /// Whether of an object at most its keys are read, and how many there are.
@@ -74,10 +72,10 @@ impl Domain<'_> {
     pub(crate) fn with_tested_names(&mut self, tree: &ReadTree) -> ReadTree {
         let mut found = ReadTree { names: false, ..tree.clone() };
         let values = self.values();
-        if values.texts.len() > MAX_NAMES {
+        if values.texts.len() > MAX_NAMES_OF_KEYS {
             self.not_all("many names of fields");
         }
-        for name in values.texts.iter().filter(|text| !text.is_empty()).take(MAX_NAMES) {
+        for name in values.texts.iter().filter(|text| !text.is_empty()).take(MAX_NAMES_OF_KEYS) {
             found.add(&[Step::Key(name.clone())], false);
         }
         found

@@ -10,11 +10,9 @@ use ephor_analysis::reads::{ReadTree, Step};
 use ephor_kubernetes::schema::{Leaf, Type, TypeDef};
 use ephor_value::Value;
 
+use crate::model::limits::MAX_WHOLE_DEPTH;
 use crate::objects::choice::{Choice, plain};
 use crate::objects::domain::Domain;
-
-/// Types that nest deeper are not looked into.
-const MAX_DEPTH: usize = 16;
 
 /// This many different objects are enough for two places in items of a list, and one more.
 const DIFFERENT: usize = 3;
@@ -75,7 +73,7 @@ impl Domain<'_> {
     /// Whether all languages find objects of a type equal when they are the same: numbers with and
     /// without a fraction are not.
     fn is_plain(&self, def: &TypeDef, depth: usize) -> bool {
-        depth <= MAX_DEPTH
+        depth <= MAX_WHOLE_DEPTH
             && match def.leaf {
                 Some(leaf) => !matches!(leaf, Leaf::Any | Leaf::Double),
                 None => def.fields.iter().all(|field| self.is_plain_type(&field.ty, depth + 1)),
