@@ -29,7 +29,7 @@ use crate::model::observer::Observer;
 use crate::model::options::Options;
 use crate::model::question::{EQUIVALENT, IMPLIES, Question};
 use crate::model::request::{Case, RequestContext, request};
-use crate::search::differences::size;
+use crate::search::findings::size;
 use crate::search::shrink::shrink;
 use crate::sides::side::{Side, SideError};
 use crate::trace::written;

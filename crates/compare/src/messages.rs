@@ -21,7 +21,7 @@ use crate::model::observer::{Collector, Evaluated};
 use crate::model::options::Options;
 use crate::model::request::{Case, request};
 use crate::model::verdict::Verdict;
-use crate::search::differences::written_name;
+use crate::search::findings::written_name;
 use crate::sides::side::Side;
 
 /// An object that violates both sides, with what they say of it.

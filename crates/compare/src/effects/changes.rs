@@ -56,7 +56,7 @@ use crate::effects::fresh::{Fresh, FreshNames};
 use crate::effects::merge_keys::{MERGED, has_keys, keys_of};
 use crate::inputs::context_entries::has_inputs;
 use crate::model::environment::Environment;
-use crate::model::limits::{MAX_DIFFERENT_OBJECTS, MAX_FIELDS, TIME_LIMIT};
+use crate::model::limits::{MAX_DIFFERENT_OBJECTS, MAX_FIELDS};
 use crate::model::request::{Case, RequestContext};
 use crate::model::unsupported::Unsupported;
 use crate::model::world::{Copied, ExistingObjects, World};
@@ -77,7 +77,7 @@ impl Run<'_> {
     /// # Errors
     /// Why the objects that stand for all are not known.
     pub(crate) fn changes(&mut self, environment: &Environment) -> Result<(), String> {
-        let found = MutationFootprint::of(self.sides, environment)?;
+        let found = MutationFootprint::of(self.compared.sides, environment)?;
         let MutationFootprint {
             reads,
             tested,
@@ -96,7 +96,7 @@ impl Run<'_> {
         if let Some(why) = open(&reads, &tested) {
             return Err(why);
         }
-        let words = Rc::clone(&self.words);
+        let words = Rc::clone(&self.memory.words);
         let types: &Types = Types::built_in();
         let mut domain =
             Domain::new((types, &words), (&tested, &fields), environment, items.total, self.options.objects);
@@ -149,11 +149,8 @@ impl Run<'_> {
             if fresh.has_failed() {
                 return Err(of_samples(Unsupported::ComparedCopy));
             }
-            if self.left == 0 {
-                return Err("the limit of evaluations was reached".into());
-            }
-            if self.is_late() {
-                return Err(TIME_LIMIT.into());
+            if let Some(why) = self.effort.is_over() {
+                return Err(why.into());
             }
             if made.iter().any(|(place, one)| !one.shows(place, &case.object)) {
                 return Err(of_samples(Unsupported::UnchangedByFunction));
@@ -169,16 +166,16 @@ impl Run<'_> {
         if let Some(why) = open {
             return Err(why);
         }
-        self.relative_to.extend(tested.assumptions);
-        self.relative_to.extend(cloned.iter().map(Copied::text));
+        self.findings.relative_to.extend(tested.assumptions);
+        self.findings.relative_to.extend(cloned.iter().map(Copied::text));
         if is_assumed {
-            self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
+            self.findings.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
         }
         if merges {
-            self.relative_to.insert(MERGED.into());
+            self.findings.relative_to.insert(MERGED.into());
         }
         if made.iter().any(|(_, one)| one.is_of_image()) {
-            self.relative_to.insert(IMAGES.into());
+            self.findings.relative_to.insert(IMAGES.into());
         }
         Ok(())
     }
@@ -239,8 +236,7 @@ impl Run<'_> {
         case: &Case,
     ) -> Result<Option<bool>, String> {
         self.observe(environment, case);
-        self.left = self.left.saturating_sub(2);
-        self.objects += 1;
+        self.effort.evaluates(2);
         let found = self.witness(environment, case.clone());
         match found.differs && !found.refuses_both {
             true => self.refused(environment, known, case).map(Some),
@@ -269,7 +265,7 @@ impl Run<'_> {
         if is_constant(environment, fields, &case.object) {
             return Ok(true);
         }
-        let is_same = |case: &Case| self.differ(environment, case).is_none();
+        let is_same = |case: &Case| self.compared.differ(environment, case).is_none();
         let repaired = mended(&case.object, environment.is_creation()).map(|object| case.with_object(object));
         let shown = repaired.and_then(|case| match seen_in_clusters(environment, &case) {
             AdmittedView::Admitted(seen) => Some(seen),

@@ -38,20 +38,23 @@ use crate::units::unit::{Unit, same};
 impl Run<'_> {
     /// Compares what both sides make of the objects of an environment.
     pub(crate) fn results(&mut self, environment: &Environment) {
-        let sides = self.sides.map(|side| units(side, environment));
+        let sides = self.compared.sides.map(|side| units(side, environment));
         if let Some(relative_to) = same(&sides) {
-            self.relative_to.extend(relative_to);
+            self.findings.relative_to.extend(relative_to);
             return;
         }
         match self.changes(environment) {
             Ok(()) => return,
-            Err(why) => _ = self.reasons.insert(why),
+            Err(why) => _ = self.findings.reasons.insert(why),
         }
         // What expressions read makes many more objects; few of the others are lost among them.
-        let read = self.sides.map(|side| units(&side.with_rules(&|rule| as_check(rule)), environment));
-        let known = self.found.len();
+        let read =
+            self.compared.sides.map(|side| units(&side.with_rules(&|rule| as_check(rule)), environment));
+        let known = self.findings.differences();
         self.sampled(environment, sides.iter().flatten());
-        if self.found.len() == known && read.iter().flatten().any(|unit| unit.reads != Reads::default()) {
+        if self.findings.differences() == known
+            && read.iter().flatten().any(|unit| unit.reads != Reads::default())
+        {
             self.sampled(environment, sides.iter().chain(&read).flatten());
         }
     }
@@ -69,7 +72,7 @@ impl Run<'_> {
             reads.shown.add(&text.split('/').skip(1).map(step).collect::<Vec<Step>>(), false);
         }
         let mut merges = false;
-        for side in self.sides {
+        for side in self.compared.sides {
             let mut written = written(side, environment);
             merges |= written.merges;
             if side.knows_no_patterns {
@@ -78,7 +81,7 @@ impl Run<'_> {
             tested.add_texts(std::mem::take(&mut written.texts));
             reads.shown.merge(&written.tree);
         }
-        let words = Rc::clone(&self.words);
+        let words = Rc::clone(&self.memory.words);
         let fields = Tested::anywhere(&tested);
         let known: (&Types, &_) = (Types::built_in(), &*words);
         let mut domain =
@@ -102,17 +105,16 @@ impl Run<'_> {
         let count = all.len();
         all.retain(is_own);
         if all.len() < count {
-            self.reasons.insert(MERGED.into());
+            self.findings.reasons.insert(MERGED.into());
         }
         // Some of them, spread over all.
         let step = all.len().div_ceil(MAX_SAMPLED_RESULTS).max(1);
         for case in pairs.into_iter().filter(is_own).chain(all.into_iter().step_by(step)) {
-            if self.left == 0 || self.is_late() {
+            if self.effort.is_over().is_some() {
                 break;
             }
             self.observe(environment, &case);
-            self.left = self.left.saturating_sub(2);
-            self.objects += 1;
+            self.effort.evaluates(2);
             self.witness(environment, case);
         }
     }

@@ -22,7 +22,10 @@ pub(crate) const MAX_CASES_UNREDUCED: usize = 3_000;
 /// How many objects that show a difference are evaluated by both sides.
 pub(crate) const MAX_WITNESSES: usize = 64;
 
-/// Why a comparison that was cut short is no proof.
+/// Why a comparison is no proof that evaluated as much as it may.
+pub(crate) const EVALUATION_LIMIT: &str = "the limit of evaluations was reached";
+
+/// Why one is no proof that was cut short.
 pub(crate) const TIME_LIMIT: &str = "the time limit was reached";
 
 /// How many objects are evaluated where nothing can be proved. Too few miss differences, too many

@@ -28,11 +28,16 @@ impl Budget {
     /// For a unit of the side `at`, of whose objects at most `most` are evaluated.
     pub fn of(run: &Run<'_>, footprint: &Footprint, at: usize, most: usize) -> Budget {
         let is_open = footprint.open().is_some();
-        let few = SAMPLING.objects(run.options.objects, run.looked, run.share, run.objects);
-        let few = if run.is_known_to_differ(at) { few.min(SAMPLING.min) } else { few };
+        let few = SAMPLING.objects(
+            run.options.objects,
+            run.effort.environments,
+            run.effort.share,
+            run.effort.objects,
+        );
+        let few = if run.findings.is_known_to_differ(at) { few.min(SAMPLING.min) } else { few };
         let limit = if is_open { few } else { most.min(run.options.objects) };
         // In further kinds and operations fewer are built.
-        let is_further = run.looked > 1;
+        let is_further = run.effort.environments > 1;
         let some = if is_further { (2 * few).clamp(SAMPLING.min, SAMPLING.max) } else { SAMPLING.max };
         // Where nothing can be proved, long lists are too many.
         let is_shorter = is_open && footprint.items > MAX_ITEMS_SAMPLED;
@@ -45,6 +50,6 @@ impl Budget {
 
     /// The most objects of short lists that are tried first.
     pub fn short_limit(&self, run: &Run<'_>) -> usize {
-        if run.looked > 1 { self.some } else { self.limit }
+        if run.effort.environments > 1 { self.some } else { self.limit }
     }
 }

@@ -66,8 +66,8 @@ impl Run<'_> {
         others: &[CachedUnit],
         at: usize,
     ) {
-        if self.is_late() {
-            self.reasons.insert(TIME_LIMIT.into());
+        if self.effort.is_late() {
+            self.findings.reasons.insert(TIME_LIMIT.into());
             return;
         }
         let near = nearest(unit, others);
@@ -76,7 +76,7 @@ impl Run<'_> {
         let close = near.iter().filter(|(_, overlap)| !is_near || *overlap > 0);
         let close: Vec<&CachedUnit> = close.map(|(one, _)| *one).take(MAX_UNITS_TOGETHER).collect();
         let near: Vec<&CachedUnit> = near.iter().map(|(one, _)| *one).collect();
-        let is_shown = self.is_shown(environment, (unit, at));
+        let is_shown = self.findings.is_shown(environment, (unit, at));
         let most = if is_shown { MAX_OBJECTS_OF_SHOWN } else { self.options.objects };
         // What cannot be proved is read once.
         let is_open = open(&unit.reads, &unit.predicates).is_some();
@@ -109,12 +109,13 @@ impl Run<'_> {
         match so_far.covered {
             Some(None) => {}
             Some(Some(why)) => {
-                self.reasons.insert(why);
+                self.findings.reasons.insert(why);
             }
             None if so_far.is_real => {}
             None => {
                 let side = if at == 0 { "old" } else { "new" };
-                self.reasons
+                self.findings
+                    .reasons
                     .insert(format!("a rule of the {side} side is covered by several of the other together"));
             }
         }
@@ -201,7 +202,7 @@ impl Run<'_> {
                 return;
             }
             if let Some((reads, mut pool)) = found.near_refused.take() {
-                if self.is_known_to_differ(at) {
+                if self.findings.is_known_to_differ(at) {
                     pool.few = pool.few.min(SAMPLING.min);
                 }
                 if !is_shown {

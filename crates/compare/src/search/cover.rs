@@ -17,7 +17,7 @@
 use ephor_analysis::reads::Reads;
 
 use crate::model::environment::Environment;
-use crate::model::limits::{MAX_CASES_UNREDUCED, MAX_ITEMS_SAMPLED, MAX_WITNESSES, TIME_LIMIT};
+use crate::model::limits::{MAX_CASES_UNREDUCED, MAX_ITEMS_SAMPLED, MAX_WITNESSES};
 use crate::model::request::Case;
 use crate::objects::domain::Domain;
 use crate::search::budget::Budget;
@@ -82,7 +82,7 @@ impl Run<'_> {
         self.each(environment, from, others, &footprint.reads, &cases, &mut found);
         if found.open.is_none() && found.in_clusters.is_empty() && found.open_in_clusters.is_some() {
             // An object near one that an API server refuses may be admitted.
-            let few = (few / self.units).max(1);
+            let few = (few / self.effort.units).max(1);
             drop(domain);
             found.near_refused = Some((footprint.reads, Pool { cases, texts, integers, few }));
         }
@@ -91,9 +91,9 @@ impl Run<'_> {
 
     /// Notes what the units assume.
     fn record_assumptions(&mut self, footprint: &Footprint, is_assumed: bool, environment: &Environment) {
-        self.relative_to.extend(footprint.predicates.assumptions.iter().cloned());
+        self.findings.relative_to.extend(footprint.predicates.assumptions.iter().cloned());
         if is_assumed {
-            self.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
+            self.findings.relative_to.insert(format!("the types of fields of {}", environment.object[2]));
         }
     }
 
@@ -108,12 +108,8 @@ impl Run<'_> {
         found: &mut Uncovered,
     ) -> bool {
         for case in cases {
-            if self.left == 0 {
-                found.open = Some("the limit of evaluations was reached".into());
-                return false;
-            }
-            if self.is_late() {
-                found.open = Some(TIME_LIMIT.into());
+            if let Some(why) = self.effort.is_over() {
+                found.open = Some(why.into());
                 return false;
             }
             self.look((environment, from, others), reads, case.clone(), found);

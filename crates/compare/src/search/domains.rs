@@ -56,11 +56,11 @@ impl<'q> Domains<'q> {
             others,
             footprint,
             budget,
-            words: Rc::clone(&run.words),
-            memory: Rc::clone(&run.memory),
-            one_key: Rc::clone(&run.one_key),
+            words: Rc::clone(&run.memory.words),
+            memory: Rc::clone(&run.memory.lists),
+            one_key: Rc::clone(&run.memory.one_key),
             deadline: run.options.deadline,
-            knows_no_patterns: run.sides.iter().any(|side| side.knows_no_patterns),
+            knows_no_patterns: run.compared.sides.iter().any(|side| side.knows_no_patterns),
         }
     }
 

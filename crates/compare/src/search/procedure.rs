@@ -3,8 +3,7 @@
 //! In: two sides. Out: a [`Comparison`]. Units that have the same text on the other side are
 //! covered; environments that all rules treat alike are evaluated once.
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use crate::model::answer::{Answer, Comparison};
@@ -14,7 +13,9 @@ use crate::model::observer::Observer;
 use crate::model::options::Options;
 use crate::normal::environment_key::signature;
 use crate::predicates::by_field::Tested;
-use crate::search::run::Run;
+use crate::search::compared::Compared;
+use crate::search::findings::Findings;
+use crate::search::run::{Effort, Memory, Run};
 use crate::sides::environments::environments;
 use crate::sides::side::Side;
 use crate::units::cached::CachedUnit;
@@ -60,32 +61,18 @@ pub(crate) fn of_sides<'s>(
     }
     let mut one_key = old.one_key();
     one_key.merge(new.one_key());
-    let mut run = Run {
-        sides: [old, new],
-        strict: [old, new]
-            .into_iter()
-            .any(Side::allows_existing)
-            .then(|| [old, new].map(Side::without_existing)),
-        options,
-        observer,
-        left: options.evaluations,
-        objects: 0,
-        reasons: partly.into_iter().chain(not_admitted([old, new])).collect(),
-        relative_to: BTreeSet::new(),
-        found: BTreeMap::new(),
+    let compared = Compared::new([old, new], options);
+    let memory = Memory {
         one_key: Rc::new(one_key),
         words: Rc::default(),
-        memory: Rc::default(),
+        lists: Rc::default(),
         alike: BTreeSet::new(),
-        looked: 0,
-        share: 1,
-        units: 1,
-        has_effects: ![old, new].into_iter().any(Side::is_unbound),
-        only_generate: [old, new].into_iter().all(Side::only_generates),
-        by_effect: false,
-        reordered: Cell::new(false),
-        effects: Default::default(),
     };
+    let mut findings = Findings::default();
+    findings.reasons.extend(partly.into_iter().chain(not_admitted([old, new])));
+    let effort = Effort::of(options);
+    let (by_effect, effects) = (false, Default::default());
+    let mut run = Run { compared, options, observer, effort, memory, findings, by_effect, effects };
     let changes = old.changes() || new.changes();
     for environment in &environments {
         match changes {
@@ -94,43 +81,46 @@ pub(crate) fn of_sides<'s>(
         }
     }
     if let Some(observer) = observer {
-        run.words.classes().iter().for_each(|classes| observer.texts(classes));
+        run.memory.words.classes().iter().for_each(|classes| observer.texts(classes));
     }
-    run.end(kinds)
+    let Run { compared, findings, effort, .. } = run;
+    findings.comparison(&compared, (kinds, effort.objects), options.proof_only)
 }
 
 impl Run<'_> {
     pub(crate) fn environment(&mut self, environment: &Environment) {
-        if self.is_late() {
-            self.reasons.insert(TIME_LIMIT.into());
+        if self.effort.is_late() {
+            self.findings.reasons.insert(TIME_LIMIT.into());
             return;
         }
         if self.is_over() {
             return;
         }
-        let mut sides = self.sides.map(|side| units(side, environment));
+        let mut sides = self.compared.sides.map(|side| units(side, environment));
         sides.iter_mut().for_each(|units| units.retain(|unit| may_matter(environment, unit)));
         let are_patterns = sides.iter().flatten().any(|unit| unit.predicates.are_patterns);
         sides.iter_mut().flatten().for_each(|unit| unit.tested.are_patterns = are_patterns);
         Tested::share(sides.iter_mut().flatten().map(|unit| &mut unit.tested));
         // Kinds and operations that all rules treat alike are evaluated once.
         if let Some(signature) = signature(environment, &sides)
-            && !self.alike.insert(signature)
+            && !self.memory.alike.insert(signature)
         {
             return;
         }
         let sides = sides.map(|units| units.into_iter().map(CachedUnit::new).collect());
-        self.looked += 1;
-        self.memory.next_environment();
+        self.effort.environments += 1;
+        self.memory.lists.next_environment();
         let is_open = |unit: &&CachedUnit| open(&unit.reads, &unit.predicates).is_some();
-        self.share = SAMPLING.share(sides.iter().flatten().filter(is_open).count());
-        self.units = SAMPLING.share(sides.iter().flatten().count());
+        self.effort.share = SAMPLING.share(sides.iter().flatten().filter(is_open).count());
+        self.effort.units = SAMPLING.share(sides.iter().flatten().count());
         self.effects = Default::default();
         self.units(environment, &sides);
         // Where all violations of both sides have one consequence, what is covered is covered in
         // this, too.
         let [old, new] = &self.effects;
-        if self.has_effects && (old.len() > 1 || new.len() > 1 || (old != new && !old.is_empty())) {
+        if self.compared.consequences.are_known
+            && (old.len() > 1 || new.len() > 1 || (old != new && !old.is_empty()))
+        {
             self.by_effect = true;
             self.units(environment, &sides);
             self.by_effect = false;
@@ -147,7 +137,7 @@ impl Run<'_> {
                 let is_same = |other: &CachedUnit| unit.identity.is_some() && unit.identity == other.identity;
                 match self.options.same_rules && to.iter().any(is_same) {
                     true => {
-                        self.relative_to.extend(unit.external.iter().cloned());
+                        self.findings.relative_to.extend(unit.external.iter().cloned());
                         self.observer.into_iter().for_each(Observer::skipped);
                     }
                     false => self.unit(environment, unit, to, at),

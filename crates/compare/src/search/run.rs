@@ -1,7 +1,6 @@
 //! The state of one comparison: what was found, and how much may still be done.
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -9,13 +8,14 @@ use ephor_analysis::reads::Reads;
 use ephor_value::Str;
 
 use crate::lists::closure::ListMemory;
-use crate::model::answer::{Difference, DifferenceKind};
 use crate::model::environment::Environment;
+use crate::model::limits::{EVALUATION_LIMIT, TIME_LIMIT};
 use crate::model::observer::Observer;
 use crate::model::options::Options;
 use crate::model::request::Case;
 use crate::model::verdict::Effect;
-use crate::sides::side::Side;
+use crate::search::compared::Compared;
+use crate::search::findings::Findings;
 use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 use crate::strings::witnesses::WitnessCache;
 
@@ -31,45 +31,70 @@ pub(crate) struct Pool {
     pub few: usize,
 }
 
-/// What identifies a kind of difference: how, on which kind, whether in deletions, and by which
-/// rules.
-pub(crate) type Key = (DifferenceKind, String, bool, [Option<String>; 2]);
-
-pub(crate) struct Run<'s> {
-    pub sides: [&'s Side; 2],
-    /// The same without what allows updates of violations, where a side does.
-    pub strict: Option<[Side; 2]>,
-    pub options: Options,
-    pub(crate) observer: Option<&'s dyn Observer>,
+/// How much was evaluated, and how much may still be.
+pub(crate) struct Effort {
+    /// How many evaluations are left.
     pub left: usize,
+    /// How many objects were evaluated.
     pub objects: usize,
-    /// Why agreement on all objects that were tried is no proof.
-    pub reasons: BTreeSet<String>,
-    /// The external data that both sides read in the same way.
-    pub relative_to: BTreeSet<String>,
-    pub found: BTreeMap<Key, Difference>,
+    /// How many environments were evaluated.
+    pub environments: usize,
+    /// Among how many units the objects are shared that are evaluated where nothing can be proved.
+    pub share: usize,
+    /// Among how many those near objects that an API server refuses.
+    pub units: usize,
+    deadline: Option<Instant>,
+}
+
+impl Effort {
+    /// What options allow.
+    pub fn of(options: Options) -> Effort {
+        let Options { evaluations: left, deadline, .. } = options;
+        Effort { left, objects: 0, environments: 0, share: 1, units: 1, deadline }
+    }
+
+    /// Counts an object, and what its evaluation costs.
+    pub fn evaluates(&mut self, cost: usize) {
+        self.left = self.left.saturating_sub(cost);
+        self.objects += 1;
+    }
+
+    /// Why no more may be evaluated, if so.
+    pub fn is_over(&self) -> Option<&'static str> {
+        match self.left {
+            0 => Some(EVALUATION_LIMIT),
+            _ => self.is_late().then_some(TIME_LIMIT),
+        }
+    }
+
+    /// Whether the time is over.
+    pub fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
+/// What is computed once for a comparison.
+pub(crate) struct Memory {
     /// Objects that are left out.
     pub one_key: Rc<AmbiguousWildcardKeys>,
     /// The texts of languages that were met.
     pub words: Rc<WitnessCache>,
     /// What API servers show of lists and maps, and what loops say.
-    pub(crate) memory: Rc<ListMemory>,
+    pub lists: Rc<ListMemory>,
     /// The environments that were evaluated, by what decides in them.
-    pub(crate) alike: BTreeSet<String>,
-    /// How many environments were evaluated.
-    pub(crate) looked: usize,
-    /// Among how many units the objects are shared that are evaluated where nothing can be proved.
-    pub(crate) share: usize,
-    /// Among how many those near objects that an API server refuses.
-    pub(crate) units: usize,
-    /// Whether what follows from violations is known.
-    pub has_effects: bool,
-    /// Whether both sides do nothing but generate objects.
-    pub only_generate: bool,
+    pub alike: BTreeSet<String>,
+}
+
+/// One comparison while it runs.
+pub(crate) struct Run<'s> {
+    pub compared: Compared<'s>,
+    pub options: Options,
+    pub observer: Option<&'s dyn Observer>,
+    pub effort: Effort,
+    pub memory: Memory,
+    pub findings: Findings,
     /// Whether units are compared by what follows from violations, else by verdicts.
     pub by_effect: bool,
-    /// Whether both sides left the items of a list in another order.
-    pub reordered: Cell<bool>,
     /// What followed from violations of either side in an environment.
     pub effects: [BTreeSet<Effect>; 2],
 }
@@ -93,13 +118,7 @@ pub(crate) struct Uncovered {
 impl Run<'_> {
     /// Whether only a proof matters, and there is none.
     pub(crate) fn is_over(&self) -> bool {
-        self.options.proof_only
-            && !(self.found.is_empty() && self.reasons.is_empty() && self.relative_to.is_empty())
-    }
-
-    /// Whether the time is over.
-    pub(crate) fn is_late(&self) -> bool {
-        self.options.deadline.is_some_and(|end| Instant::now() >= end)
+        self.options.proof_only && !self.findings.is_proof()
     }
 
     /// Shows the observer what is evaluated.

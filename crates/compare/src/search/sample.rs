@@ -69,7 +69,7 @@ impl Run<'_> {
         let mut near: BTreeMap<(Verdict, Verdict), Vec<WithPaths<Case>>> = BTreeMap::new();
         let mut known = VerdictCache::default();
         let is_over =
-            |run: &Self, found: &Uncovered| run.left == 0 || found.in_clusters.len() >= MAX_WITNESSES;
+            |run: &Self, found: &Uncovered| run.effort.left == 0 || found.in_clusters.len() >= MAX_WITNESSES;
         for WithPaths { whole: case, .. } in &some {
             if is_over(self, found) {
                 return;
@@ -185,12 +185,11 @@ impl Run<'_> {
         all: bool,
     ) -> Judged {
         // What proves nothing has a limit of its own.
-        if self.one_key.leaves_out(&case.object) {
+        if self.memory.one_key.leaves_out(&case.object) {
             return Judged { own: Verdict::Skip, others: Verdict::Skip, is_covered: true };
         }
         let cost = usize::from(!all);
-        self.left = self.left.saturating_sub(cost);
-        self.objects += 1;
+        self.effort.evaluates(cost);
         self.observe(environment, case);
         let mut found = Judged { own: Verdict::Skip, others: Verdict::Skip, is_covered: true };
         let Some(request) = request(environment, case) else { return found };
@@ -211,7 +210,7 @@ impl Run<'_> {
             self.effects[at].insert(own.effect);
         }
         for other in others {
-            self.left = self.left.saturating_sub(cost);
+            self.effort.left = self.effort.left.saturating_sub(cost);
             let other = judge(&other.engine, &request);
             found.others = found.others.max(other.verdict);
             if !is_violation {

@@ -25,10 +25,9 @@ use crate::effects::writes::model::{Writes, Written};
 use crate::model::environment::Environment;
 use crate::model::limits::MAX_POSITION_OBJECTS;
 use crate::model::path::{Place, with};
-use crate::model::request::{Case, request};
+use crate::model::request::Case;
 use crate::model::unsupported::Unsupported;
 use crate::model::verdict::{Judgement, Verdict};
-use crate::model::world::within;
 use crate::search::run::Run;
 
 /// A list into whose items loops over several lists write.
@@ -291,14 +290,14 @@ impl Run<'_> {
             let ends = first.and_then(|(at, first)| {
                 classes.elements.iter().find(|item| {
                     let case = arranged(&(Some(at), vec![first], vec![item]));
-                    let both = case.and_then(|case| self.judgements(environment, &case));
+                    let both = case.and_then(|case| self.compared.judgements(environment, &case));
                     both.is_some_and(|both| both.iter().all(|one| is_complete(environment, one)))
                 })
             });
             let mut known = BTreeSet::new();
             for one in classes.arranged(ends) {
                 count += 1;
-                if count > MAX_POSITION_OBJECTS || self.is_late() {
+                if count > MAX_POSITION_OBJECTS || self.effort.is_late() {
                     return Err(of_samples(Unsupported::TooManyPositions));
                 }
                 let Some(case) = arranged(&one) else {
@@ -323,12 +322,6 @@ impl Run<'_> {
         Ok(all)
     }
 
-    /// What both sides make of an object.
-    fn judgements(&self, environment: &Environment, case: &Case) -> Option<[Judgement; 2]> {
-        let request = request(environment, case)?;
-        Some(self.sides.map(|side| within(&case.around.world, || side.judge(&request))))
-    }
-
     /// What both sides make of the items of an object.
     ///
     /// # Errors
@@ -339,7 +332,7 @@ impl Run<'_> {
         positions: &Positions,
         case: &Case,
     ) -> Result<OrderedResult, String> {
-        let Some(both) = self.judgements(environment, case) else {
+        let Some(both) = self.compared.judgements(environment, case) else {
             return Err(of_samples(Unsupported::ItemsByPositionsOfOthers));
         };
         match both.each_ref().map(|one| one.verdict == Verdict::Error) {
