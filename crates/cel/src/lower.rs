@@ -14,7 +14,7 @@ use ephor_ir::expr::{
 use ephor_ir::strict::map_of;
 use ephor_ir::walk::bottom_up;
 use ephor_value::object::is_mutation;
-use ephor_value::{Fault, Object, Str, Value};
+use ephor_value::{Fault, Map, Object, Str, Value};
 
 use super::ast::Shape;
 use super::check::{Typed, TypedFold, TypedKind};
@@ -546,7 +546,7 @@ pub fn with_variables(expr: Expr, names: &[Str]) -> Expr {
         },
         _ => walk,
     };
-    bottom_up(expr, &mut |e| match e {
+    let placed = bottom_up(expr, &mut |e| match e {
         Expr::Walk(walk) => Expr::Walk(Box::new(in_place(*walk))),
         Expr::Test(test) => {
             let Test { walk, key } = *test;
@@ -560,7 +560,9 @@ pub fn with_variables(expr: Expr, names: &[Str]) -> Expr {
             }
         }
         other => other,
-    })
+    });
+    // What is left of them is something, whatever it holds: `variables == null` is false.
+    bottom_up(placed, &mut |e| if is_variables(&e) { Expr::Const(Value::Map(Map::new())) } else { e })
 }
 
 fn is_variables(expr: &Expr) -> bool {

@@ -17,6 +17,7 @@ use ephor_value::{Fault, Object, Str, Value};
 
 use super::comprehension::evaluate;
 use super::eval::{Env, Evaluated, NULL, constant, value as eval};
+use crate::admission::crossing;
 
 pub(super) const OVERLOAD: &str = "no such overload";
 
@@ -62,7 +63,7 @@ pub fn strict<'a>(expr: &'a Expr, env: &Env<'_, 'a>) -> Evaluated<'a> {
         Expr::Comprehension(l) => evaluate(l, env),
         Expr::Bind(parts) => {
             let [value, body] = &**parts;
-            env.bind_later(value, body).map(Cow::Owned)
+            env.bind_later(value, body).map(|v| Cow::Owned(crossing::bound(v)))
         }
         Expr::OrElse { sides, unwrap, eager } => or_else(sides, *unwrap, *eager, env),
         _ => Err(Fault::new("not a strict node")),

@@ -33,12 +33,17 @@ fn add(definition: &Value, types: &mut Types) {
         let version = Str::from(version.text_at(&["name"]));
         let name: Str = format!("{group}/{version}.{kind}").into();
         let mut def = object(schema, &name, types, 0);
-        for field in common(false) {
-            def.fields.retain(|own| *own.name != *field.name);
-            def.fields.push(field);
-        }
+        with_common(&mut def);
         types.insert(def);
         types.insert_kind([group.clone(), version, kind.clone()], name);
+    }
+}
+
+/// Gives a description the fields of every object, whatever it says of them itself.
+fn with_common(def: &mut TypeDef) {
+    for field in common(false) {
+        def.fields.retain(|own| *own.name != *field.name);
+        def.fields.push(field);
     }
 }
 
@@ -127,6 +132,12 @@ fn of(schema: &Value, name: &Str, types: &mut Types, depth: usize) -> Type {
             if let Some(values @ Value::Map(_)) = schema.get("additionalProperties") {
                 let value = of(values, &below("@elem"), types, depth + 1);
                 return Type::Map(Box::new(value), whole(schema));
+            }
+            if is(schema, "x-kubernetes-embedded-resource") {
+                let mut def = object(schema, name, types, depth);
+                with_common(&mut def);
+                types.insert(def);
+                return Type::Named(name.clone(), Whole::Merged);
             }
             if schema.get("properties").is_none() && is(schema, "x-kubernetes-preserve-unknown-fields") {
                 return Type::Leaf(Leaf::Any);

@@ -1,20 +1,24 @@
 //! Whether an object fits its kind, as a Go decoder checks it: the API server's, or Kyverno's.
 //!
-//! In: an object and its description. Out, for the API server: the first value of a wrong type, and
-//! the fields that the kind does not have; for Kyverno: the object as its checks read it, or why it
-//! does not decode. Both are one walk over the same tables; `Reader` says which of the two reads.
+//! In: an object and its description. Out, for the API server: the object as it is decoded, the
+//! first value of a wrong type, and the fields that the kind does not have; for what merges return
+//! there: the object, converted field by field; for Kyverno: the object as its checks read it, or
+//! why it does not decode. All are one walk over the same tables; `Reader` says who reads.
 //!
 //! Semantics, those of kube-apiserver 1.36.3:
 //! - Names of fields are exact; the order is that in which the object is written.
 //! - A value of a wrong type is noted and decoding continues; the first one noted is the error. The
 //!   text names the Go struct, the path with the embedded structs, and the Go type. Null fits
 //!   everywhere.
+//! - A value with a syntax of its own (quantity, time, port) that cannot be read ends the decoding
+//!   at once, so its error wins even if it comes later.
+//! - Merged objects are converted, not decoded: integers wrap to 32 bits, whole doubles are
+//!   integers, errors name no field.
 //!
 //! And where those of Kyverno 1.19.1 differ:
 //! - Names of fields are taken exactly or, failing that, without regard to case; what comes twice
 //!   is merged in the order of the sorted keys. Unknown fields are ignored.
-//! - A value with a syntax of its own (quantity, time, port) that cannot be read ends the decoding
-//!   at once, so its error wins even if it comes later. Whole numbers may be written as fractions.
+//! - Whole numbers may be written as fractions; times of all precisions are times.
 
 use std::borrow::Cow;
 
@@ -51,6 +55,20 @@ pub enum Error {
     /// A text that should be base64: its first byte that is not.
     #[error("illegal base64 data at input byte {0}")]
     Base64(usize),
+    /// The same in an object that is converted.
+    #[error("error decoding from json: illegal base64 data at input byte {0}")]
+    ConvertedBase64(usize),
+    /// A number in an object that is converted.
+    #[error("cannot convert {found} to {wanted}")]
+    Conversion {
+        /// The Go type of the value.
+        found: &'static str,
+        /// The Go type of the field.
+        wanted: Box<str>,
+    },
+    /// A number in an object that is converted, which is infinite or none at all.
+    #[error("error encoding {0} to json: json: unsupported value: {1}")]
+    Unsupported(&'static str, Box<str>),
     /// A text that should be a time.
     #[error(transparent)]
     Time(#[from] time::TimeError),
@@ -61,6 +79,9 @@ pub enum Error {
     #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
     Quantity,
 }
+
+/// The form of times with microseconds.
+const MICRO_TIME: &str = "2006-01-02T15:04:05.000000Z07:00";
 
 fn destination(field: Option<&str>) -> Cow<'static, str> {
     field.map_or("value".into(), |field| format!("struct field {field}").into())
@@ -81,11 +102,26 @@ pub fn problems(object: &Value, def: &TypeDef, types: &Types) -> Problems {
     if object.as_map().is_none() {
         return Problems::default();
     }
+    read(object, def, types).1
+}
+
+/// The object as the API server decodes it, and what is wrong with it.
+pub fn read(object: &Value, def: &TypeDef, types: &Types) -> (Value, Problems) {
     let mut walk = Walk::new(types, Reader::ApiServer);
     match walk.object(object, def, None) {
-        Ok(_) => walk.found,
-        Err(error) => Problems { wrong: Some(error), ..walk.found },
+        Ok(object) => (object, walk.found),
+        Err(error) => (Value::Null, Problems { wrong: Some(error), ..walk.found }),
     }
+}
+
+/// What a merge returned, as the API server converts it into an object of its kind.
+///
+/// # Errors
+/// A value that cannot be converted.
+pub fn converted(object: &Value, def: &TypeDef, types: &Types) -> Result<Value, Error> {
+    let mut walk = Walk::new(types, Reader::Converter);
+    let object = walk.object(object, def, None)?;
+    walk.found.wrong.map_or(Ok(object), Err)
 }
 
 /// The object with the names of its description, as Kyverno reads it. An object that fits is
@@ -111,6 +147,8 @@ pub fn decode<'v>(object: &'v Value, def: &TypeDef, types: &Types) -> Result<Cow
 enum Reader {
     /// The API server.
     ApiServer,
+    /// The API server that converts what a merge returned.
+    Converter,
     /// Kyverno; `build`: the decoded object is needed, not only whether it is as it is written.
     Kyverno { build: bool },
 }
@@ -137,12 +175,16 @@ impl<'d> Walk<'d> {
     }
 
     fn builds(&self) -> bool {
-        self.reader == Reader::Kyverno { build: true }
+        self.reader != Reader::Kyverno { build: false }
+    }
+
+    fn is_kyverno(&self) -> bool {
+        matches!(self.reader, Reader::Kyverno { .. })
     }
 
     /// The members of an object in the order in which they are decoded.
     fn members<'v>(&self, map: &'v Map) -> Vec<(&'v Str, &'v Value)> {
-        if self.builds() { map.sorted() } else { map.iter().collect() }
+        if self.is_kyverno() && self.builds() { map.sorted() } else { map.iter().collect() }
     }
 
     fn object(&mut self, v: &'d Value, def: &'d TypeDef, before: Option<&Value>) -> Result<Value, Error> {
@@ -156,7 +198,12 @@ impl<'d> Walk<'d> {
         };
         let mut out: Map = before.and_then(Value::as_map).cloned().unwrap_or_default();
         for (key, v) in self.members(map) {
-            let Some(field) = self.field(def, key) else { continue };
+            let Some(field) = self.field(def, key) else {
+                if def.open && !self.is_kyverno() {
+                    out.insert(key.clone(), v.clone());
+                }
+                continue;
+            };
             let before = out.get(&field.name).cloned();
             self.steps.push(Step::Field(def, field));
             let decoded = self.value(v, &field.ty, before.as_ref())?;
@@ -172,6 +219,7 @@ impl<'d> Walk<'d> {
     fn field(&mut self, def: &'d TypeDef, key: &str) -> Option<&'d Field> {
         let exact = def.field(key);
         match self.reader {
+            Reader::Converter => exact,
             Reader::ApiServer => {
                 if exact.is_none() && !def.open {
                     let path = join(&self.path(), key);
@@ -195,12 +243,12 @@ impl<'d> Walk<'d> {
             return Ok(v.clone());
         }
         match (ty, v) {
-            (Type::Leaf(leaf), _) => self.leaf(v, *leaf)?,
+            (Type::Leaf(leaf), _) => return self.leaf(v, *leaf),
             (Type::Named(name, _), _) => {
                 let types = self.types;
                 match types.named(name).map(|def| (def.leaf, def)) {
                     Some((None, def)) => return self.object(v, def, before),
-                    Some((Some(leaf), _)) => self.leaf(v, leaf)?,
+                    Some((Some(leaf), _)) => return self.leaf(v, leaf),
                     None => {}
                 }
             }
@@ -209,7 +257,10 @@ impl<'d> Walk<'d> {
                 let mut out = Vec::new();
                 for (i, v) in items.iter().enumerate() {
                     self.steps.push(Step::Item(i));
-                    let decoded = self.value(v, item, before.get(i))?;
+                    let decoded = match self.value(v, item, before.get(i))? {
+                        Value::Null if !self.is_kyverno() => self.empty(item),
+                        decoded => decoded,
+                    };
                     self.steps.pop();
                     if self.builds() {
                         out.push(decoded);
@@ -237,23 +288,31 @@ impl<'d> Walk<'d> {
         Ok(v.clone())
     }
 
-    fn leaf(&mut self, v: &Value, leaf: Leaf) -> Result<(), Error> {
-        let kyverno = self.reader != Reader::ApiServer;
+    /// What a null is in the place of an item.
+    fn empty(&self, ty: &Type) -> Value {
+        match ty {
+            Type::Named(name, _) if self.types.named(name).is_some_and(|def| def.leaf.is_none()) => {
+                Value::Map(Map::new())
+            }
+            Type::Leaf(Leaf::String) => Value::from(""),
+            _ => Value::Null,
+        }
+    }
+
+    /// A value without parts, in its canonical form where it has one.
+    fn leaf(&mut self, v: &Value, leaf: Leaf) -> Result<Value, Error> {
         let text = v.as_str();
         let fits = match leaf {
             Leaf::Any => true,
-            Leaf::Quantity if kyverno => return quantity_error(v).map_or(Ok(()), Err),
-            Leaf::Time | Leaf::MicroTime if kyverno => match text {
-                Some(text) => return Ok(Time::parse_rfc3339(text).map(drop)?),
-                None => return Err(self.mismatch(v, "string")),
-            },
-            Leaf::IntOrString if kyverno => match text.is_some() || self.is_int32(v) {
+            Leaf::Quantity => return quantity_error(v).map_or_else(|| Ok(v.clone()), Err),
+            Leaf::Time | Leaf::MicroTime => return self.time(v, leaf),
+            Leaf::IntOrString => match text.is_some() || self.is_int32(v) {
                 true => true,
                 false => return Err(self.mismatch(v, "int32")),
             },
-            Leaf::String | Leaf::Bytes | Leaf::Time | Leaf::MicroTime => text.is_some(),
-            Leaf::Quantity | Leaf::IntOrString => text.is_some() || v.as_number().is_some(),
+            Leaf::String | Leaf::Bytes => text.is_some(),
             Leaf::Bool => v.as_bool().is_some(),
+            Leaf::Int32 | Leaf::Int64 if self.reader == Reader::Converter => return integer(v, leaf),
             Leaf::Int32 => self.is_int32(v),
             Leaf::Int64 => self.whole(v).is_some(),
             Leaf::Double => v.as_number().is_some(),
@@ -261,13 +320,38 @@ impl<'d> Walk<'d> {
         if !fits {
             let wanted = self.go_type(&Type::Leaf(leaf));
             self.note(v, &wanted);
-        } else if leaf == Leaf::Bytes
-            && self.found.wrong.is_none()
-            && let Some(position) = text.and_then(bad_base64)
-        {
-            self.found.wrong = Some(Error::Base64(position));
+        } else if let (Leaf::Bytes, Some(text)) = (leaf, text) {
+            return self.bytes(text);
         }
-        Ok(())
+        Ok(v.clone())
+    }
+
+    fn time(&self, v: &Value, leaf: Leaf) -> Result<Value, Error> {
+        let name = if leaf == Leaf::Time { "v1.Time" } else { "v1.MicroTime" };
+        if let (Reader::Converter, Value::Float(f)) = (self.reader, v)
+            && !f.is_finite()
+        {
+            return Err(Error::Unsupported(name, ephor_value::print::display(v).into()));
+        }
+        let Some(text) = v.as_str() else { return Err(self.mismatch(v, "string")) };
+        match leaf {
+            _ if self.is_kyverno() => Time::parse_rfc3339(text).map(|_| v.clone()),
+            Leaf::MicroTime => Time::parse(MICRO_TIME, text).map(|time| time.rfc3339_micro().into()),
+            _ => Time::parse_rfc3339(text).map(|time| time.rfc3339().into()),
+        }
+        .map_err(Error::Time)
+    }
+
+    fn bytes(&mut self, text: &str) -> Result<Value, Error> {
+        match decoded_base64(text) {
+            Ok(bytes) if !self.is_kyverno() => Ok(encoded_base64(&bytes)),
+            Ok(_) => Ok(text.into()),
+            Err(at) if self.reader == Reader::Converter => Err(Error::ConvertedBase64(at)),
+            Err(at) => {
+                self.found.wrong.get_or_insert(Error::Base64(at));
+                Ok(text.into())
+            }
+        }
     }
 
     fn whole(&self, v: &Value) -> Option<i64> {
@@ -330,7 +414,8 @@ impl<'d> Walk<'d> {
             "number" if matches!(wanted, "int32" | "int64") => format!("number {}", number_text(v)).into(),
             other => other.into(),
         };
-        let field = self.last_field().map(|(holder, _)| self.go_path(holder).into());
+        let field = self.last_field().filter(|_| self.reader != Reader::Converter);
+        let field = field.map(|(holder, _)| self.go_path(holder).into());
         Error::Type { found, field, wanted: wanted.into() }
     }
 
@@ -409,14 +494,42 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.into() } else { format!("{path}.{key}") }
 }
 
+/// An integer of an object that is converted: it wraps to the bits of its field.
+fn integer(v: &Value, leaf: Leaf) -> Result<Value, Error> {
+    let wide = match v {
+        Value::Int(i) => *i,
+        Value::Float(f) if *f as i64 as f64 == *f => *f as i64,
+        Value::Float(_) => {
+            let wanted = if leaf == Leaf::Int32 { "int32" } else { "int64" };
+            return Err(Error::Conversion { found: "float64", wanted: wanted.into() });
+        }
+        other => return Ok(other.clone()),
+    };
+    Ok(Value::Int(if leaf == Leaf::Int32 { i64::from(wide as i32) } else { wide }))
+}
+
+/// The bytes of a text in base64, which may have ends of lines.
+///
+/// # Errors
+/// The position of the first byte that is not base64.
+fn decoded_base64(text: &str) -> Result<Vec<u8>, usize> {
+    use base64::Engine;
+    let joined =
+        if text.contains(['\r', '\n']) { text.replace(['\r', '\n'], "").into() } else { Cow::Borrowed(text) };
+    base64::engine::general_purpose::STANDARD.decode(&*joined).map_err(|error| match error {
+        base64::DecodeError::InvalidByte(at, _) => at,
+        _ => text.len() - text.len() % 4,
+    })
+}
+
+fn encoded_base64(bytes: &[u8]) -> Value {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(bytes).into()
+}
+
 /// The position of the first byte that is not base64.
 pub(crate) fn bad_base64(text: &str) -> Option<usize> {
-    use base64::Engine;
-    match base64::engine::general_purpose::STANDARD.decode(text) {
-        Ok(_) => None,
-        Err(base64::DecodeError::InvalidByte(at, _)) => Some(at),
-        Err(_) => Some(text.len() - text.len() % 4),
-    }
+    decoded_base64(text).err()
 }
 
 /// The text on unknown fields.
@@ -477,9 +590,35 @@ mod tests {
     }
 
     #[test]
-    fn a_quantity_that_cannot_be_read_is_an_error_of_kyverno_even_after_a_wrong_type() {
+    fn a_quantity_that_cannot_be_read_is_the_error_even_after_a_wrong_type() {
         let (found, decoded) = both("{hostNetwork: 1, overhead: {cpu: 1KKi}}");
-        assert!(found.wrong.unwrap().to_string().ends_with("PodSpec.spec.hostNetwork of type bool"));
+        assert_eq!(found.wrong.unwrap(), Error::QuantitySuffix);
         assert_eq!(decoded.unwrap_err(), Error::QuantitySuffix);
+    }
+
+    #[test]
+    fn what_a_merge_returns_is_converted_field_by_field() {
+        let types = Types::built_in();
+        let of = |name: &str, text: &str| {
+            let object = ephor_document::yaml_value(text).unwrap();
+            converted(&object, types.named(name).unwrap(), types)
+                .map(|object| ephor_value::print::json(&object))
+                .map_err(|error| error.to_string())
+        };
+        let deployment =
+            |replicas: &str| of("apps/v1.Deployment", &format!("{{spec: {{replicas: {replicas}}}}}"));
+        assert_eq!(deployment("3000000000").unwrap(), r#"{"spec":{"replicas":-1294967296}}"#);
+        assert_eq!(deployment("4294967296.0").unwrap(), r#"{"spec":{"replicas":0}}"#);
+        assert_eq!(deployment("2.5").unwrap_err(), "cannot convert float64 to int32");
+        let lease = |time: &str| of("coordination/v1.Lease", &format!("{{spec: {{renewTime: '{time}'}}}}"));
+        let canonical = r#"{"spec":{"renewTime":"2024-01-01T00:00:00.000000Z"}}"#;
+        assert_eq!(lease("2024-01-01T02:00:00.000000+02:00").unwrap(), canonical);
+        assert!(lease("2024-01-01T00:00:00Z").unwrap_err().ends_with("cannot parse \"Z\" as \".000000\""));
+        let secret = |data: &str| of("core/v1.Secret", &format!("{{data: {{a: \"{data}\"}}}}"));
+        assert_eq!(secret("YW\\nE=").unwrap(), r#"{"data":{"a":"YWE="}}"#);
+        assert_eq!(
+            secret("YQ").unwrap_err(),
+            "error decoding from json: illegal base64 data at input byte 0"
+        );
     }
 }

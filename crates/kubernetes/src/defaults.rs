@@ -62,7 +62,7 @@ fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
         if matches!(&field.ty, Type::Leaf(leaf) if !matches!(leaf, Leaf::Quantity)) && !v.is_null() {
             continue;
         }
-        let mut complete = value(v, &field.ty, types, depth + 1);
+        let mut complete = value(v, &field.ty, types, (depth + 1, def.custom));
         if &*def.name == "batch/v1.JobTemplateSpec" && &*field.name == "spec" {
             complete = undecided(v, &complete);
         }
@@ -84,14 +84,16 @@ fn drops_null(ty: &Type) -> bool {
     !matches!(ty, Type::List(..) | Type::Leaf(Leaf::Time | Leaf::MicroTime | Leaf::Any))
 }
 
-fn value(v: &Value, ty: &Type, types: &Types, depth: usize) -> Value {
+/// `at`: how deep it is, and whether it is a part of a custom resource.
+fn value(v: &Value, ty: &Type, types: &Types, at: (usize, bool)) -> Value {
+    let (depth, is_custom) = at;
     match (ty, v) {
         (Type::Leaf(Leaf::Quantity), v) => quantity(v),
-        // Below a map a null is the empty text.
-        (Type::Leaf(Leaf::String), Value::Null) => Value::from(""),
+        // Below a map a null is the empty text; custom resources keep it.
+        (Type::Leaf(Leaf::String), Value::Null) if !is_custom => Value::from(""),
         _ => {
             let of = |m: &Map, def: &TypeDef| fields(m, def, types, depth);
-            inside(v, ty, types, &of, &|v, ty| value(v, ty, types, depth + 1))
+            inside(v, ty, types, &of, &|v, ty| value(v, ty, types, (depth + 1, is_custom)))
         }
     }
 }
@@ -121,10 +123,9 @@ fn empty() -> Value {
 fn before(m: &mut Map, def: &TypeDef) {
     match &*def.name {
         "core/v1.Container" | "core/v1.EphemeralContainer" => {
-            if let Some(image) = m.get("image").and_then(Value::as_str).filter(|i| !i.is_empty()) {
-                let policy = if is_latest(image) { "Always" } else { "IfNotPresent" };
-                fill(m, "imagePullPolicy", || policy.into());
-            }
+            let image = m.get("image").and_then(Value::as_str).unwrap_or_default();
+            let policy = if is_latest(image) { "Always" } else { "IfNotPresent" };
+            fill(m, "imagePullPolicy", || policy.into());
         }
         "core/v1.ImageVolumeSource" => {
             let image = m.get("reference").and_then(Value::as_str).unwrap_or_default();
@@ -143,6 +144,45 @@ fn before(m: &mut Map, def: &TypeDef) {
             let metric = Value::map([("type", "Resource".into()), ("resource", resource)]);
             m.insert("metrics", Value::list(vec![metric]));
         }
+        "autoscaling/v2.HorizontalPodAutoscalerBehavior" => {
+            let up = [("Pods", 4), ("Percent", 100)];
+            scaling(m, "scaleUp", &up, Some(0));
+            scaling(m, "scaleDown", &up[1..], None);
+        }
+        "flowcontrol/v1.LimitedPriorityLevelConfiguration" => {
+            fill(m, "nominalConcurrencyShares", || Value::Int(30));
+            fill(m, "lendablePercent", || Value::Int(0));
+        }
+        "flowcontrol/v1.ExemptPriorityLevelConfiguration" => {
+            fill(m, "nominalConcurrencyShares", || Value::Int(0));
+            fill(m, "lendablePercent", || Value::Int(0));
+        }
+        // Not in attachments of volumes, which hold the same type.
+        "core/v1.PersistentVolume" => {
+            if let Some(Value::Map(spec)) = m.get_mut("spec") {
+                fill(spec, "persistentVolumeReclaimPolicy", || "Retain".into());
+                fill(spec, "volumeMode", || "Filesystem".into());
+            }
+        }
+        // What is written as text is stored as bytes.
+        "core/v1.Secret" => {
+            if let Some(Value::Map(texts)) = m.remove("stringData") {
+                let mut data = m.get("data").and_then(Value::as_map).cloned().unwrap_or_default();
+                for (key, text) in texts.iter() {
+                    data.insert(key.clone(), base64(text.as_str().unwrap_or_default()));
+                }
+                m.insert("data", Value::Map(data));
+            }
+        }
+        "core/v1.NodeSpec" => {
+            if let Some(cidr) =
+                m.get("podCIDR").filter(|cidr| cidr.as_str().is_some_and(|cidr| !cidr.is_empty())).cloned()
+            {
+                fill(m, "podCIDRs", || Value::list(vec![cidr]));
+            }
+        }
+        "core/v1.TCPSocketAction" => fill(m, "port", || Value::Int(0)),
+        "core/v1.HTTPGetAction" => fill(m, "port", || Value::Int(0)),
         "core/v1.Pod" => {
             if let Some(Value::Map(spec)) = m.get_mut("spec") {
                 fill(spec, "enableServiceLinks", || Value::Bool(true));
@@ -190,6 +230,30 @@ fn before(m: &mut Map, def: &TypeDef) {
         }
         _ => {}
     }
+}
+
+fn base64(text: &str) -> Value {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(text).into()
+}
+
+/// How fast replicas come or go, as far as it is not written.
+fn scaling(m: &mut Map, direction: &str, policies: &[(&str, i64)], window: Option<i64>) {
+    let mut rules = m.get(direction).and_then(Value::as_map).cloned().unwrap_or_default();
+    if let Some(window) = window {
+        fill(&mut rules, "stabilizationWindowSeconds", || Value::Int(window));
+    }
+    fill(&mut rules, "selectPolicy", || "Max".into());
+    let policy = |(kind, value): &(&str, i64)| {
+        Value::map([
+            ("type", (*kind).into()),
+            ("value", Value::Int(*value)),
+            ("periodSeconds", Value::Int(15)),
+        ])
+    };
+    // In the order in which the server has them.
+    fill(&mut rules, "policies", || Value::list(policies.iter().map(policy).collect()));
+    m.insert(direction, Value::Map(rules));
 }
 
 /// Where a Service is reached from, and for how long clients stay with a Pod.

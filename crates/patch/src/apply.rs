@@ -94,7 +94,7 @@ fn run(document: &mut Document, operation: &Operation) -> Result<(), ApplyError>
         Action::Add(value) => run_add(document, path, value),
         Action::Remove => {
             let exact = document.exact;
-            match find(document, path) {
+            match find(document, path).filter(|_| !(exact && path.is_empty())) {
                 None if exact => Err(missing("remove", Target::Path, path)),
                 None => Ok(()),
                 Some((container, key)) => {
@@ -105,13 +105,16 @@ fn run(document: &mut Document, operation: &Operation) -> Result<(), ApplyError>
         Action::Replace(value) => run_replace(document, path, value),
         Action::Move(from) => run_move(document, from, path),
         Action::Copy(from) => run_copy(document, from, path),
-        Action::Test(value) => run_test(document, path, value),
+        Action::Test(value) => run_test(document, path, value.as_ref()),
     }
 }
 
 fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), ApplyError> {
     if path.is_empty() {
-        return replace_root(document, value, Some(value.clone()));
+        return match document.exact {
+            true => Err(missing("add", Target::Path, path)),
+            false => replace_root(document, value, Some(value.clone())),
+        };
     }
     if !document.exact {
         create_parents(document, path)?;
@@ -124,7 +127,7 @@ fn run_add(document: &mut Document, path: &str, value: &Value) -> Result<(), App
 
 fn replace_root(document: &mut Document, value: &Value, behind: Option<Value>) -> Result<(), ApplyError> {
     if !matches!(value, Value::Map(_) | Value::List(_)) {
-        return Err(ApplyError::ScalarRoot);
+        return Err(ApplyError::ScalarRoot { exact: document.exact });
     }
     *document = Document { now: value.clone(), behind, exact: document.exact };
     Ok(())
@@ -156,10 +159,10 @@ fn run_replace(document: &mut Document, path: &str, value: &Value) -> Result<(),
 }
 
 fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), ApplyError> {
-    if from.is_empty() {
-        return Err(ApplyError::MovedRoot);
-    }
     let exact = document.exact;
+    if from.is_empty() {
+        return Err(if exact { ApplyError::NoFrom("move") } else { ApplyError::MovedRoot });
+    }
     let Some((container, key)) = find(document, from) else {
         return Err(missing("move", Target::From, from));
     };
@@ -176,6 +179,9 @@ fn run_move(document: &mut Document, from: &str, path: &str) -> Result<(), Apply
 
 fn run_copy(document: &mut Document, from: &str, path: &str) -> Result<(), ApplyError> {
     let exact = document.exact;
+    if exact && from.is_empty() {
+        return Err(ApplyError::NoFrom("copy"));
+    }
     let Some((container, key)) = find(document, from) else {
         return Err(missing("copy", Target::From, from));
     };
@@ -188,23 +194,31 @@ fn run_copy(document: &mut Document, from: &str, path: &str) -> Result<(), Apply
     add(container, &key, value).map_err(ApplyError::CopyTo)
 }
 
-fn run_test(document: &mut Document, path: &str, value: &Value) -> Result<(), ApplyError> {
-    let wrong = || Err(ApplyError::Test(path.into()));
+fn run_test(document: &mut Document, path: &str, value: Option<&Value>) -> Result<(), ApplyError> {
+    let test = |passes: bool| if passes { Ok(()) } else { Err(ApplyError::Test(path.into())) };
+    let wanted = value.unwrap_or(&Value::Null);
     if path.is_empty() {
-        return if document.now.strict_eq(value) { Ok(()) } else { wrong() };
+        return test(document.now.strict_eq(wanted));
     }
     let exact = document.exact;
     let Some((container, key)) = find(document, path) else {
         return Err(missing("test", Target::Path, path));
     };
-    let found = match get(container, &key, false) {
+    let found = match get(container, &key, exact) {
         Ok(found) => found.cloned(),
-        Err(Fault::NoKey(_)) if exact => return wrong(),
         Err(Fault::NoKey(_)) => None,
         Err(why) => return Err(failed("test", path, why)),
     };
+    if exact {
+        // What is null is not there, and only a test without value passes then.
+        let found = found.filter(|found| !found.is_null());
+        return test(match (&found, value) {
+            (Some(found), Some(value)) => found.strict_eq(value),
+            (found, value) => found.is_none() && value.is_none(),
+        });
+    }
     let found = found.or_else(|| document.root(path)).unwrap_or_default();
-    if found.strict_eq(value) { Ok(()) } else { wrong() }
+    test(found.strict_eq(wanted))
 }
 
 /// The tokens of a path; `None` where there is no `/`. What stands before the first one is ignored.
@@ -292,10 +306,10 @@ fn from_end(wanted: i64, len: usize) -> Option<usize> {
     i64::try_from(len).ok()?.checked_add(wanted).and_then(|at| usize::try_from(at).ok())
 }
 
-/// The member of a container; `Ok(None)` for the empty token, which names nothing that could be
-/// read.
+/// The member of a container; `Ok(None)` for the empty token, which names nothing that could be read
+/// (where patches are exact, it is a key).
 fn get<'d>(container: &'d Value, token: &str, exact: bool) -> Result<Option<&'d Value>, Fault> {
-    if token.is_empty() {
+    if token.is_empty() && !(exact && container.as_map().is_some()) {
         return Ok(None);
     }
     match container {

@@ -48,7 +48,7 @@ pub enum Action {
     /// Copies a value from the place it names.
     Copy(Str),
     /// Fails unless the value is there.
-    Test(Value),
+    Test(Option<Value>),
 }
 
 impl Action {
@@ -78,7 +78,8 @@ impl Operation {
         }
         m.insert("path", Value::Str(self.path.clone()));
         match &self.action {
-            Action::Add(v) | Action::Replace(v) | Action::Test(v) => {
+            Action::Test(None) => {}
+            Action::Add(v) | Action::Replace(v) | Action::Test(Some(v)) => {
                 m.insert("value", v.clone());
             }
             _ => {}
@@ -251,7 +252,7 @@ pub fn operation(v: &Value) -> Result<Operation, InvalidOperation> {
         "remove" => Action::Remove,
         "move" => Action::Move(from()?),
         "copy" => Action::Copy(from()?),
-        _ => Action::Test(value.unwrap_or_default()),
+        _ => Action::Test(value.filter(|value| !value.is_null())),
     };
     Ok(Operation { path, action })
 }

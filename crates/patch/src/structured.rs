@@ -6,83 +6,27 @@
 //! of [`ephor_kubernetes::decode`]; the walk is another one, because a change is no value and the
 //! texts are those of structured-merge-diff, which collects all errors. Semantics:
 //! `docs/semantics/admission.md`, "Answers".
+//!
+//! - `part`: parts of a change, and how messages show them
+
+mod part;
 
 use ephor_kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
-use ephor_value::print::{display, go_syntax};
 use ephor_value::{List, Map, Str, Value, budget, stack};
+
+pub use part::{Opaque, Part};
 
 /// How deeply changes may nest.
 const MAX_DEPTH: usize = 1_000;
-
-/// A part of a change.
-#[derive(Clone, Debug)]
-pub enum Part {
-    /// A value without parts.
-    Scalar(Value),
-    /// Fields in the order in which they are written.
-    Fields(Vec<(Str, Part)>),
-    /// Items.
-    Items(Vec<Part>),
-    /// Something that cannot be a part, as messages show it.
-    Opaque(String),
-}
-
-impl Part {
-    /// A value with all that is in it.
-    pub fn whole(value: &Value) -> Part {
-        match value {
-            Value::Map(map) => stack::deep(|| {
-                Part::Fields(map.iter().map(|(key, value)| (key.clone(), Part::whole(value))).collect())
-            }),
-            Value::List(items) => stack::deep(|| Part::Items(items.iter().map(Part::whole).collect())),
-            other => Part::Scalar(other.clone()),
-        }
-    }
-
-    fn value(&self) -> Value {
-        match self {
-            Part::Scalar(v) => v.clone(),
-            Part::Fields(fields) => {
-                stack::deep(|| Value::Map(fields.iter().map(|(k, v)| (k.clone(), v.value())).collect()))
-            }
-            Part::Items(items) => stack::deep(|| Value::list(items.iter().map(Part::value).collect())),
-            Part::Opaque(_) => Value::Null,
-        }
-    }
-
-    /// As messages show it.
-    fn describe(&self) -> String {
-        match self {
-            Part::Opaque(text) => format!("&{{{text}}}"),
-            other => format!("&{{{}}}", display(&other.value())),
-        }
-    }
-
-    fn native_type(&self) -> &'static str {
-        match self {
-            Part::Scalar(Value::Str(_)) => "string",
-            Part::Scalar(Value::Bool(_)) => "bool",
-            Part::Scalar(Value::Int(_)) => "int64",
-            Part::Scalar(Value::Float(_)) => "float64",
-            Part::Fields(_) => "map[string]interface {}",
-            Part::Items(_) => "[]interface {}",
-            _ => "interface {}",
-        }
-    }
-
-    fn field(&self, key: &str) -> Option<&Part> {
-        match self {
-            Part::Fields(fields) => fields.iter().find(|(k, _)| **k == *key).map(|(_, v)| v),
-            _ => None,
-        }
-    }
-}
 
 /// Why a change cannot be merged, in the words of structured-merge-diff.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StructuredMergeError {
-    /// Parts that do not fit the schema.
+    /// Parts of the object that is changed do not fit the schema.
+    #[error("failed to convert original object to typed object: {}", all(.0))]
+    Original(Box<[Misfit]>),
+    /// Parts of the change do not fit the schema.
     #[error("failed to convert patch object to typed object: {}", all(.0))]
     Misfits(Box<[Misfit]>),
     /// Paths of what can only be replaced.
@@ -146,9 +90,18 @@ pub enum Mismatch {
 /// Why an item of a list with keys has no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoKey {
+    /// It is null.
+    #[error("associative list {} has an element that's an explicit null", if *.has_keys { "with keys" } else { "without keys" })]
+    Null {
+        /// Whether items have keys, or are keys themselves.
+        has_keys: bool,
+    },
     /// It is no map.
     #[error("associative list with keys may not have non-map elements")]
     NoMap,
+    /// The items are keys themselves, and it is a map or a list.
+    #[error("associative list without keys has an element that's a {0} type")]
+    NoScalar(&'static str),
     /// It has none of these fields.
     #[error(
         "associative list with keys has an element that omits all key fields [{}] (and doesn't have \
@@ -197,7 +150,12 @@ pub fn merge_with(
     atomics: Atomic,
 ) -> Result<Value, StructuredMergeError> {
     let ty = Type::Named(def.name.clone(), Whole::Merged);
-    let mut check = Check { types, errors: Vec::new() };
+    let mut check = Check { types, errors: Vec::new(), may_repeat: true };
+    check.part(&Part::whole(object), &ty, "", 0);
+    if !check.errors.is_empty() {
+        return Err(StructuredMergeError::Original(check.errors.into()));
+    }
+    let mut check = Check { types, errors: Vec::new(), may_repeat: false };
     check.part(change, &ty, "", 0);
     if !check.errors.is_empty() {
         return Err(StructuredMergeError::Misfits(check.errors.into()));
@@ -219,7 +177,7 @@ pub fn merge_with(
 /// The change holds something that cannot be a part.
 pub fn merge_freely(object: &Value, change: &Part) -> Result<Value, StructuredMergeError> {
     let types = Types::default();
-    let mut check = Check { types: &types, errors: Vec::new() };
+    let mut check = Check { types: &types, errors: Vec::new(), may_repeat: false };
     check.free(change, "", 0);
     match check.errors.into_iter().next() {
         Some(first) => Err(StructuredMergeError::Misfits([first].into())),
@@ -234,8 +192,8 @@ fn resolved<'t>(ty: &'t Type, types: &'t Types) -> Resolved<'t> {
         Type::Map(value, whole) => Resolved::Map(value, *whole),
         Type::Named(name, whole) => match types.named(name) {
             Some(def) => match def.leaf {
-                Some(leaf) => Resolved::Leaf(leaf),
-                None => Resolved::Object(def, if *whole == Whole::Atomic { *whole } else { def.whole }),
+                Some(leaf) if def.whole == Whole::Merged => Resolved::Leaf(leaf),
+                _ => Resolved::Object(def, if *whole == Whole::Atomic { *whole } else { def.whole }),
             },
             None => Resolved::Leaf(Leaf::Any),
         },
@@ -253,6 +211,8 @@ enum Resolved<'t> {
 struct Check<'t> {
     types: &'t Types,
     errors: Vec<Misfit>,
+    /// Whether lists may have several items of one key, as in objects that exist.
+    may_repeat: bool,
 }
 
 impl Check<'_> {
@@ -267,6 +227,10 @@ impl Check<'_> {
     fn part(&mut self, part: &Part, ty: &Type, at: &str, depth: usize) {
         if depth > MAX_DEPTH {
             return self.refuse(at, Mismatch::TooDeep);
+        }
+        // Null fits everywhere.
+        if part.is_null() {
+            return;
         }
         match resolved(ty, self.types) {
             Resolved::Leaf(Leaf::Any) => self.free(part, at, depth),
@@ -304,6 +268,9 @@ impl Check<'_> {
             Part::Fields(fields) if depth < MAX_DEPTH => {
                 fields.iter().for_each(|(k, v)| self.free(v, &format!("{at}.{k}"), depth + 1));
             }
+            Part::Items(items) if depth < MAX_DEPTH => {
+                items.iter().enumerate().for_each(|(i, v)| self.free(v, &format!("{at}[{i}]"), depth + 1));
+            }
             _ => {}
         }
     }
@@ -324,18 +291,14 @@ impl Check<'_> {
                     self.expected(at, "boolean", part.describe());
                 }
             }
-            Leaf::Quantity | Leaf::IntOrString => {
+            Leaf::Quantity | Leaf::IntOrString | Leaf::Time | Leaf::MicroTime => {
                 if value.is_none() {
                     self.expected(at, "any scalar", part.describe());
                 }
             }
             _ => {
                 if value.is_none_or(|v| v.as_str().is_none()) {
-                    let shown = match part {
-                        Part::Opaque(text) => format!("&{{{text}}}"),
-                        other => format!("&value.valueUnstructured{{Value:{}}}", go_syntax(&other.value())),
-                    };
-                    self.expected(at, "string", shown);
+                    self.expected(at, "string", part.go_value());
                 }
             }
         }
@@ -346,20 +309,20 @@ impl Check<'_> {
         for (i, part) in items.iter().enumerate() {
             let (place, key) = match kind {
                 ListKind::Atomic => (format!("{at}[{i}]"), None),
-                ListKind::Set => {
-                    let key = Key(vec![("".into(), part.value())]);
-                    (format!("{at}[{}]", key.describe()), Some(key))
-                }
-                ListKind::Keyed(keys) => match key_of_part(part, keys, item, self.types) {
-                    Ok(key) => (format!("{at}{}", key.describe()), Some(key)),
-                    Err(why) => {
-                        self.refuse(at, Mismatch::Item { at: i, why });
-                        continue;
+                _ => {
+                    let found = match kind {
+                        ListKind::Keyed(keys) => key_of_part(part, keys, item, self.types),
+                        _ => own_key(part),
+                    };
+                    match found {
+                        Ok(key) => (format!("{at}{}", key.describe()), Some(key)),
+                        // The first item without a key ends the walk through the list.
+                        Err(why) => return self.refuse(at, Mismatch::Item { at: i, why }),
                     }
-                },
+                }
             };
             if let Some(key) = key {
-                if seen.contains(&key) {
+                if !self.may_repeat && seen.contains(&key) {
                     self.refuse(at, Mismatch::Duplicate(key.describe().into()));
                     continue;
                 }
@@ -372,19 +335,30 @@ impl Check<'_> {
 
 /// What an item of a list is known by.
 #[derive(Clone, Debug)]
-struct Key(Vec<(Str, Value)>);
+struct Key(Vec<(Str, Option<Value>)>);
 
 impl PartialEq for Key {
     fn eq(&self, other: &Key) -> bool {
         self.0.len() == other.0.len()
-            && self.0.iter().zip(&other.0).all(|((a, x), (b, y))| a == b && x.json_eq(y))
+            && self.0.iter().zip(&other.0).all(|((a, x), (b, y))| {
+                a == b
+                    && match (x, y) {
+                        (Some(x), Some(y)) => x.json_eq(y),
+                        (x, y) => x.is_none() && y.is_none(),
+                    }
+            })
     }
 }
 
+/// How a key is shown that is no value.
+const UNDEFINED: &str = "{{undefined}}";
+
 impl Key {
     fn describe(&self) -> String {
-        let parts: Vec<String> =
-            self.0.iter().map(|(k, v)| format!("{k}={}", ephor_value::print::json(v))).collect();
+        let text = |v: &Option<Value>| v.as_ref().map_or_else(|| UNDEFINED.into(), ephor_value::print::json);
+        let mut parts: Vec<String> = self.0.iter().map(|(k, v)| format!("{k}={}", text(v))).collect();
+        // Several keys are shown in the order of their names.
+        parts.sort_unstable();
         format!("[{}]", parts.join(","))
     }
 }
@@ -398,16 +372,29 @@ fn key_default(key: &str, item: &Type, types: &Types) -> Option<Value> {
 }
 
 fn key_of(found: impl Fn(&str) -> Option<Value>, keys: &[Str], item: &Type, types: &Types) -> Option<Key> {
-    let entries: Vec<(Str, Value)> = keys
+    let entries: Vec<(Str, Option<Value>)> = keys
         .iter()
-        .filter_map(|k| Some((k.clone(), found(k).or_else(|| key_default(k, item, types))?)))
+        .filter_map(|k| Some((k.clone(), Some(found(k).or_else(|| key_default(k, item, types))?))))
         .collect();
     (!entries.is_empty()).then_some(Key(entries))
 }
 
+/// The key of an item that is its own; nothing for what is no value.
+fn own_key(part: &Part) -> Result<Key, NoKey> {
+    match part {
+        Part::Scalar(Value::Null) => Err(NoKey::Null { has_keys: false }),
+        Part::Fields(_) => Err(NoKey::NoScalar("map")),
+        Part::Items(_) => Err(NoKey::NoScalar("list")),
+        Part::Scalar(value) => Ok(Key(vec![("".into(), Some(value.clone()))])),
+        Part::Opaque(_) => Ok(Key(vec![("".into(), None)])),
+    }
+}
+
 fn key_of_part(part: &Part, keys: &[Str], item: &Type, types: &Types) -> Result<Key, NoKey> {
-    if !matches!(part, Part::Fields(_)) {
-        return Err(NoKey::NoMap);
+    match part {
+        Part::Fields(_) => {}
+        part if part.is_null() => return Err(NoKey::Null { has_keys: true }),
+        _ => return Err(NoKey::NoMap),
     }
     key_of(|k| part.field(k).map(Part::value), keys, item, types).ok_or_else(|| NoKey::Omitted(keys.into()))
 }
@@ -426,6 +413,12 @@ fn atomic(part: &Part, ty: &Type, at: &str, types: &Types, found: &mut Vec<Box<s
             }
         }
         (Resolved::Map(_, Whole::Atomic), Part::Fields(_)) => found.push(at.into()),
+        // A list where the schema says nothing is replaced, and so are the objects in it.
+        (Resolved::Leaf(Leaf::Any), Part::Items(items)) => {
+            found.push(at.into());
+            let objects = items.iter().enumerate().filter(|(_, item)| matches!(item, Part::Fields(_)));
+            found.extend(objects.map(|(i, _)| format!("{at}[{i}]").into()));
+        }
         (Resolved::List(kind, item), Part::Items(items)) => {
             if *kind == ListKind::Atomic {
                 found.push(at.into());
@@ -441,6 +434,13 @@ fn atomic(part: &Part, ty: &Type, at: &str, types: &Types, found: &mut Vec<Box<s
 fn merged(old: Option<&Value>, part: &Part, ty: &Type, types: &Types) -> Value {
     match (resolved(ty, types), part) {
         (Resolved::Object(_, Whole::Atomic) | Resolved::Map(_, Whole::Atomic), _) => part.value(),
+        // Nothing is merged into what has parts.
+        (Resolved::Object(..) | Resolved::Map(..), part) if part.is_null() => {
+            old.cloned().unwrap_or_default()
+        }
+        (Resolved::List(kind, _), part) if part.is_null() && *kind != ListKind::Atomic => {
+            old.cloned().unwrap_or_default()
+        }
         (Resolved::Object(def, _), Part::Fields(fields)) => {
             merged_fields(old, fields, |k| def.field(k).map_or(&Type::Leaf(Leaf::Any), |f| &f.ty), types)
         }
@@ -477,11 +477,11 @@ fn merged_items(old: Option<&Value>, new: &[Part], kind: &ListKind, item: &Type,
     };
     let new_key = |part: &Part| match kind {
         ListKind::Keyed(keys) => key_of_part(part, keys, item, types).ok(),
-        _ => Some(Key(vec![("".into(), part.value())])),
+        _ => own_key(part).ok(),
     };
     let old_key = |v: &Value| match kind {
         ListKind::Keyed(keys) => key_of(|k| v.get(k).cloned(), keys, item, types),
-        _ => Some(Key(vec![("".into(), v.clone())])),
+        _ => Some(Key(vec![("".into(), Some(v.clone()))])),
     };
     let (left, right): (Vec<_>, Vec<_>) =
         (old.iter().map(old_key).collect(), new.iter().map(new_key).collect());

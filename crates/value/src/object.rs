@@ -188,6 +188,8 @@ impl Value {
                 {
                     return None;
                 }
+                // A sum on the right is another Go type, with which nothing can be compared.
+                Object::Quantity(_) if other.is_computed_quantity() => return None,
                 // References of images are only compared with their like.
                 Object::Struct(name, _) if &**name == IMAGE && self.cel_type() != other.cel_type() => {
                     return None;
@@ -201,6 +203,10 @@ impl Value {
             }
         }
         Some(self.comparable_eq(other))
+    }
+
+    fn is_computed_quantity(&self) -> bool {
+        matches!(self, Value::Object(o) if matches!(&**o, Object::Quantity(quantity) if quantity.is_computed()))
     }
 
     fn inner_eq(&self, other: &Value) -> bool {

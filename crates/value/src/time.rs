@@ -209,6 +209,37 @@ impl Time {
         self.text(true)
     }
 
+    /// As Go prints it (`%v`): `2024-01-02 03:04:05.12 +0200 +0200`.
+    pub fn go_text(&self) -> String {
+        let text = self.text(true);
+        let (clock, _) = text.split_at(text.rfind(['Z', '+', '-']).unwrap_or(text.len()));
+        let minutes = self.offset / 60;
+        let sign = if minutes < 0 { '-' } else { '+' };
+        let zone = format!("{sign}{:02}{:02}", minutes.unsigned_abs() / 60, minutes.unsigned_abs() % 60);
+        let name = if self.offset == 0 { "UTC" } else { &zone };
+        format!("{} {zone} {name}", clock.replacen('T', " ", 1))
+    }
+
+    /// In Go syntax (`%#v`): `time.Date(2024, time.January, 2, 3, 4, 5, 120000000, time.UTC)`.
+    pub fn go_syntax(&self) -> String {
+        let Civil { year, month, day, hour, minute, second, .. } = self.civil();
+        let at = usize::try_from(month).unwrap_or_default().wrapping_sub(1);
+        let month = super::time_layout::MONTHS.get(at).copied().unwrap_or_default();
+        let zone = if self.offset == 0 { "time.UTC" } else { "time.Location(\"\")" };
+        format!("time.Date({year}, time.{month}, {day}, {hour}, {minute}, {second}, {}, {zone})", self.nanos)
+    }
+
+    /// RFC 3339 in UTC with six digits of the second.
+    pub fn rfc3339_micro(&self) -> String {
+        let text = self.utc().text(false);
+        format!("{}.{:06}Z", text.trim_end_matches('Z'), self.nanos / 1_000)
+    }
+
+    /// RFC 3339 in UTC, in whole seconds.
+    pub fn rfc3339(&self) -> String {
+        self.utc().text(false)
+    }
+
     fn text(&self, fraction: bool) -> String {
         let c = self.civil();
         let mut out = String::with_capacity(25);

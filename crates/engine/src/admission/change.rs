@@ -11,7 +11,8 @@ use ephor_patch::structured::{self, Atomic};
 use ephor_value::{Object, Str, Value};
 
 use super::LiteralError;
-use super::literal::{LiteralData, check_names, json, part};
+use super::crossing::{json, part_of};
+use super::literal::{LiteralData, check_names};
 
 /// Merges an `Object` literal, which may have parts of `data`, into an object by the schema of its
 /// kind.
@@ -26,7 +27,7 @@ pub fn merge_literal(
     types: &Types,
     atomics: Atomic,
 ) -> Result<Value, LiteralError> {
-    let mut change = part(value, data);
+    let mut change = part_of(value, data)?;
     if let structured::Part::Fields(fields) = &mut change {
         fields.retain(|(k, _)| !matches!(&**k, "apiVersion" | "kind"));
     }
@@ -40,8 +41,10 @@ pub fn merge_literal(
 pub fn apply_literals(object: &Value, value: &Value) -> Result<Option<Value>, LiteralError> {
     // The object is written as JSON and read again, also around what the operations name.
     let mut now = spelled(object);
-    for item in value.as_list().unwrap_or_default() {
-        let Some(operation) = operation(item)? else { continue };
+    // All values are converted before the first operation.
+    let operations =
+        value.as_list().unwrap_or_default().iter().filter_map(|item| operation(item).transpose());
+    for operation in operations.collect::<Result<Vec<Operation>, LiteralError>>()? {
         match apply_exactly(&now, &operation).map_err(|e| LiteralError::Operation(e.into()))? {
             Some(changed) => now = changed,
             None => return Ok(None),
@@ -55,15 +58,15 @@ fn operation(item: &Value) -> Result<Option<Operation>, LiteralError> {
     let Value::Object(o) = item else { return Ok(None) };
     let Object::Struct(_, fields) = &**o else { return Ok(None) };
     let text = |key: &str| Str::from(fields.get(key).and_then(Value::as_str).unwrap_or_default());
-    let value = || {
-        let v = fields.get("value").cloned().unwrap_or_default();
-        check_names(&v)?;
-        json(&v).map(|v| spelled(&v)).map_err(LiteralError::Json)
+    let value = |v: &Value| {
+        check_names(v)?;
+        json(v).map(|v| spelled(&v)).map_err(LiteralError::Json)
     };
+    let value = fields.get("value").map(value).transpose()?;
     let action = match &*text("op") {
-        "add" => Action::Add(value()?),
-        "replace" => Action::Replace(value()?),
-        "test" => Action::Test(value()?),
+        "add" => Action::Add(value.unwrap_or_default()),
+        "replace" => Action::Replace(value.unwrap_or_default()),
+        "test" => Action::Test(value),
         "remove" => Action::Remove,
         "move" => Action::Move(text("from")),
         "copy" => Action::Copy(text("from")),

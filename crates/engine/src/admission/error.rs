@@ -46,6 +46,23 @@ pub enum BindingError {
 /// Why message literals do not change an object.
 #[derive(Debug, Error)]
 pub enum LiteralError {
+    /// A field of the literal is a map whose keys are no texts.
+    #[error("invalid return type: *dynamic.ObjectVal")]
+    ReturnType,
+    /// The expression gives something else than a literal, of this type.
+    #[error("unsupported return type from ApplyConfiguration expression: {0}")]
+    NoLiteral(Box<str>),
+    /// The changed object is none of its kind.
+    #[error("unable to convert unstructured object to {group_version}, Kind={kind}: {why}")]
+    Conversion {
+        /// Its group and version; `/v1` for those without group.
+        group_version: Box<str>,
+        /// Its kind.
+        kind: Str,
+        /// Why it is none.
+        #[source]
+        why: ephor_kubernetes::decode::Error,
+    },
     /// Literals have other names than the paths at which they stand.
     #[error("type mismatch: {}", lines(.0))]
     Names(Vec<WrongName>),
@@ -107,6 +124,15 @@ pub enum NoJson {
     /// A map with keys of this type.
     #[error("unsupported type conversion from '{0}' to string")]
     Keys(Box<str>),
+    /// A literal of an operation.
+    #[error("cannot convert to native type: *structpb.Value")]
+    Patch,
+    /// A field of an `Object` literal that cannot be converted.
+    #[error("{0}")]
+    Field(Box<str>),
+    /// A field of an `Object` literal that has this type in Go.
+    #[error("proto:\u{a0}invalid type: {0}")]
+    Native(Box<str>),
     /// A value of this type of a library.
     #[error("type conversion error from '{0}' to '*structpb.Value'")]
     Library(Box<str>),

@@ -11,8 +11,9 @@
 //! - [`cause`]: causes of a denial, as `status.details.causes` of an answer has them
 //! - [`change`]: applying message literals to objects
 //! - `cluster_view`: the cluster around a request
+//! - [`crossing`]: how a CEL value crosses into an object
 //! - `error`: why native policies cannot be evaluated, and why message literals change nothing
-//! - [`literal`]: message literals of mutations: `Object{…}` and `JSONPatch{…}`
+//! - [`literal`]: names of message literals, `Object{…}` and `JSONPatch{…}`, and what is data
 //! - `mutate`: policies that change the object
 //! - [`offline`]: admission policies outside of a cluster, as Kyverno runs them
 //! - `params`: parameters: which objects a policy is evaluated with
@@ -27,6 +28,7 @@ pub mod bound;
 pub mod cause;
 pub mod change;
 mod cluster_view;
+pub mod crossing;
 mod error;
 pub mod literal;
 mod mutate;

@@ -7,8 +7,9 @@
 use ephor_functions::Context;
 use ephor_ir::expressions::{ExpressionPatch, PatchType};
 use ephor_ir::facts::FailurePolicy;
+use ephor_kubernetes::admitted::as_stored;
 use ephor_kubernetes::convert::{changed_kind, with_kind};
-use ephor_kubernetes::decode::{problems, unknown_text};
+use ephor_kubernetes::decode::{self, unknown_text};
 use ephor_kubernetes::defaults::completed;
 use ephor_value::{Str, Value, budget};
 
@@ -19,6 +20,7 @@ use super::answer::Denial;
 use super::bound::BoundPolicy;
 use super::change::{apply_literals, merge_literal};
 use super::cluster_view::{ClusterView, converted};
+use super::error::LiteralError;
 use super::literal::{LiteralData, check_names};
 use super::steps::{BoundStep, Run, steps};
 use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
@@ -70,6 +72,22 @@ pub struct Passes<'w> {
 struct Failures {
     texts: Vec<String>,
     reason: Str,
+}
+
+/// What became of the mutations of a policy.
+#[derive(Default)]
+struct Done {
+    /// Whether they were evaluated: its conditions hold, or fail.
+    ran: bool,
+    /// Whether one succeeded.
+    changed: bool,
+    errors: Vec<MutationError>,
+}
+
+impl Done {
+    fn failed(error: MutationError) -> Done {
+        Done { ran: true, changed: false, errors: vec![error] }
+    }
 }
 
 enum MutationError {
@@ -142,7 +160,7 @@ impl<'w> Passes<'w> {
                     continue;
                 }
                 let before = self.object.clone();
-                let (changed, errors) = self.bounded(policy, run, &review, &namespace);
+                let Done { ran, changed, errors } = self.bounded(policy, run, &review, &namespace);
                 dirty |= changed;
                 for error in errors {
                     match error {
@@ -157,7 +175,8 @@ impl<'w> Passes<'w> {
                     self.changed = true;
                     self.mark();
                 }
-                if policy.is_reinvoked() && !self.ran.contains(&key) {
+                // What did not run is not invoked again.
+                if ran && policy.is_reinvoked() && !self.ran.contains(&key) {
                     self.ran.push(key);
                 }
             }
@@ -181,13 +200,7 @@ impl<'w> Passes<'w> {
     }
 
     /// As [`Passes::evaluate`]; a policy that exceeds a bound fails, and changes nothing.
-    fn bounded(
-        &mut self,
-        policy: BoundPolicy<'_>,
-        run: &Run,
-        review: &Review,
-        namespace: &Value,
-    ) -> (bool, Vec<MutationError>) {
+    fn bounded(&mut self, policy: BoundPolicy<'_>, run: &Run, review: &Review, namespace: &Value) -> Done {
         let before = self.object.clone();
         let (done, excess) = budget::spend(|| self.evaluate(policy, run, review, namespace));
         let text = match excess {
@@ -195,17 +208,11 @@ impl<'w> Passes<'w> {
             Some(excess) => excess.text().to_string(),
         };
         self.object = before;
-        (false, vec![MutationError::Policy(text)])
+        Done::failed(MutationError::Policy(text))
     }
 
-    /// Runs the mutations of a policy. Whether one succeeded, and the errors.
-    fn evaluate(
-        &mut self,
-        policy: BoundPolicy<'_>,
-        run: &Run,
-        review: &Review,
-        namespace: &Value,
-    ) -> (bool, Vec<MutationError>) {
+    /// Runs the mutations of a policy.
+    fn evaluate(&mut self, policy: BoundPolicy<'_>, run: &Run, review: &Review, namespace: &Value) -> Done {
         let seen = |object: &Value, namespace: Value| AdmissionVariables {
             object: converted(object, &run.accepted.kind),
             old_object: converted(&review.part("oldObject"), &run.accepted.kind),
@@ -219,12 +226,13 @@ impl<'w> Passes<'w> {
             let scope = Scope::of_rule(&root, policy.expressions, &self.cx).with_budget(CONDITIONS);
             match scope.admits(&policy.expressions.conditions) {
                 Ok(true) => {}
-                Ok(false) => return (false, Vec::new()),
-                Err(error) => return (false, vec![MutationError::Policy(error.to_string())]),
+                Ok(false) => return Done::default(),
+                Err(error) => return Done::failed(MutationError::Policy(error.to_string())),
             }
         }
+        let ran = true;
         if self.object.is_null() {
-            return (false, Vec::new());
+            return Done { ran, ..Done::default() };
         }
         let own = &review.attributes.kind;
         let built_in = |kind: &[Str; 3]| self.cluster.types().of_kind(kind).is_some_and(|d| !d.custom);
@@ -247,11 +255,11 @@ impl<'w> Passes<'w> {
                     self.object = converted(&object, own);
                     changed = true;
                 }
-                Err(error @ MutationError::Request(_)) => return (changed, vec![error]),
+                Err(error @ MutationError::Request(_)) => return Done { ran, changed, errors: vec![error] },
                 Err(error) => errors.push(error),
             }
         }
-        (changed, errors)
+        Done { ran, changed, errors }
     }
 
     /// The object after one change; `None` when it is left alone.
@@ -299,7 +307,16 @@ impl<'w> Passes<'w> {
         };
         let merged = merge_literal(object, value, &LiteralData::of(root), def, types, Atomic::Refused)
             .map_err(|error| MutationError::Policy(error.to_string()))?;
-        Ok(with_kind(&completed(&merged, def, types), kind))
+        if def.custom {
+            return Ok(with_kind(&completed(&merged, def, types), kind));
+        }
+        let typed = decode::converted(&merged, def, types).map_err(|why| {
+            let group_version = format!("{group}/{version}").into();
+            MutationError::Policy(
+                LiteralError::Conversion { group_version, kind: name.clone(), why }.to_string(),
+            )
+        })?;
+        Ok(with_kind(&as_stored(&typed, def, types), kind))
     }
 
     fn patched(
@@ -322,7 +339,7 @@ impl<'w> Passes<'w> {
             .map_err(|e| MutationError::Request(Box::new(Denial::internal(&e.to_string()))))?;
         let Some(def) = types.of_kind(&kind) else { return Ok(with_kind(object, &kind)) };
         if !def.custom {
-            let found = problems(object, def, types);
+            let (typed, found) = decode::read(object, def, types);
             let text = match found.wrong {
                 Some(error) => Some(error.to_string()),
                 None if found.unknown.is_empty() => None,
@@ -331,6 +348,7 @@ impl<'w> Passes<'w> {
             if let Some(text) = text {
                 return Err(MutationError::Request(Box::new(Denial::internal(&text))));
             }
+            return Ok(with_kind(&as_stored(&typed, def, types), &kind));
         }
         Ok(with_kind(&completed(object, def, types), &kind))
     }

@@ -20,7 +20,8 @@ use ephor_value::{Map, Value};
 use super::binding_result::Decision;
 use super::bound::{patches, validations};
 use super::change::apply_literals;
-use super::literal::{LiteralData, check_names, part};
+use super::crossing::part_of;
+use super::literal::{LiteralData, check_names};
 use super::validate::{BUDGET, CONDITIONS, decided};
 use crate::expressions::{ConditionsError, OUT_OF_BUDGET};
 
@@ -161,9 +162,12 @@ fn changed(
         let new = match patch.patch_type {
             PatchType::ApplyConfiguration => {
                 check_names(&value).map_err(|_| MutationFailure::Change)?;
-                merge_freely(&object, &part(&value, &LiteralData::of(&root)))
-                    .map(Some)
-                    .map_err(|_| MutationFailure::Change)
+                merge_freely(
+                    &object,
+                    &part_of(&value, &LiteralData::of(&root)).map_err(|_| MutationFailure::Change)?,
+                )
+                .map(Some)
+                .map_err(|_| MutationFailure::Change)
             }
             PatchType::JsonPatch => apply_literals(&object, &value).map_err(|_| MutationFailure::Change),
             PatchType::Unknown => Ok(None),

@@ -269,7 +269,7 @@ fn based(out: &mut String, n: u64, verb: char) {
 fn text_of(out: &mut String, v: &Value, inside: bool) -> Result<(), ArgumentError> {
     match v {
         Value::Str(s) if inside => {
-            let _ = write!(out, "\"{s}\"");
+            out.push_str(&ephor_value::quote::quote(s));
         }
         Value::Bytes(b) => {
             let text = std::str::from_utf8(b).map_err(|_| ArgumentError::Bytes)?;

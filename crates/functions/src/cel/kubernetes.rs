@@ -170,7 +170,7 @@ fn combined(call: &Call<'_>, with: fn(&Quantity, &Quantity) -> Option<Quantity>)
         _ => quantity_arg(call, 1)?.clone(),
     };
     match with(left, &right) {
-        Some(q) => Some(Ok(Value::object(Object::Quantity(q)))),
+        Some(q) => Some(Ok(Value::object(Object::Quantity(q.into_computed())))),
         None => fault("quantity overflow"),
     }
 }

@@ -4,6 +4,7 @@
 use foldhash::{HashMap, HashSet};
 use std::sync::OnceLock;
 
+use crate::defaults::completed;
 use crate::prune::inside;
 use crate::schema::{Field, Leaf, Type, TypeDef, Types};
 use ephor_value::{Map, Value};
@@ -14,15 +15,35 @@ const RETAINED: &str = include_str!("retained.txt");
 const MAX_DEPTH: usize = 512;
 
 /// Optional fields that are shown as null when they are not there.
-const NULL: [(&str, &str); 8] = [
+const NULL: [(&str, &str); 10] = [
     ("core/v1.LimitRangeSpec", "limits"),
+    ("autoscaling/v2.HorizontalPodAutoscalerStatus", "currentMetrics"),
     ("discovery/v1.EndpointSlice", "endpoints"),
     ("discovery/v1.EndpointSlice", "ports"),
     ("storage/v1.CSINodeSpec", "drivers"),
+    ("storage/v1.CSINodeDriver", "topologyKeys"),
     ("rbac/v1.Role", "rules"),
     ("rbac/v1.ClusterRole", "rules"),
     ("core/v1.ProjectedVolumeSource", "sources"),
     ("core/v1.TypedLocalObjectReference", "apiGroup"),
+];
+
+/// Optional fields that are shown when they are zero, of kinds that the recorded table lacks.
+const POINTERS: [(&str, &str); 4] = [
+    ("flowcontrol/v1.ExemptPriorityLevelConfiguration", "lendablePercent"),
+    ("flowcontrol/v1.ExemptPriorityLevelConfiguration", "nominalConcurrencyShares"),
+    ("flowcontrol/v1.LimitedPriorityLevelConfiguration", "lendablePercent"),
+    ("flowcontrol/v1.LimitedPriorityLevelConfiguration", "nominalConcurrencyShares"),
+];
+
+/// Times of events, which are shown as null when they are not there.
+const OF_EVENTS: [(&str, &str); 6] = [
+    ("core/v1.Event", "eventTime"),
+    ("core/v1.Event", "firstTimestamp"),
+    ("core/v1.Event", "lastTimestamp"),
+    ("events/v1.Event", "eventTime"),
+    ("events/v1.Event", "deprecatedFirstTimestamp"),
+    ("events/v1.Event", "deprecatedLastTimestamp"),
 ];
 
 /// Whether an API server shows an optional field as null when it is not there.
@@ -73,7 +94,7 @@ fn vanishes(v: &Value, field: &Field, def: &TypeDef) -> bool {
     if v.is_null() || v.as_list().is_some_and(<[Value]>::is_empty) {
         return true;
     }
-    if field.required || is_retained(def, &field.name) {
+    if field.required || is_retained(def, &field.name) || POINTERS.contains(&(&*def.name, &*field.name)) {
         return false;
     }
     match (&field.ty, v) {
@@ -86,10 +107,20 @@ fn vanishes(v: &Value, field: &Field, def: &TypeDef) -> bool {
     }
 }
 
+/// An object of a built-in kind as an API server has it after decoding: zero values are as if they
+/// had not been written, before there are defaults and after.
+pub fn as_stored(object: &Value, def: &TypeDef, types: &Types) -> Value {
+    let complete = completed(&without_empty(object, def, types), def, types);
+    shown(&without_empty(&complete, def, types), def, types)
+}
+
 /// Whether a field is shown as null when it is not there.
 pub fn is_shown_as_null(def: &TypeDef, field: &Field) -> bool {
     let is_list = matches!(field.ty, Type::List(..)) && field.required;
-    is_list || is_null_when_missing(&def.name, &field.name)
+    // Times of conditions and events are no pointers.
+    let is_time = matches!(field.ty, Type::Leaf(Leaf::Time | Leaf::MicroTime))
+        && (def.name.ends_with("Condition") || OF_EVENTS.contains(&(&*def.name, &*field.name)));
+    is_list || is_time || is_null_when_missing(&def.name, &field.name)
 }
 
 /// The object with the lists that are shown as null when they are missing.

@@ -12,6 +12,8 @@ use super::super::compiler::{Compiler, ProgramError};
 /// Judges the expressions of one policy. Names in backticks are not accepted in new policies.
 pub struct Judge {
     choice: Choice,
+    /// For variables, which know no types of mutations.
+    of_variables: Compiler,
     /// Knows the variables.
     compiler: Compiler,
     /// The same for messages, which may not use the authorizer.
@@ -31,13 +33,16 @@ impl Judge {
         };
         let variables = document.at(&["spec", "variables"]).and_then(Value::as_list).unwrap_or_default();
         let made = |choice: Choice| {
-            match variables.is_empty() {
+            // Mutations have variables, even if there are none.
+            match variables.is_empty() && !choice.mutation {
                 true => Compiler::without_variables(choice),
                 false => Compiler::new(choice),
             }
             .at(CelLevel::V26)
         };
-        Judge { choice, compiler: made(choice), of_messages: made(Choice { authorizer: false, ..choice }) }
+        let of_variables = made(Choice { mutation: false, ..choice });
+        let of_messages = made(Choice { authorizer: false, ..choice });
+        Judge { choice, of_variables, compiler: made(choice), of_messages }
     }
 }
 
@@ -59,8 +64,9 @@ impl Expressions for Judge {
     }
 
     fn variable(&mut self, name: &str, source: &str) -> Option<ExpressionProblem> {
-        let found = self.compiler.variable_expression(name, source);
-        self.of_messages.share(&self.compiler);
+        let found = self.of_variables.variable_expression(name, source);
+        self.compiler.share(&self.of_variables);
+        self.of_messages.share(&self.of_variables);
         found.err().map(|error| problem(error.into()))
     }
 }

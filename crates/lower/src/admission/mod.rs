@@ -63,6 +63,8 @@ pub fn rule(document: &Value, place: Place) -> Rule {
         level,
     };
     let mut compiler = Compiler::new(choice).at(level);
+    // Variables know no types of mutations.
+    let mut of_variables = Compiler::new(Choice { mutation: false, ..choice }).at(level);
     // Messages are evaluated without an authorizer.
     let mut of_messages = Compiler::new(Choice { authorizer: false, ..choice }).at(level);
     let variables: Box<[Variable]> = list(&spec, "variables")
@@ -70,8 +72,9 @@ pub fn rule(document: &Value, place: Place) -> Rule {
         .enumerate()
         .map(|(i, v)| {
             let (name, text) = (v.text_at(&["name"]), v.text_at(&["expression"]));
-            let variable = compiler.variable(name, text, format!("spec.variables[{i}].expression"));
-            of_messages.share(&compiler);
+            let variable = of_variables.variable(name, text, format!("spec.variables[{i}].expression"));
+            compiler.share(&of_variables);
+            of_messages.share(&of_variables);
             variable
         })
         .collect();

@@ -56,8 +56,17 @@ pub enum ApplyError {
     #[error("error while adding value during copy: {0}")]
     CopyTo(#[source] Fault),
     /// The whole document is replaced with a scalar.
-    #[error("replace operation value must be object or array: invalid state detected")]
-    ScalarRoot,
+    #[error(
+        "replace operation value must be object or array: {}",
+        if *.exact { "%!w(<nil>)" } else { "invalid state detected" }
+    )]
+    ScalarRoot {
+        /// Whether an API server runs the patch.
+        exact: bool,
+    },
+    /// An operation of an API server's mutation does not name what it moves or copies.
+    #[error("{0} operation failed to decode from: operation, missing from field: missing value")]
+    NoFrom(&'static str),
     /// The whole document is moved.
     #[error("unable to move entire document to another path: invalid state detected")]
     MovedRoot,

@@ -189,3 +189,38 @@ fn a_test_of_an_api_server_whose_path_leads_nowhere_is_a_failure() {
     );
     assert!(of("/list/3").unwrap_err().starts_with("error in test for path: '/list/3'"));
 }
+
+/// The document after an operation of an API server's mutation; `None` where a test fails.
+fn exactly(document: &str, action: crate::operation::Action, path: &str) -> Result<Option<String>, String> {
+    let operation = crate::operation::Operation { path: path.into(), action };
+    super::apply_exactly(&yaml_value(document).unwrap(), &operation)
+        .map(|document| document.map(|document| json(&document)))
+        .map_err(|e| e.to_string())
+}
+
+#[test]
+fn tests_of_mutations_take_null_for_nothing_and_an_empty_key_for_a_key() {
+    use crate::operation::Action::{Copy, Test};
+    let passes = |value, path| exactly("{n: null, m: {'': e}}", Test(value), path).unwrap().is_some();
+    assert!(!passes(Some(ephor_value::Value::Null), "/n"));
+    assert!(passes(None, "/n"));
+    assert!(passes(None, "/nope"));
+    assert!(passes(Some("e".into()), "/m/"));
+    let copied = exactly("{m: {'': e}}", Copy("/m/".into()), "/z").unwrap();
+    assert_eq!(copied.unwrap(), r#"{"m":{"":"e"},"z":"e"}"#);
+}
+
+#[test]
+fn mutations_add_and_remove_no_whole_document() {
+    use crate::operation::Action::{Add, Copy, Remove, Replace};
+    let missing =
+        |name: &str| format!("{name} operation does not apply: doc is missing path: \"\": missing value");
+    let map = || yaml_value("{a: b}").unwrap();
+    assert_eq!(exactly("{}", Add(map()), "").unwrap_err(), missing("add"));
+    assert_eq!(exactly("{}", Remove, "").unwrap_err(), missing("remove"));
+    assert_eq!(exactly("{}", Replace(map()), "").unwrap().unwrap(), r#"{"a":"b"}"#);
+    let scalar = exactly("{}", Replace("a".into()), "").unwrap_err();
+    assert_eq!(scalar, "replace operation value must be object or array: %!w(<nil>)");
+    let copy = exactly("{}", Copy("".into()), "/a").unwrap_err();
+    assert_eq!(copy, "copy operation failed to decode from: operation, missing from field: missing value");
+}

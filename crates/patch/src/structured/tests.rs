@@ -93,3 +93,36 @@ fn sets_are_united_and_labels_merged() {
     let out = pod(object, "{metadata: {finalizers: [b, a], labels: {z: w}}}").unwrap();
     assert_eq!(out, r#"{"metadata":{"finalizers":["b","a"],"labels":{"x":"v","z":"w"}}}"#);
 }
+
+#[test]
+fn what_cannot_be_a_part_is_shown_as_go_prints_it() {
+    let opaque = |shown: &str, go: &str, native| {
+        Part::Opaque(Box::new(Opaque { shown: shown.into(), go: go.into(), native }))
+    };
+    let error = |path: &[&str], part: Part| {
+        let change = path.iter().rev().fold(part, |part, key| Part::Fields(vec![((*key).into(), part)]));
+        let types = Types::built_in();
+        merge(&yaml("{}"), &change, types.named("core/v1.Pod").unwrap(), types).unwrap_err().to_string()
+    };
+    let unsigned = || opaque("5", "0x5", "uint64");
+    assert!(
+        error(&["metadata", "annotations", "t"], unsigned())
+            .ends_with(".metadata.annotations.t: expected string, got &value.valueUnstructured{Value:0x5}")
+    );
+    let number = error(&["spec", "terminationGracePeriodSeconds"], unsigned());
+    assert!(number.ends_with("expected numeric (int or float), got uint64"), "{number}");
+    let set = error(&["metadata", "finalizers"], Part::Items(vec![Part::whole(&yaml("{a: 1}"))]));
+    assert!(
+        set.ends_with("element 0: associative list without keys has an element that's a map type"),
+        "{set}"
+    );
+    let null = error(&["metadata", "finalizers"], Part::Items(vec![Part::Scalar(Value::Null)]));
+    assert!(null.ends_with("has an element that's an explicit null"), "{null}");
+}
+
+#[test]
+fn nothing_is_merged_into_what_has_parts_and_takes_the_place_of_what_has_none() {
+    let merged = |change: &str| pod("{spec: {hostname: a, overhead: {cpu: '1'}}}", change).unwrap();
+    assert_eq!(merged("{spec: null}"), r#"{"spec":{"hostname":"a","overhead":{"cpu":"1"}}}"#);
+    assert_eq!(merged("{spec: {hostname: null}}"), r#"{"spec":{"hostname":null,"overhead":{"cpu":"1"}}}"#);
+}

@@ -62,6 +62,8 @@ pub struct Quantity {
     small: bool,
     /// Its text, where the reference keeps that instead of printing one.
     written: Option<Str>,
+    /// Whether CEL computed it: such a value equals nothing when it stands on the right.
+    computed: bool,
 }
 
 /// The parts of a quantity; see [`Quantity::parts`].
@@ -108,7 +110,7 @@ impl Quantity {
         if parts.negative {
             amount = amount.negated();
         }
-        Some(Quantity { amount, places, format, small, written: None })
+        Some(Quantity { amount, places, format, small, written: None, computed: false })
     }
 
     /// As [`Quantity::parse`], and stores the text as far as the reference does: of small numbers
@@ -148,7 +150,14 @@ impl Quantity {
     pub(super) fn of_parts((mantissa, exp, places, format, small): Parted) -> Option<Quantity> {
         let is_small = mantissa.len() <= MAX_DIGITS && exp.unsigned_abs() <= MAX_SHIFT;
         let mantissa = is_small.then(|| mantissa.parse().ok()).flatten()?;
-        Some(Quantity { amount: Dec { mantissa, exp }.into_amount(), places, format, small, written: None })
+        Some(Quantity {
+            amount: Dec { mantissa, exp }.into_amount(),
+            places,
+            format,
+            small,
+            written: None,
+            computed: false,
+        })
     }
 
     /// The format class of the text or of the operand that a result took it from.
@@ -178,19 +187,26 @@ impl Quantity {
             && let Some(sum) = a.checked_add(*b)
         {
             let small = self.small && other.small;
-            return Some(Quantity { amount: Amount::Nanos(sum), places, format, small, written: None });
+            return Some(Quantity {
+                amount: Amount::Nanos(sum),
+                places,
+                format,
+                small,
+                written: None,
+                computed: false,
+            });
         }
         if self.is_zero() {
-            return Some(Quantity { format, written: None, ..other.clone() });
+            return Some(Quantity { format, written: None, computed: false, ..other.clone() });
         }
         if other.is_zero() {
-            return Some(Quantity { written: None, ..self.clone() });
+            return Some(Quantity { written: None, computed: false, ..self.clone() });
         }
         let (a, b) = (self.amount.to_dec(), other.amount.to_dec());
         let exp = a.exp.min(b.exp);
         let mantissa = a.shifted_to(exp)? + b.shifted_to(exp)?;
         let amount = Dec { mantissa, exp }.into_amount();
-        Some(Quantity { amount, places, format, small: false, written: None })
+        Some(Quantity { amount, places, format, small: false, written: None, computed: false })
     }
 
     /// The exact difference; format and failure as for [`Quantity::add`].
@@ -205,7 +221,7 @@ impl Quantity {
         i32::try_from(exp).ok()?;
         let amount = Dec { mantissa: a.mantissa * b.mantissa, exp }.into_amount();
         let places = self.places.saturating_add(other.places);
-        Some(Quantity { amount, places, format: self.format, small: false, written: None })
+        Some(Quantity { amount, places, format: self.format, small: false, written: None, computed: false })
     }
 
     /// The quotient rounded toward zero to the larger number of decimal places of the operands, in
@@ -225,7 +241,7 @@ impl Quantity {
             a.mantissa / (b.mantissa * ten_to(-shift)?)
         };
         let amount = Dec { mantissa, exp: -i64::from(places) }.into_amount();
-        Some(Quantity { amount, places, format: self.format, small: false, written: None })
+        Some(Quantity { amount, places, format: self.format, small: false, written: None, computed: false })
     }
 
     /// The value as a double: the stored mantissa as a double times a double power of ten, which
@@ -258,7 +274,7 @@ impl Quantity {
     /// A quantity with this whole value, in the format of `self`.
     pub fn with_value(&self, value: i64) -> Quantity {
         let amount = Amount::Nanos(i128::from(value) * NANOS);
-        Quantity { amount, places: 0, format: self.format, small: true, written: None }
+        Quantity { amount, places: 0, format: self.format, small: true, written: None, computed: false }
     }
 
     /// The value where the reference takes it for a whole number: of quantities that it keeps as
@@ -284,6 +300,18 @@ impl Quantity {
             Amount::Nanos(nanos) => Some(*nanos),
             Amount::Big(_) => None,
         }
+    }
+}
+
+impl Quantity {
+    /// The same as a result of CEL's arithmetic.
+    pub fn into_computed(self) -> Quantity {
+        Quantity { computed: true, ..self }
+    }
+
+    /// Whether CEL's arithmetic gave it.
+    pub fn is_computed(&self) -> bool {
+        self.computed
     }
 }
 

@@ -13,7 +13,8 @@ use element::{Element, ZoneShape, next_element};
 
 use super::time::{Time, TimeError, days_from_date, days_in, is_leap};
 
-const MONTHS: [&str; 12] = [
+/// Names of months.
+pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
