@@ -306,8 +306,8 @@ fn from_end(wanted: i64, len: usize) -> Option<usize> {
     i64::try_from(len).ok()?.checked_add(wanted).and_then(|at| usize::try_from(at).ok())
 }
 
-/// The member of a container; `Ok(None)` for the empty token, which names nothing that could be read
-/// (where patches are exact, it is a key).
+/// The member of a container; `Ok(None)` for the empty token, which names nothing that could be
+/// read (where patches are exact, it is a key).
 fn get<'d>(container: &'d Value, token: &str, exact: bool) -> Result<Option<&'d Value>, Fault> {
     if token.is_empty() && !(exact && container.as_map().is_some()) {
         return Ok(None);

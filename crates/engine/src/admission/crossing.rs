@@ -4,8 +4,8 @@
 //! or the value of a JSON patch. Semantics, measured on kube-apiserver 1.36.3:
 //! - A field of an `Object` literal takes the value's own Go value: of a list that of each element,
 //!   of a map with texts as keys that of each value, of an optional that of what it holds (nothing
-//!   is null), of a type its name. What nests one level deeper stays a value of CEL, which the merge
-//!   cannot read; messages show it as Go prints it.
+//!   is null), of a type its name. What nests one level deeper stays a value of CEL, which the
+//!   merge cannot read; messages show it as Go prints it.
 //! - Maps and lists that are data ([`LiteralData`]) have Go values all through.
 //! - A map with other keys makes the literal around it an error.
 //! - A value of a JSON patch is converted by the rules of protobuf: integers beyond 2^53 become
