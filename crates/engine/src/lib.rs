@@ -11,6 +11,7 @@
 //! - `comprehension`: comprehensions of strict expressions (`all`, `exists`, `map`, `filter` and
 //!   the like)
 //! - [`condition`]: evaluating conditions
+//! - [`consequences`]: what follows from a result: a denial, a warning, a failure for the audit log
 //! - [`data`]: the data that a rule's expressions see, loaded when it is first mentioned
 //! - `entries`: the entries of a map that a comprehension builds one by one
 //! - [`error`]: why a part of a rule cannot be evaluated
@@ -56,6 +57,7 @@ mod cells;
 pub mod cleanup;
 mod comprehension;
 pub mod condition;
+pub mod consequences;
 pub mod data;
 mod entries;
 pub mod error;
@@ -92,6 +94,7 @@ mod verdict;
 pub mod verify;
 pub mod view;
 
+pub use consequences::Consequence;
 pub use outcome::{Effect, RuleOutcome, Status};
 pub use profile::Profile;
 pub use request::Request;

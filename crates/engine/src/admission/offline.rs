@@ -17,7 +17,6 @@ use ephor_matching::filter::selects;
 use ephor_patch::structured::merge_freely;
 use ephor_value::{Map, Value};
 
-use super::binding_result::Decision;
 use super::bound::{patches, validations};
 use super::change::apply_literals;
 use super::literal::{LiteralData, check_names, part};
@@ -93,8 +92,7 @@ pub fn verdict(bound: &Bound, rule: &Rule, request: &Request, creates: bool) -> 
         return report(Status::Error, OUT_OF_BUDGET);
     };
     match decisions.into_iter().next() {
-        Some((_, Decision::Fail(text))) => report(Status::Error, &text),
-        Some((_, Decision::Deny(text, _))) => report(Status::Fail, &text),
+        Some(failed) => report(failed.status, &failed.message),
         None => report(Status::Pass, API_SERVER.passed),
     }
 }

@@ -61,6 +61,7 @@ pub use matching::admits;
 pub use scope::Scope;
 pub use verified_images::VerifiedImages;
 
+pub(crate) use entered::FailedValidation;
 use entered::{annotations, broken, decide, enter};
 use view::request::Absent;
 
