@@ -5,6 +5,7 @@ use ephor_ir::rule::Body;
 use ephor_value::Value;
 use ephor_value::budget::Excess;
 
+use super::expressions::existing::Targets;
 use super::outcome::{RuleOutcome, Status};
 use super::verify::Records;
 
@@ -18,6 +19,8 @@ pub struct Results {
     pub object: Option<Value>,
     /// Why nothing was generated, although a rule wanted to.
     pub failure: Option<String>,
+    /// Other objects that they change.
+    pub targets: Targets,
 }
 
 impl From<Vec<RuleOutcome>> for Results {
@@ -47,6 +50,14 @@ pub(super) enum RuleEffect {
     Verified(Records),
     /// What it describes, to be generated likewise.
     Described,
+    /// Other objects that it changes.
+    Selected(Targets),
+}
+
+impl From<Targets> for RuleRun {
+    fn from(targets: Targets) -> RuleRun {
+        RuleRun { effect: RuleEffect::Selected(targets), ..RuleRun::default() }
+    }
 }
 
 impl<R: IntoIterator<Item = RuleOutcome>> From<R> for RuleRun {

@@ -16,8 +16,8 @@
 //! - `mutate`: policies that change the object
 //! - [`offline`]: admission policies outside of a cluster, as Kyverno runs them
 //! - `params`: parameters: which objects a policy is evaluated with
+//! - `plan`: from a policy with its bindings to calls
 //! - [`review`]: a request as admission sees it
-//! - `steps`: from a policy with its bindings to evaluations
 //! - `validate`: policies that validate
 //! - [`warnings`]: the `Warning` headers for a client
 
@@ -32,8 +32,8 @@ pub mod literal;
 mod mutate;
 pub mod offline;
 mod params;
+mod plan;
 pub mod review;
-mod steps;
 mod validate;
 pub mod warnings;
 

@@ -10,22 +10,24 @@ use ephor_ir::expressions::{API_SERVER, Source, Validation};
 use ephor_ir::facts::FailurePolicy;
 use ephor_kubernetes::{kind_object, resource_object};
 use ephor_matching::constraints::Accepted;
-use ephor_value::{Str, Value, budget};
+use ephor_value::budget::Excess;
+use ephor_value::{Str, Value};
 
 use super::Review;
 use super::answer::{AdmissionOutcome, Denial, answer};
 use super::binding_row::BindingRow;
 use super::bound::BoundPolicy;
 use super::cluster_view::{ClusterView, converted};
-use super::steps::{BoundStep, Run, steps};
+use super::plan::{BoundCall, BoundView, plan};
+use crate::call::{Entry, Subject, calls};
 use crate::expressions::Scope;
 use crate::expressions::scope::fallen_back;
 use crate::expressions::{ConditionsError, FailedValidation, Failure, OUT_OF_BUDGET};
 use crate::outcome::{RuleOutcome, Status};
+use crate::results::RuleRun;
 use crate::trace;
 use crate::view::admission::{self, AdmissionVariables};
-use ephor_ir::Policy;
-use ephor_ir::rule::RuleKind;
+use ephor_ir::{Policy, Rule};
 
 /// The cost limit of the validations of a policy with their messages, and of its audit annotations.
 pub const BUDGET: u64 = 10_000_000;
@@ -42,35 +44,91 @@ pub fn verdict(
     cluster: &ClusterView<'_>,
     cx: &Context,
 ) -> Vec<RuleOutcome> {
-    let Some(bound) = BoundPolicy::of(policy).filter(|bound| !bound.mutates()) else { return Vec::new() };
-    let mut out = Vec::new();
-    // Of a binding expressions see its parameter only: without one all give the same.
-    let mut without_parameter: Option<Vec<RuleOutcome>> = None;
-    for step in steps(bound, review, cluster) {
-        let (binding, results) = match step {
-            BoundStep::Broken { binding, text } => {
-                (binding, vec![result(bound, Status::Error, text, BindingRow::default())])
-            }
-            BoundStep::Run(run) => {
-                let evaluate = || bounded(bound, &run, review, cluster, cx);
-                let evaluated = match &run.param {
-                    None => without_parameter.get_or_insert_with(evaluate).clone(),
-                    Some(_) => evaluate(),
-                };
-                (Some(run.binding), evaluated)
-            }
-        };
-        out.extend(results.into_iter().map(|mut result| {
-            result.binding.iter_mut().for_each(|row| row.binding = binding);
-            result
-        }));
+    let Some(policy) = BoundPolicy::of(policy).filter(|bound| !bound.mutates()) else { return Vec::new() };
+    let mut subject = Validated { policy, review, cluster, cx, without_parameter: None };
+    calls(plan(policy, review, cluster), &mut subject).rules
+}
+
+/// A request that a policy validates.
+struct Validated<'c> {
+    policy: BoundPolicy<'c>,
+    review: &'c Review,
+    cluster: &'c ClusterView<'c>,
+    cx: &'c Context,
+    /// Of a binding expressions see its parameter only: without one all give the same.
+    without_parameter: Option<Vec<RuleOutcome>>,
+}
+
+impl Validated<'_> {
+    /// The results of a call, each with its binding.
+    fn of(&mut self, call: &BoundCall, mut results: Vec<RuleOutcome>) -> RuleRun {
+        if call.with.as_ref().is_ok_and(|view| view.param.is_none()) {
+            self.without_parameter = Some(results.clone());
+        }
+        let rows = results.iter_mut().filter_map(|result| result.binding.as_mut());
+        rows.for_each(|row| row.binding = call.binding);
+        results.into()
     }
-    out
+}
+
+impl Subject for Validated<'_> {
+    type Call = BoundCall;
+
+    fn rule<'s>(&'s self, _: &'s BoundCall) -> Option<&'s Rule> {
+        Some(self.policy.rule)
+    }
+
+    fn enter(&mut self, call: &BoundCall) -> Entry {
+        entered(self.policy, call, "")
+    }
+
+    fn evaluate(&mut self, call: &BoundCall) -> RuleRun {
+        let Ok(view) = &call.with else { return RuleRun::default() };
+        let known = self.without_parameter.take().filter(|_| view.param.is_none());
+        let results =
+            known.unwrap_or_else(|| evaluate(self.policy, view, self.review, self.cluster, self.cx));
+        self.of(call, results)
+    }
+
+    /// It fails, unless it denies all the same.
+    fn exceeded(&mut self, call: &BoundCall, run: RuleRun, excess: Excess) -> Option<RuleRun> {
+        let RuleRun { mut results, .. } = run;
+        if results.iter().any(|result| result.binding.as_ref().is_some_and(|row| row.denial.is_some())) {
+            return Some(results.into());
+        }
+        results.retain(|result| result.status == Status::Fail);
+        // Validations are counted without those that the bound has cut off.
+        for (at, result) in results.iter_mut().enumerate() {
+            result.binding.iter_mut().for_each(|row| {
+                row.validation = Some(at);
+                row.annotations.clear();
+            });
+        }
+        results.push(failed(self.policy, results.len(), excess.text()));
+        Some(self.of(call, results))
+    }
+}
+
+/// Whether a call of a native policy is evaluated: it matches, but may have a mistake, which is
+/// denied for this reason.
+pub(super) fn entered(policy: BoundPolicy<'_>, call: &BoundCall, reason: &str) -> Entry {
+    match &call.with {
+        Ok(_) => Entry::Match,
+        Err(text) => {
+            let row = BindingRow { binding: call.binding, reason: reason.into(), ..BindingRow::default() };
+            Entry::Broken(result(policy, Status::Error, &**text, row))
+        }
+    }
 }
 
 /// A result of a policy.
-fn result(policy: BoundPolicy<'_>, status: Status, text: impl Into<Str>, row: BindingRow) -> RuleOutcome {
-    let result = RuleOutcome::new(policy.name(), RuleKind::Validation, status, text);
+pub(super) fn result(
+    policy: BoundPolicy<'_>,
+    status: Status,
+    text: impl Into<Str>,
+    row: BindingRow,
+) -> RuleOutcome {
+    let result = RuleOutcome::new(policy.name(), policy.rule.kind, status, text);
     RuleOutcome { binding: Some(Box::new(row)), ..result }
 }
 
@@ -113,6 +171,34 @@ pub fn conditions_request(accepted: &Accepted, review: &Review) -> Value {
     Value::Map(request)
 }
 
+/// What the conditions of a policy see of a request with an object.
+pub(super) fn seen(view: &BoundView, review: &Review, object: &Value) -> AdmissionVariables {
+    AdmissionVariables {
+        object: converted(object, &view.accepted.kind),
+        old_object: converted(review.old_object(), &view.accepted.kind),
+        params: view.param.clone(),
+        namespace: Value::Null,
+        authorizer: true,
+    }
+}
+
+/// Whether the conditions of a policy hold.
+pub(super) fn admits(
+    policy: BoundPolicy<'_>,
+    view: &BoundView,
+    review: &Review,
+    seen: &AdmissionVariables,
+    cx: &Context,
+) -> Result<bool, ConditionsError> {
+    if policy.expressions.conditions.is_empty() {
+        return Ok(true);
+    }
+    let request = admission::request(&conditions_request(&view.accepted, review));
+    let root = admission::root(&request, seen.clone(), &review.request);
+    let scope = Scope::of_rule(&root, policy.expressions, cx).with_budget(CONDITIONS);
+    scope.admits(&policy.expressions.conditions)
+}
+
 /// Evaluates conditions that belong to no policy, on a request under the resource that accepted it.
 ///
 /// # Errors
@@ -148,37 +234,15 @@ pub fn seen_namespace(review: &Review, cluster: &ClusterView<'_>) -> Result<Valu
     Ok(admission::namespace(&namespace))
 }
 
-/// Evaluates a policy; one that exceeds a bound fails, unless it denies all the same.
-fn bounded(
-    policy: BoundPolicy<'_>,
-    run: &Run,
-    review: &Review,
-    cluster: &ClusterView<'_>,
-    cx: &Context,
-) -> Vec<RuleOutcome> {
-    let (mut results, excess) = budget::spend(|| evaluate(policy, run, review, cluster, cx));
-    let is_settled = |result: &RuleOutcome| result.binding.as_ref().is_some_and(|row| row.denial.is_some());
-    let Some(excess) = excess.filter(|_| !results.iter().any(is_settled)) else { return results };
-    results.retain(|result| result.status == Status::Fail);
-    // Validations are counted without those that the bound has cut off.
-    for (at, result) in results.iter_mut().enumerate() {
-        result.binding.iter_mut().for_each(|row| {
-            row.validation = Some(at);
-            row.annotations.clear();
-        });
-    }
-    results.push(failed(policy, results.len(), excess.text()));
-    results
-}
-
 /// A validation that could not be evaluated.
 fn failed(policy: BoundPolicy<'_>, at: usize, text: impl Into<Str>) -> RuleOutcome {
     result(policy, Status::Error, text, BindingRow { validation: Some(at), ..BindingRow::default() })
 }
 
+/// The validations and annotations of a policy whose conditions hold.
 fn evaluate(
     policy: BoundPolicy<'_>,
-    run: &Run,
+    view: &BoundView,
     review: &Review,
     cluster: &ClusterView<'_>,
     cx: &Context,
@@ -190,24 +254,13 @@ fn evaluate(
             return vec![result(policy, Status::Error, "", row)];
         }
     };
-    let seen = AdmissionVariables {
-        object: converted(review.object(), &run.accepted.kind),
-        old_object: converted(&review.part("oldObject"), &run.accepted.kind),
-        params: run.param.clone(),
-        namespace: Value::Null,
-        authorizer: true,
-    };
-    if !policy.expressions.conditions.is_empty() {
-        let request = admission::request(&conditions_request(&run.accepted, review));
-        let root = admission::root(&request, seen.clone(), &review.request);
-        let scope = Scope::of_rule(&root, policy.expressions, cx).with_budget(CONDITIONS);
-        match scope.admits(&policy.expressions.conditions) {
-            Ok(true) => {}
-            Ok(false) => return Vec::new(),
-            Err(error) => return vec![failed(policy, 0, error.to_string())],
-        }
+    let seen = seen(view, review, review.object());
+    match admits(policy, view, review, &seen, cx) {
+        Ok(true) => {}
+        Ok(false) => return Vec::new(),
+        Err(error) => return vec![failed(policy, 0, error.to_string())],
     }
-    let request = admission::request(&seen_request(&run.accepted, review));
+    let request = admission::request(&seen_request(&view.accepted, review));
     let seen = AdmissionVariables { namespace, ..seen };
     let root = admission::root(&request, seen.clone(), &review.request);
     let silent = admission::root(&request, AdmissionVariables { authorizer: false, ..seen }, &review.request);

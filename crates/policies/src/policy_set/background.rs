@@ -19,8 +19,7 @@ impl Engine {
     /// Which rules of a policy have work for a controller, for a request. Passed: there is some;
     /// failed: what the rule generated before has to go.
     pub fn triggered(&self, policy: &Policy, request: &Request) -> Vec<RuleOutcome> {
-        let rules = policy.rules_for(&request.target.kind).iter().map(AsRef::as_ref);
-        self.run(Phase::Trigger, policy, rules, request).rules
+        self.run_all(Phase::Trigger, policy, request).rules
     }
 
     /// The same for one rule; `None` = it does not match.
@@ -66,7 +65,7 @@ impl Engine {
     /// The objects that a policy of expressions changes because of a request, in addition to that
     /// of the request.
     pub fn targets(&self, policy: &Policy, rule: &Rule, request: &Request) -> Targets {
-        self.with_context(policy, |context| run::targets(policy, rule, request, context))
+        self.run(Phase::Select, policy, std::iter::once(rule), request).targets
     }
 
     /// The result of a policy of expressions on an object that exists; `None` = it does not select

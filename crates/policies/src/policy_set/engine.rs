@@ -233,8 +233,13 @@ impl Engine {
     /// Evaluates all rules of one policy, by its position in the set.
     pub fn evaluate_policy(&self, at: usize, request: &Request) -> Vec<RuleOutcome> {
         let Some(policy) = self.set.policies.get(at) else { return Vec::new() };
+        self.run_all(Phase::Decide, policy, request).rules
+    }
+
+    /// Runs all rules of a policy for the kind of the request's object.
+    pub(super) fn run_all(&self, phase: Phase, policy: &Policy, request: &Request) -> Results {
         let rules = policy.rules_for(&request.target.kind).iter().map(AsRef::as_ref);
-        self.run(Phase::Decide, policy, rules, request).rules
+        self.run(phase, policy, rules, request)
     }
 
     /// Runs rules of a policy.

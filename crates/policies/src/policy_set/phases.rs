@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use ephor_engine::expressions::CelExceptions;
-use ephor_engine::expressions::deletion::{self, DeletionSubject};
-use ephor_engine::expressions::{answer, images};
+use ephor_engine::expressions::deletion::DeletionSubject;
+use ephor_engine::expressions::images;
+use ephor_engine::request::Parts;
 use ephor_engine::run::{Phase, Results, changes_others};
 use ephor_engine::{Request, RuleOutcome, Status};
 use ephor_ir::expressions::Proxy;
@@ -24,11 +24,11 @@ use super::verdicts::Limits;
 impl Engine {
     /// The answers of policies to a check request of a proxy, in order.
     pub fn check(&self, request: &Value, proxy: Proxy) -> Vec<PolicyOutcome> {
-        let run = |policy: &Arc<Policy>| {
-            let result = answer::run(policy, request, proxy, &self.functions)?;
-            Some(PolicyOutcome::of(policy, vec![result]))
-        };
-        self.set.policies.iter().filter(|p| p.stage == Stage::CheckRequests).filter_map(run).collect()
+        let parts = Parts { object: request.clone(), ..Parts::default() };
+        let Ok(request) = Request::new(parts, self.profile(), &self.functions) else { return Vec::new() };
+        let all = self.set.policies.iter().filter(|p| p.stage == Stage::CheckRequests);
+        let run = |policy| PolicyOutcome::of(policy, self.run_all(Phase::Answer(proxy), policy, &request));
+        all.map(run).filter(|done| !done.rules.is_empty()).collect()
     }
 
     /// The results of CEL policies that mutate existing objects, for one such object: in order,
@@ -47,19 +47,9 @@ impl Engine {
     /// The results of DeletingPolicies for the object of a request, or for data of any form: in
     /// order, without those that do not select it.
     pub fn deletions(&self, request: &Request, subject: DeletionSubject) -> Vec<PolicyOutcome> {
-        let run = |(_, policy): (usize, &Arc<Policy>)| {
-            let result = deletion::run(
-                policy,
-                request,
-                CelExceptions {
-                    all: &self.set.cel_exceptions,
-                    expired_apply: self.profile().expired_exceptions_apply,
-                },
-                subject,
-            )?;
-            Some(PolicyOutcome::of(policy, vec![result]))
-        };
-        self.set.phases.deleting.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()
+        let all = self.set.phases.deleting.iter().filter_map(|at| self.policy(*at));
+        let run = |policy| PolicyOutcome::of(policy, self.run_all(Phase::Delete(subject), policy, request));
+        all.map(|(_, policy)| run(policy)).filter(|done| !done.rules.is_empty()).collect()
     }
 }
 
