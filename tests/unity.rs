@@ -1,5 +1,7 @@
-//! One engine for all languages and kinds of policies.
+//! One engine for all languages and kinds of policies, and one loop that evaluates them.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::path::Path;
 
 use ephor_analysis::print;
 use ephor_document::{Duplicates, parse_stream};
@@ -7,6 +9,8 @@ use ephor_policies::policy_set::{Engine, PolicySet};
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
 use ephor_value::print::json;
+
+use crate::layout::sources;
 
 /// The same requirement in five forms: a ConfigMap whose `mode` is `strict` has a label `team` with
 /// a text.
@@ -153,4 +157,161 @@ fn a_set_of_all_kinds_gives_what_each_policy_gives_alone() {
         count += got.len();
     }
     assert!(count > 50, "{count}");
+}
+
+const ENGINE: &str = "engine";
+const ALL: &str = "";
+
+/// What leads to the evaluation of a policy: where it is looked for, words, the files that may have
+/// them, each with how often, and why. `Subject`, `MatchedRule`, `Scope` and `condition` are
+/// private to the engine, so other crates have only the entries at the end.
+const DRIVERS: &[(&str, &str, &[(&str, usize)], &str)] = &[
+    (
+        ENGINE,
+        r"\.evaluate\(&call\)",
+        &[("engine/call", 1)],
+        "the loop: it alone evaluates the calls of a subject",
+    ),
+    (
+        ENGINE,
+        r"\bimpl(?:<[^{]*>)? Subject for ",
+        &[
+            ("engine/admission/mutate", 1),
+            ("engine/admission/validate", 1),
+            ("engine/cleanup", 1),
+            ("engine/run", 1),
+        ],
+        "the subjects: requests, requests as an API server has them (two), stored objects",
+    ),
+    (
+        ENGINE,
+        r"(?:\bcall::|[^\w.:])calls\(",
+        &[
+            ("engine/admission/mutate", 1),
+            ("engine/admission/validate", 1),
+            ("engine/cleanup", 1),
+            ("engine/run", 1),
+        ],
+        "who hands a plan to the loop: each subject once",
+    ),
+    (
+        ENGINE,
+        r"\bbudget::spend\(",
+        &[("engine/call", 1), ("engine/generate", 1), ("engine/run", 1)],
+        "budgets: of a call, of the objects of all rules together, of match conditions of a policy",
+    ),
+    (
+        ENGINE,
+        r"\bMatchedRule \{(?:[^.}]|\.[^.]|\.\.[^ ])*\}",
+        &[("engine/matched", 1), ("engine/run", 2)],
+        "a rule with its request, without which no body runs: the call, the end of a policy, and the former object",
+    ),
+    (
+        ENGINE,
+        r"\.admits\(&(?:\w+\.)*expressions\.conditions\)|\.admits\(conditions\)",
+        &[
+            ("engine/admission/offline", 2),
+            ("engine/admission/validate", 1),
+            ("engine/expressions/answer", 1),
+            ("engine/expressions/deletion", 1),
+            ("engine/expressions/entered", 1),
+            ("engine/expressions/images", 1),
+            ("engine/expressions/matching", 1),
+            ("engine/expressions/rule", 1),
+        ],
+        "conditions in CEL: bodies of calls, and match conditions of a policy",
+    ),
+    (
+        ALL,
+        r"\brun::policy\(",
+        &[("policies/policy_set/background", 2), ("policies/policy_set/engine", 1)],
+        "requests: the set, and the work of controllers",
+    ),
+    (ALL, r"\bSweep::new\(", &[("policies/policy_set/engine", 1)], "stored objects: the set"),
+    (
+        ALL,
+        r"\b(?:admission::)?(?:verdict|mutate)\((?:policy, review|&policies, review)",
+        &[("engine/admission/validate", 1), ("policies/policy_set/native", 2)],
+        "requests as an API server has them: the set, and a list of policies",
+    ),
+    (
+        ALL,
+        r"\bPasses::new\(",
+        &[("admission/webhooks", 1), ("engine/admission/mutate", 1)],
+        "the same between the calls of webhooks",
+    ),
+];
+
+/// Files by crate and module that have words in their code, with how often.
+fn places(within: &str, words: &str, all: &[(String, String)]) -> Vec<(String, usize)> {
+    let words = regex::Regex::new(words).unwrap();
+    let counted = all.iter().filter(|(name, _)| name.starts_with(within));
+    let counted = counted.map(|(name, code)| (name.clone(), words.find_iter(code).count()));
+    counted.filter(|(_, count)| *count > 0).collect()
+}
+
+/// The product code of the workspace, by crate and module.
+fn product_code() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = std::fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let all = crates.map(|dir| (dir.file_name().unwrap().to_string_lossy().into_owned(), dir.join("src")));
+    let mut code: Vec<(String, String)> = all
+        .chain([("ephor".into(), root.join("src"))])
+        .filter(|(_, src)| src.is_dir())
+        .flat_map(|(name, src)| {
+            let of = move |source: sources::Source| {
+                let module = source.module.iter().map(|part| format!("/{part}")).collect::<String>();
+                (format!("{name}{module}"), source.code)
+            };
+            sources::product_sources(&src).into_iter().map(of)
+        })
+        .collect();
+    code.sort();
+    code
+}
+
+#[test]
+fn one_loop_evaluates_the_policies_of_every_kind() {
+    let code = product_code();
+    assert!(code.len() > 900, "{} files", code.len());
+    let mut wrong = Vec::new();
+    for (within, words, expected, why) in DRIVERS {
+        let found = places(within, words, &code);
+        let expected: Vec<(String, usize)> =
+            expected.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        if found != expected {
+            wrong.push(format!("{why}\n  {words}\n  expected {expected:?}\n  found    {found:?}"));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "policies are evaluated by `engine::call::calls` alone: a new kind is a subject or a phase of it, see \
+         docs/architecture.md, \"One rule body\"\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn a_second_driver_is_seen() {
+    let mut code = product_code();
+    for driver in [
+        "fn all(s: &mut S) { for call in plan { s.evaluate(&call); } }",
+        "impl Subject for Mine {}",
+        "fn f() { calls(rules, &mut subject); }",
+        "fn f() { let (a, b) = budget::spend(|| body(rule)); }",
+        "fn f() { verdict::run(MatchedRule { policy, rule, request, context, later: None, sorted: None }) }",
+        "fn f() { scope.admits(&expressions.conditions) }",
+        "fn f() { run::policy(phase, policy, rules, request, context) }",
+        "fn f() { Sweep::new(cleanup, world) }",
+        "fn f() { verdict(policy, review, cluster, cx) }",
+        "fn f() { Passes::new(review, cluster) }",
+    ] {
+        code.push(("engine/own".into(), driver.into()));
+        let is_more = |(within, words, expected, _): &(&str, &str, &[(&str, usize)], &str)| {
+            places(within, words, &code).len() > expected.len()
+        };
+        let seen = DRIVERS.iter().any(is_more);
+        assert!(seen, "{driver}");
+        code.pop();
+    }
 }

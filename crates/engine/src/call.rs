@@ -1,9 +1,9 @@
 //! Calls, and the one loop that evaluates them.
 //!
 //! In: a plan, which is the calls of a policy in order, and a [`Subject`] that they are evaluated
-//! on. Out: their [`Results`]. Every policy is evaluated here: a rule of Kyverno is one call, a native
-//! policy one for each of its bindings and parameters, a cleanup policy one for each object. The
-//! loop does what all calls share: does the rule match, the budget and what happens when it is
+//! on. Out: their [`Results`]. Every policy is evaluated here: a rule of Kyverno is one call, a
+//! native policy one for each of its bindings and parameters, a cleanup policy one for each object.
+//! The loop does what all calls share: does the rule match, the budget and what happens when it is
 //! exceeded, the trace, the results, what a call leaves to the next, and the end of the policy.
 //! What is read and what is done to it is the subject's: `run` for requests, `admission::validate`
 //! and `admission::mutate` for requests as an API server has them, `cleanup` for stored objects.
@@ -16,7 +16,7 @@ use super::results::{Results, RuleEffect, RuleRun};
 use super::trace::{self, EventKind};
 
 /// What comes before the body of a call.
-pub(super) enum Entry {
+pub(super) enum CallMatch {
     /// The rule matches.
     Match,
     /// It does not: there is no result.
@@ -41,7 +41,7 @@ pub(super) trait Subject {
     fn rule<'s>(&'s self, call: &'s Self::Call) -> Option<&'s Rule>;
 
     /// Whether a call is evaluated: whether its rule matches.
-    fn enter(&mut self, call: &Self::Call) -> Entry;
+    fn enter(&mut self, call: &Self::Call) -> CallMatch;
 
     /// Evaluates conditions and body of a call whose rule matches.
     fn evaluate(&mut self, call: &Self::Call) -> RuleRun;
@@ -67,13 +67,13 @@ pub(super) fn calls<S: Subject>(plan: impl IntoIterator<Item = S::Call>, subject
     let mut out = Results::default();
     for call in plan {
         match subject.enter(&call) {
-            Entry::Match => {}
-            Entry::Miss => continue,
-            Entry::Broken(result) => {
+            CallMatch::Match => {}
+            CallMatch::Miss => continue,
+            CallMatch::Broken(result) => {
                 out.rules.push(result);
                 continue;
             }
-            Entry::Settled { result, is_all } => {
+            CallMatch::Settled { result, is_all } => {
                 if is_all {
                     out.rules.clear();
                 }

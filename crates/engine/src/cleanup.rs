@@ -15,7 +15,7 @@ use ephor_matching::filter::{Mode, accepts};
 use ephor_value::budget::Excess;
 use ephor_value::{Map, Str, Value};
 
-use super::call::{Entry, Subject, calls};
+use super::call::{CallMatch, Subject, calls};
 use super::condition;
 use super::data::{Data, Snapshot, World};
 use super::error::ConditionError;
@@ -62,7 +62,7 @@ fn result(policy: &Policy, selects: Result<bool, ConditionError>) -> RuleOutcome
     RuleOutcome::new(&policy.name, RuleKind::Validation, status, text)
 }
 
-/// A stored object, which a run looks at in one call.
+/// A stored object: one call of a run.
 struct Stored<'c, 's> {
     sweep: &'c mut Sweep<'s>,
     object: &'c Value,
@@ -78,14 +78,14 @@ impl Subject for Stored<'_, '_> {
         None
     }
 
-    fn enter(&mut self, (): &()) -> Entry {
+    fn enter(&mut self, (): &()) -> CallMatch {
         let (cleanup, target) = (self.sweep.cleanup, self.target);
         let own = cleanup.policy.namespace.as_deref();
         let is_spared = |unless| accepts(unless, target, Mode::Exception);
         let matches = own.is_none_or(|own| *own == *target.namespace)
             && accepts(&cleanup.when, target, Mode::Exception)
             && !cleanup.unless.as_ref().is_some_and(is_spared);
-        if matches && !cleanup.spares_all { Entry::Match } else { Entry::Miss }
+        if matches && !cleanup.spares_all { CallMatch::Match } else { CallMatch::Miss }
     }
 
     fn evaluate(&mut self, (): &()) -> RuleRun {

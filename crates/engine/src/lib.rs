@@ -11,7 +11,7 @@
 //! - [`cleanup`]: cleanup policies: which objects a run of one would delete
 //! - `comprehension`: comprehensions of strict expressions (`all`, `exists`, `map`, `filter` and
 //!   the like)
-//! - [`condition`]: evaluating conditions
+//! - `condition`: evaluating conditions
 //! - [`consequences`]: what follows from a result: a denial, a warning, a failure for the audit log
 //! - [`data`]: the data that a rule's expressions see, loaded when it is first mentioned
 //! - `entries`: the entries of a map that a comprehension builds one by one
@@ -38,8 +38,8 @@
 //! - [`request`]: what the rules decide about
 //! - `results`: what rules did: what one gives and leaves to the next, and what a phase gives
 //! - `rule_params`: parameters of `validate.cel` rules
-//! - [`run`]: requests that rules of policies are evaluated on: the rules in order, for one phase of
-//!   one request
+//! - [`run`]: requests that rules of policies are evaluated on: the rules in order, for one phase
+//!   of one request
 //! - [`shape`]: running shapes: does a document look like a pattern?
 //! - [`shared`]: results of expressions that the rules of many policies share, cached for one
 //!   request
@@ -59,7 +59,7 @@ mod call;
 mod cells;
 pub mod cleanup;
 mod comprehension;
-pub mod condition;
+mod condition;
 pub mod consequences;
 pub mod data;
 mod entries;

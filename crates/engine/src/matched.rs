@@ -10,6 +10,7 @@ use ephor_value::{Str, Value};
 use super::condition;
 use super::data::{Data, World};
 use super::expressions::CelExceptions;
+use super::generate::Present;
 use super::outcome::{RuleOutcome, Status};
 use super::sorted::Sorted;
 use super::validate;
@@ -31,6 +32,8 @@ pub struct EvalContext<'r> {
     pub cel_exceptions: CelExceptions<'r>,
     /// Values to put in for each rule, by rule name: path and value.
     pub rule_values: &'r dyn Fn(&str) -> &'r [Placed],
+    /// What exists, where rules say what they want to exist; `None` = what `sources` have.
+    pub present: Option<&'r dyn Present>,
     /// Where the command line and a cluster differ.
     pub profile: Profile,
 }

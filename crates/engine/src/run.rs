@@ -16,10 +16,10 @@ use ephor_matching::unknown::{Missing, missing};
 use ephor_value::Str;
 use ephor_value::budget::{self, Excess};
 
-use super::call::{Entry, Subject, calls};
+use super::call::{CallMatch, Subject, calls};
 use super::expressions::deletion::DeletionSubject;
 use super::expressions::{self, existing};
-use super::generate::{GenerationError, Present, WantedObject};
+use super::generate::GenerationError;
 use super::matched::MatchedRule;
 use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
@@ -29,7 +29,7 @@ use super::verify::{self, Records};
 use super::{Profile, Request, generate, mutate, verdict};
 
 pub use super::matched::{EvalContext, Placed, applies};
-pub use super::results::Results;
+pub use super::results::{Results, Work};
 
 /// What rules do with a request; each kind of rule has its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub enum Phase {
     Trigger,
     /// They say which other objects they change.
     Select,
+    /// They say which objects they want to exist, whether they match or not.
+    Want,
     /// They select objects, or data of any form, for deletion.
     Delete(DeletionSubject),
     /// They answer check requests of a proxy; the object of the request is the check request.
@@ -56,7 +58,7 @@ pub enum Phase {
 impl Phase {
     /// Whether rules see a request as such: policies say whether they are about it.
     fn is_on_requests(self) -> bool {
-        !matches!(self, Phase::Select | Phase::Delete(_) | Phase::Answer(_))
+        matches!(self, Phase::Mutate | Phase::Verify | Phase::Decide | Phase::Generate | Phase::Trigger)
     }
 
     /// Whether a rule belongs to the phase, and the request has something for it.
@@ -65,7 +67,7 @@ impl Phase {
             Phase::Mutate => rule.kind == RuleKind::Mutation,
             Phase::Verify => verify::concerns(rule, request),
             Phase::Decide => !matches!(rule.kind, RuleKind::Mutation | RuleKind::Generation),
-            Phase::Generate => rule.kind == RuleKind::Generation,
+            Phase::Generate | Phase::Want => rule.kind == RuleKind::Generation,
             Phase::Trigger => has_background_work(rule),
             Phase::Select => rule.kind == RuleKind::Mutation,
             Phase::Delete(_) => matches!(rule.body, Body::Delete),
@@ -78,7 +80,7 @@ impl Phase {
             Phase::Mutate | Phase::Verify | Phase::Select => applies(rule, request),
             Phase::Decide => applies(rule, request) && verify::checks(rule, request),
             // It may also have matched the former object.
-            Phase::Generate | Phase::Trigger => true,
+            Phase::Generate | Phase::Trigger | Phase::Want => true,
             Phase::Delete(subject) => !subject.is_restricted(request) || applies(rule, request),
             Phase::Answer(_) => true,
         }
@@ -91,7 +93,8 @@ impl Phase {
             Phase::Decide => verdict::run(matched).into(),
             Phase::Generate => generate::run(matched),
             Phase::Trigger => generate::verdict(matched).into(),
-            Phase::Select => existing::targets(matched).into(),
+            Phase::Select => Work::Targets(existing::targets(matched)).into(),
+            Phase::Want => generate::wanted(matched).into(),
             Phase::Delete(subject) => expressions::deletion::run(matched, subject).into(),
             Phase::Answer(_) => expressions::answer::run(matched).into(),
         }
@@ -173,25 +176,25 @@ impl<'p> Subject for RequestCalls<'_, '_, 'p> {
         Some(rule)
     }
 
-    fn enter(&mut self, rule: &&'p Rule) -> Entry {
+    fn enter(&mut self, rule: &&'p Rule) -> CallMatch {
         let (request, phase) = (self.request(), self.phase);
         if !phase.has(rule, request) {
-            return Entry::Miss;
+            return CallMatch::Miss;
         }
         if phase.is_on_requests()
             && let Some(result) = unmatched(rule, request)
         {
-            return Entry::Broken(result);
+            return CallMatch::Broken(result);
         }
         if !phase.matches(rule, request) {
-            return Entry::Miss;
+            return CallMatch::Miss;
         }
         if let Applicability::Unknown(text) = &self.applicability {
             // For verdicts it is the verdict on all rules.
-            return Entry::Settled { result: undecided(rule, text), is_all: phase == Phase::Decide };
+            return CallMatch::Settled { result: undecided(rule, text), is_all: phase == Phase::Decide };
         }
         self.matching += 1;
-        Entry::Match
+        CallMatch::Match
     }
 
     fn evaluate(&mut self, rule: &&'p Rule) -> RuleRun {
@@ -207,7 +210,13 @@ impl<'p> Subject for RequestCalls<'_, '_, 'p> {
     }
 
     fn exceeded(&mut self, rule: &&'p Rule, run: RuleRun, excess: Excess) -> Option<RuleRun> {
-        (excess != Excess::Time).then(|| run.exceeding(rule, excess))
+        match run.effect {
+            RuleEffect::Left(Work::Wanted(objects, _)) => {
+                Some(Work::Wanted(objects, Some(GenerationError::Excess(excess.text()))).into())
+            }
+            _ if excess == Excess::Time => None,
+            _ => Some(run.exceeding(rule, excess)),
+        }
     }
 
     fn leave(&mut self, rule: &&'p Rule, effect: RuleEffect, so_far: &mut Results) {
@@ -217,7 +226,7 @@ impl<'p> Subject for RequestCalls<'_, '_, 'p> {
             RuleEffect::Lost => self.request().without_object(),
             RuleEffect::Verified(more) => return self.records.extend(more),
             RuleEffect::Described => return self.described.push((so_far.rules.len(), *rule)),
-            RuleEffect::Selected(targets) => return so_far.targets = targets,
+            RuleEffect::Left(work) => return so_far.work = work,
         };
         so_far.object = Some(next.object.clone());
         self.current = Some(next);
@@ -255,17 +264,6 @@ pub fn changes_others(rule: &Rule) -> bool {
     let of_expressions =
         |mutation: &Mutation| mutation.existing.as_ref().is_some_and(|existing| existing.others);
     has_background_work(rule) || matches!(&rule.body, Body::Mutate(mutation) if of_expressions(mutation))
-}
-
-/// What a rule that generates objects wants to exist, and why that is not all.
-pub fn wanted(
-    policy: &Policy,
-    rule: &Rule,
-    request: &Request,
-    context: EvalContext<'_>,
-    present: &dyn Present,
-) -> (Vec<WantedObject>, Option<GenerationError>) {
-    generate::wanted(MatchedRule { policy, rule, request, context, later: None, sorted: None }, present)
 }
 
 /// Whether a policy is evaluated for a request.

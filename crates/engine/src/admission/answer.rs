@@ -93,11 +93,11 @@ pub fn answer<'r>(
             }
             if let Some(binding) = binding {
                 if follows.warns {
+                    let text = &result.message;
                     out.warnings.push(format!(
-                        "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {}",
+                        "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {text}",
                         bound.name(),
-                        binding.name,
-                        result.message
+                        binding.name
                     ));
                 }
                 if follows.audits {
@@ -139,8 +139,8 @@ fn denial(
     review: &Review,
 ) -> Denial {
     let with = binding.map(|b| format!(" with binding '{}'", b.name)).unwrap_or_default();
-    let (name, text) = (policy.name(), &result.message);
-    let cause = format!("ValidatingAdmissionPolicy '{name}'{with} denied request: {text}");
+    let text = &result.message;
+    let cause = format!("ValidatingAdmissionPolicy '{}'{with} denied request: {text}", policy.name());
     let (code, reason) = match result.binding.as_deref().map_or("", |row| &*row.reason) {
         "Forbidden" => (403, "Forbidden"),
         "Unauthorized" => (401, "Unauthorized"),

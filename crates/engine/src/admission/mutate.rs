@@ -24,7 +24,7 @@ use super::cluster_view::{ClusterView, converted};
 use super::literal::{LiteralData, check_names};
 use super::plan::{BoundCall, BoundView, plan};
 use super::validate::{admits, entered, result, seen, seen_namespace, seen_request};
-use crate::call::{Entry, Subject, calls};
+use crate::call::{CallMatch, Subject, calls};
 use crate::consequences::Consequence;
 use crate::expressions::Scope;
 use crate::expressions::{Failure, OUT_OF_BUDGET};
@@ -128,8 +128,13 @@ impl<'w> Passes<'w> {
         let mut failed: Option<Denial> = None;
         let mut is_changed = false;
         for (policy, plan) in all {
-            let mut subject =
-                Changed { policy, review: &review, namespace: &namespace, passes: self, marked: &marked };
+            let mut subject = ChangedRequest {
+                policy,
+                review: &review,
+                namespace: &namespace,
+                passes: self,
+                marked: &marked,
+            };
             let Results { rules, object, .. } = calls(plan, &mut subject);
             is_changed |= object.is_some();
             for result in &rules {
@@ -159,7 +164,7 @@ impl<'w> Passes<'w> {
 }
 
 /// A request whose object a policy changes.
-struct Changed<'c, 'w> {
+struct ChangedRequest<'c, 'w> {
     policy: BoundPolicy<'c>,
     review: &'c Review,
     namespace: &'c Value,
@@ -168,21 +173,21 @@ struct Changed<'c, 'w> {
     marked: &'c Option<Vec<RunKey>>,
 }
 
-impl Subject for Changed<'_, '_> {
+impl Subject for ChangedRequest<'_, '_> {
     type Call = BoundCall;
 
     fn rule<'s>(&'s self, _: &'s BoundCall) -> Option<&'s Rule> {
         Some(self.policy.rule)
     }
 
-    fn enter(&mut self, call: &BoundCall) -> Entry {
+    fn enter(&mut self, call: &BoundCall) -> CallMatch {
         let is_marked = |marked: &Vec<RunKey>| match &call.with {
             Ok(view) => marked.contains(&run_key(self.policy, call, view)),
             Err(_) => true,
         };
         match self.marked.as_ref().is_none_or(is_marked) {
             true => entered(self.policy, call, "Forbidden"),
-            false => Entry::Miss,
+            false => CallMatch::Miss,
         }
     }
 
@@ -224,7 +229,7 @@ impl Subject for Changed<'_, '_> {
     }
 }
 
-impl Changed<'_, '_> {
+impl ChangedRequest<'_, '_> {
     /// The result of a mutation that failed.
     fn failed(&self, call: &BoundCall, error: MutationError) -> RuleOutcome {
         let row = BindingRow { binding: call.binding, reason: "Invalid".into(), ..BindingRow::default() };

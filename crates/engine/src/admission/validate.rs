@@ -19,7 +19,7 @@ use super::binding_row::BindingRow;
 use super::bound::BoundPolicy;
 use super::cluster_view::{ClusterView, converted};
 use super::plan::{BoundCall, BoundView, plan};
-use crate::call::{Entry, Subject, calls};
+use crate::call::{CallMatch, Subject, calls};
 use crate::expressions::Scope;
 use crate::expressions::scope::fallen_back;
 use crate::expressions::{ConditionsError, FailedValidation, Failure, OUT_OF_BUDGET};
@@ -45,12 +45,12 @@ pub fn verdict(
     cx: &Context,
 ) -> Vec<RuleOutcome> {
     let Some(policy) = BoundPolicy::of(policy).filter(|bound| !bound.mutates()) else { return Vec::new() };
-    let mut subject = Validated { policy, review, cluster, cx, without_parameter: None };
+    let mut subject = ValidatedRequest { policy, review, cluster, cx, without_parameter: None };
     calls(plan(policy, review, cluster), &mut subject).rules
 }
 
 /// A request that a policy validates.
-struct Validated<'c> {
+struct ValidatedRequest<'c> {
     policy: BoundPolicy<'c>,
     review: &'c Review,
     cluster: &'c ClusterView<'c>,
@@ -59,7 +59,7 @@ struct Validated<'c> {
     without_parameter: Option<Vec<RuleOutcome>>,
 }
 
-impl Validated<'_> {
+impl ValidatedRequest<'_> {
     /// The results of a call, each with its binding.
     fn of(&mut self, call: &BoundCall, mut results: Vec<RuleOutcome>) -> RuleRun {
         if call.with.as_ref().is_ok_and(|view| view.param.is_none()) {
@@ -71,14 +71,14 @@ impl Validated<'_> {
     }
 }
 
-impl Subject for Validated<'_> {
+impl Subject for ValidatedRequest<'_> {
     type Call = BoundCall;
 
     fn rule<'s>(&'s self, _: &'s BoundCall) -> Option<&'s Rule> {
         Some(self.policy.rule)
     }
 
-    fn enter(&mut self, call: &BoundCall) -> Entry {
+    fn enter(&mut self, call: &BoundCall) -> CallMatch {
         entered(self.policy, call, "")
     }
 
@@ -111,12 +111,12 @@ impl Subject for Validated<'_> {
 
 /// Whether a call of a native policy is evaluated: it matches, but may have a mistake, which is
 /// denied for this reason.
-pub(super) fn entered(policy: BoundPolicy<'_>, call: &BoundCall, reason: &str) -> Entry {
+pub(super) fn entered(policy: BoundPolicy<'_>, call: &BoundCall, reason: &str) -> CallMatch {
     match &call.with {
-        Ok(_) => Entry::Match,
+        Ok(_) => CallMatch::Match,
         Err(text) => {
             let row = BindingRow { binding: call.binding, reason: reason.into(), ..BindingRow::default() };
-            Entry::Broken(result(policy, Status::Error, &**text, row))
+            CallMatch::Broken(result(policy, Status::Error, &**text, row))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Deleting policies: whether a run would delete an object.
 //!
-//! In: a rule that selects an object, or data of any form. Out: pass = it would be deleted. Expressions see neither a request nor a former object. Semantics:
+//! In: a rule that selects an object, or data of any form. Out: pass = it would be deleted.
+//! Expressions see neither a request nor a former object. Semantics:
 //! `docs/semantics/cel-policies.md`, "Deletion".
 
 use crate::Request;

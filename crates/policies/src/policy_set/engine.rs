@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ephor_engine::cleanup::{NO_IMAGES, Sweep};
 use ephor_engine::data::World;
 use ephor_engine::expressions::CelExceptions;
+use ephor_engine::generate::Present;
 use ephor_engine::run::{self, EvalContext, Phase, Results};
 use ephor_engine::{Profile, Request, RuleOutcome};
 use ephor_external::{ExternalData, NoData};
@@ -255,14 +256,15 @@ impl Engine {
 
     /// Does something with what a policy is evaluated with.
     pub(super) fn with_context<T>(&self, policy: &Policy, work: impl FnOnce(EvalContext<'_>) -> T) -> T {
-        self.with_sources(policy, &*self.external, work)
+        self.with_data(policy, &*self.external, None, work)
     }
 
-    /// The same with other data.
-    pub(super) fn with_sources<T>(
+    /// The same with other data, and with other objects that exist.
+    pub(super) fn with_data<T>(
         &self,
         policy: &Policy,
         sources: &dyn ExternalData,
+        present: Option<&dyn Present>,
         work: impl FnOnce(EvalContext<'_>) -> T,
     ) -> T {
         work(EvalContext {
@@ -274,6 +276,7 @@ impl Engine {
                 expired_apply: self.profile.expired_exceptions_apply,
             },
             rule_values: &|rule| self.values.for_rule(&policy.name, rule),
+            present,
             profile: self.profile,
         })
     }
