@@ -4,16 +4,14 @@
 //! on. Out: their [`Results`]. Every policy is evaluated here: a rule of Kyverno is one call, a
 //! native policy one for each of its bindings and parameters, a cleanup policy one for each object.
 //! The loop does what all calls share: does the rule match, the budget and what happens when it is
-//! exceeded, the trace, the results, what a call leaves to the next, and the end of the policy.
+//! exceeded, the results, what a call leaves to the next, and the end of the policy.
 //! What is read and what is done to it is the subject's: `run` for requests, `admission::validate`
 //! and `admission::mutate` for requests as an API server has them, `cleanup` for stored objects.
 
-use ephor_ir::Rule;
 use ephor_value::budget::{self, Excess};
 
 use super::outcome::RuleOutcome;
 use super::results::{Results, RuleEffect, RuleRun};
-use super::trace::{self, EventKind};
 
 /// What comes before the body of a call.
 pub(super) enum CallMatch {
@@ -36,9 +34,6 @@ pub(super) enum CallMatch {
 pub(super) trait Subject {
     /// A call: one evaluation of a rule.
     type Call;
-
-    /// The rule of a call, for a trace.
-    fn rule<'s>(&'s self, call: &'s Self::Call) -> Option<&'s Rule>;
 
     /// Whether a call is evaluated: whether its rule matches.
     fn enter(&mut self, call: &Self::Call) -> CallMatch;
@@ -80,9 +75,6 @@ pub(super) fn calls<S: Subject>(plan: impl IntoIterator<Item = S::Call>, subject
                 out.rules.push(result);
                 return out;
             }
-        }
-        if let Some(rule) = subject.rule(&call) {
-            trace::emit(&rule.origin, || EventKind::Rule(rule.name.clone()));
         }
         let (run, excess) = budget::spend(|| subject.evaluate(&call));
         let run = match excess {

@@ -7,9 +7,9 @@
 
 use std::sync::LazyLock;
 
+use ephor_ir::Policy;
 use ephor_ir::policy::Cleanup;
 use ephor_ir::rule::RuleKind;
-use ephor_ir::{Policy, Rule};
 use ephor_matching::Target;
 use ephor_matching::filter::{Mode, accepts};
 use ephor_value::budget::Excess;
@@ -72,11 +72,6 @@ struct Stored<'c, 's> {
 
 impl Subject for Stored<'_, '_> {
     type Call = ();
-
-    /// A cleanup policy has no rules.
-    fn rule<'s>(&'s self, (): &'s ()) -> Option<&'s Rule> {
-        None
-    }
 
     fn enter(&mut self, (): &()) -> CallMatch {
         let (cleanup, target) = (self.sweep.cleanup, self.target);

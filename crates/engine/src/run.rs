@@ -25,6 +25,7 @@ use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
 use super::results::{RuleEffect, RuleRun};
 use super::sorted::Sorted;
+use super::trace::{self, EventKind};
 use super::verify::{self, Records};
 use super::{Profile, Request, generate, mutate, verdict};
 
@@ -172,10 +173,6 @@ impl RequestCalls<'_, '_, '_> {
 impl<'p> Subject for RequestCalls<'_, '_, 'p> {
     type Call = &'p Rule;
 
-    fn rule<'s>(&'s self, rule: &'s &'p Rule) -> Option<&'s Rule> {
-        Some(rule)
-    }
-
     fn enter(&mut self, rule: &&'p Rule) -> CallMatch {
         let (request, phase) = (self.request(), self.phase);
         if !phase.has(rule, request) {
@@ -198,6 +195,7 @@ impl<'p> Subject for RequestCalls<'_, '_, 'p> {
     }
 
     fn evaluate(&mut self, rule: &&'p Rule) -> RuleRun {
+        trace::emit(&rule.origin, || EventKind::Rule(rule.name.clone()));
         let request = self.request();
         self.phase.body(MatchedRule {
             policy: self.policy,

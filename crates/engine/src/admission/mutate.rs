@@ -5,7 +5,6 @@
 //! the object after them.
 
 use ephor_functions::Context;
-use ephor_ir::Rule;
 use ephor_ir::expressions::{ExpressionPatch, PatchType};
 use ephor_kubernetes::convert::{changed_kind, with_kind};
 use ephor_kubernetes::decode::{problems, unknown_text};
@@ -176,10 +175,6 @@ struct ChangedRequest<'c, 'w> {
 impl Subject for ChangedRequest<'_, '_> {
     type Call = BoundCall;
 
-    fn rule<'s>(&'s self, _: &'s BoundCall) -> Option<&'s Rule> {
-        Some(self.policy.rule)
-    }
-
     fn enter(&mut self, call: &BoundCall) -> CallMatch {
         let is_marked = |marked: &Vec<RunKey>| match &call.with {
             Ok(view) => marked.contains(&run_key(self.policy, call, view)),
@@ -247,7 +242,8 @@ impl ChangedRequest<'_, '_> {
         let (policy, review, kind) = (self.policy, self.review, &view.accepted.kind);
         let mut object = self.passes.object.clone();
         let policy_error = |error: String| MutationError::Policy(error);
-        match admits(policy, view, review, &seen(view, review, &object), &self.passes.cx) {
+        let seen = |object: &Value| seen(&view.accepted, view.param.clone(), review, object);
+        match admits(policy, view, review, &seen(&object), &self.passes.cx) {
             Ok(true) if !object.is_null() => {}
             Ok(_) => return (None, Vec::new()),
             Err(error) => return (None, vec![policy_error(error.to_string())]),
@@ -259,8 +255,7 @@ impl ChangedRequest<'_, '_> {
         let (mut is_changed, mut errors) = (false, Vec::new());
         for patch in policy.patches() {
             let request = admission::request(&seen_request(&view.accepted, review));
-            let seen =
-                AdmissionVariables { namespace: self.namespace.clone(), ..seen(view, review, &object) };
+            let seen = AdmissionVariables { namespace: self.namespace.clone(), ..seen(&object) };
             let root = admission::root(&request, seen, &review.request);
             match self.patch(patch, &root, &converted(&object, kind), kind) {
                 Ok(_) if foreign => {

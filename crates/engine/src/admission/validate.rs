@@ -27,7 +27,7 @@ use crate::outcome::{RuleOutcome, Status};
 use crate::results::RuleRun;
 use crate::trace;
 use crate::view::admission::{self, AdmissionVariables};
-use ephor_ir::{Policy, Rule};
+use ephor_ir::Policy;
 
 /// The cost limit of the validations of a policy with their messages, and of its audit annotations.
 pub const BUDGET: u64 = 10_000_000;
@@ -73,10 +73,6 @@ impl ValidatedRequest<'_> {
 
 impl Subject for ValidatedRequest<'_> {
     type Call = BoundCall;
-
-    fn rule<'s>(&'s self, _: &'s BoundCall) -> Option<&'s Rule> {
-        Some(self.policy.rule)
-    }
 
     fn enter(&mut self, call: &BoundCall) -> CallMatch {
         entered(self.policy, call, "")
@@ -171,12 +167,17 @@ pub fn conditions_request(accepted: &Accepted, review: &Review) -> Value {
     Value::Map(request)
 }
 
-/// What the conditions of a policy see of a request with an object.
-pub(super) fn seen(view: &BoundView, review: &Review, object: &Value) -> AdmissionVariables {
+/// What conditions see of a request with an object, under the resource that accepted it.
+pub(super) fn seen(
+    accepted: &Accepted,
+    params: Option<Value>,
+    review: &Review,
+    object: &Value,
+) -> AdmissionVariables {
     AdmissionVariables {
-        object: converted(object, &view.accepted.kind),
-        old_object: converted(review.old_object(), &view.accepted.kind),
-        params: view.param.clone(),
+        object: converted(object, &accepted.kind),
+        old_object: converted(review.old_object(), &accepted.kind),
+        params,
         namespace: Value::Null,
         authorizer: true,
     }
@@ -212,13 +213,7 @@ pub fn conditions(
     if all.is_empty() {
         return Ok(true);
     }
-    let seen = AdmissionVariables {
-        object: converted(review.object(), &accepted.kind),
-        old_object: converted(&review.part("oldObject"), &accepted.kind),
-        params: None,
-        namespace: Value::Null,
-        authorizer: true,
-    };
+    let seen = seen(accepted, None, review, review.object());
     let request = admission::request(&conditions_request(accepted, review));
     let root = admission::root(&request, seen, &review.request);
     Scope::new(&root, cx, &API_SERVER).with_budget(CONDITIONS).admits(all)
@@ -254,7 +249,7 @@ fn evaluate(
             return vec![result(policy, Status::Error, "", row)];
         }
     };
-    let seen = seen(view, review, review.object());
+    let seen = seen(&view.accepted, view.param.clone(), review, review.object());
     match admits(policy, view, review, &seen, cx) {
         Ok(true) => {}
         Ok(false) => return Vec::new(),
