@@ -222,7 +222,7 @@ impl Engine {
     }
 
     /// Evaluates rules of one policy and adds their results.
-    fn evaluate_group(&self, group: &[Slot], request: &Request, outcome: &mut Outcome) {
+    pub(super) fn evaluate_group(&self, group: &[Slot], request: &Request, outcome: &mut Outcome) {
         let Some(policy) = group.first().and_then(|(p, _)| self.set.policies.get(*p as usize)) else {
             return;
         };

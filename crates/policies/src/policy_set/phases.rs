@@ -147,10 +147,7 @@ impl Engine {
                 continue;
             }
             let own = own(at, object);
-            let request = own.as_ref().unwrap_or(request);
-            let all = policy.rules_for(&request.target.kind);
-            let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
-            outcome.push(policy, self.run(Phase::Decide, policy, rules, request));
+            self.evaluate_group(group, own.as_ref().unwrap_or(request), outcome);
         }
     }
 
