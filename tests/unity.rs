@@ -208,9 +208,9 @@ const DRIVERS: &[(&str, &str, &[(&str, usize)], &str)] = &[
     ),
     (
         ENGINE,
-        r"\.admits\(&(?:\w+\.)*expressions\.conditions\)|\.admits\(conditions\)",
+        r"\.admits\(&?(?:\w+\.)*conditions\)",
         &[
-            ("engine/admission/offline", 2),
+            ("engine/admission/offline", 1),
             ("engine/admission/validate", 1),
             ("engine/expressions/answer", 1),
             ("engine/expressions/deletion", 1),

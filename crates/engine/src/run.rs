@@ -8,7 +8,7 @@
 //! with expressions, `expressions`. Semantics: `docs/internals/ir.md`.
 
 use ephor_ir::expressions::Proxy;
-use ephor_ir::facts::NamespaceScope;
+use ephor_ir::facts::{ActionModel, NamespaceScope};
 use ephor_ir::mutate::Mutation;
 use ephor_ir::rule::{Body, RuleKind};
 use ephor_ir::{Policy, Rule};
@@ -16,11 +16,12 @@ use ephor_matching::unknown::{Missing, missing};
 use ephor_value::Str;
 use ephor_value::budget::{self, Excess};
 
+use super::admission::offline;
 use super::call::{CallMatch, Subject, calls};
 use super::expressions::deletion::DeletionSubject;
 use super::expressions::{self, existing};
 use super::generate::GenerationError;
-use super::matched::MatchedRule;
+use super::matched::{MatchedRule, RuleCall};
 use super::outcome::{RuleOutcome, Status};
 use super::request::Root;
 use super::results::{RuleEffect, RuleRun};
@@ -143,7 +144,12 @@ pub fn policy<'p>(
         records: Records::default(),
         described: Vec::new(),
     };
-    calls(rules, &mut subject)
+    match subject.is_bound() {
+        true => {
+            calls(rules.flat_map(|rule| offline::plan(rule, request, phase == Phase::Decide)), &mut subject)
+        }
+        false => calls(rules.map(RuleCall::from), &mut subject),
+    }
 }
 
 /// A request that the rules of a policy are evaluated on, in one phase.
@@ -161,19 +167,24 @@ struct RequestCalls<'c, 'r, 'p> {
     /// What rules have verified.
     records: Records,
     /// Rules that describe objects, each with the position of its result.
-    described: Vec<(usize, &'p Rule)>,
+    described: Vec<(usize, RuleCall<'p>)>,
 }
 
 impl RequestCalls<'_, '_, '_> {
+    /// Whether there is a call for each binding, the last of which counts.
+    fn is_bound(&self) -> bool {
+        self.policy.actions == ActionModel::Bindings
+    }
+
     fn request(&self) -> &Request {
         self.current.as_ref().unwrap_or(self.request)
     }
 }
 
 impl<'p> Subject for RequestCalls<'_, '_, 'p> {
-    type Call = &'p Rule;
+    type Call = RuleCall<'p>;
 
-    fn enter(&mut self, rule: &&'p Rule) -> CallMatch {
+    fn enter(&mut self, RuleCall { rule, .. }: &RuleCall<'p>) -> CallMatch {
         let (request, phase) = (self.request(), self.phase);
         if !phase.has(rule, request) {
             return CallMatch::Miss;
@@ -194,12 +205,13 @@ impl<'p> Subject for RequestCalls<'_, '_, 'p> {
         CallMatch::Match
     }
 
-    fn evaluate(&mut self, rule: &&'p Rule) -> RuleRun {
+    fn evaluate(&mut self, &RuleCall { rule, binding }: &RuleCall<'p>) -> RuleRun {
         trace::emit(&rule.origin, || EventKind::Rule(rule.name.clone()));
         let request = self.request();
         self.phase.body(MatchedRule {
             policy: self.policy,
             rule,
+            binding,
             request,
             context: self.context,
             later: if self.matching > 1 { request.later_root.as_ref().map(Root::get) } else { None },
@@ -207,23 +219,27 @@ impl<'p> Subject for RequestCalls<'_, '_, 'p> {
         })
     }
 
-    fn exceeded(&mut self, rule: &&'p Rule, run: RuleRun, excess: Excess) -> Option<RuleRun> {
+    fn exceeded(&mut self, call: &RuleCall<'p>, run: RuleRun, excess: Excess) -> Option<RuleRun> {
         match run.effect {
             RuleEffect::Left(Work::Wanted(objects, _)) => {
                 Some(Work::Wanted(objects, Some(GenerationError::Excess(excess.text()))).into())
             }
             _ if excess == Excess::Time => None,
-            _ => Some(run.exceeding(rule, excess)),
+            _ => Some(run.exceeding(call.rule, excess)),
         }
     }
 
-    fn leave(&mut self, rule: &&'p Rule, effect: RuleEffect, so_far: &mut Results) {
+    fn leave(&mut self, call: &RuleCall<'p>, effect: RuleEffect, so_far: &mut Results) {
         let next = match effect {
             RuleEffect::Same => return,
+            // What the request is about stays the same for all bindings.
+            RuleEffect::Changed(object) if self.is_bound() => {
+                Request { target: self.request.target.clone(), ..self.request().with_object(object) }
+            }
             RuleEffect::Changed(object) => self.request().with_object(object),
             RuleEffect::Lost => self.request().without_object(),
             RuleEffect::Verified(more) => return self.records.extend(more),
-            RuleEffect::Described => return self.described.push((so_far.rules.len(), *rule)),
+            RuleEffect::Described => return self.described.push((so_far.rules.len(), *call)),
             RuleEffect::Left(work) => return so_far.work = work,
         };
         so_far.object = Some(next.object.clone());
@@ -240,9 +256,21 @@ impl<'p> Subject for RequestCalls<'_, '_, 'p> {
             out.object = Some(self.records.on(&request.object));
         }
         if !self.described.is_empty() && !request.object.is_null() {
-            let matched = |rule| MatchedRule { policy, rule, request, context, later: None, sorted: None };
-            let described: Vec<_> = self.described.iter().map(|(at, rule)| (*at, matched(rule))).collect();
+            let matched = |&RuleCall { rule, binding }: &RuleCall<'p>| MatchedRule {
+                policy,
+                rule,
+                binding,
+                request,
+                context,
+                later: None,
+                sorted: None,
+            };
+            let described: Vec<_> = self.described.iter().map(|(at, call)| (*at, matched(call))).collect();
             generate::finish(&described, out);
+        }
+        if self.is_bound() {
+            out.rules.drain(..out.rules.len().saturating_sub(1));
+            out.object = out.object.take().filter(|object| !object.strict_eq(&request.object));
         }
     }
 }
