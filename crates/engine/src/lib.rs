@@ -11,7 +11,7 @@
 //! - [`cleanup`]: cleanup policies: which objects a run of one would delete
 //! - `comprehension`: comprehensions of strict expressions (`all`, `exists`, `map`, `filter` and
 //!   the like)
-//! - `condition`: evaluating conditions
+//! - [`condition`]: evaluating conditions
 //! - [`consequences`]: what follows from a result: a denial, a warning, a failure for the audit log
 //! - [`data`]: the data that a rule's expressions see, loaded when it is first mentioned
 //! - `entries`: the entries of a map that a comprehension builds one by one
@@ -59,7 +59,7 @@ mod call;
 mod cells;
 pub mod cleanup;
 mod comprehension;
-mod condition;
+pub mod condition;
 pub mod consequences;
 pub mod data;
 mod entries;

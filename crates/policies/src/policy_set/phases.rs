@@ -156,8 +156,8 @@ impl Engine {
         self.set.policies.get(at).map(|p| (at, p))
     }
 
-    /// Runs the rules of another step; the request with the object that they leave, when it is another
-    /// one.
+    /// Runs the rules of another step; the request with the object that they leave, when it is
+    /// another one.
     fn pass(
         &self,
         step: &Step,
