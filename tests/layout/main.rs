@@ -10,7 +10,7 @@
 
 mod circles;
 mod imports;
-mod sources;
+pub mod sources;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

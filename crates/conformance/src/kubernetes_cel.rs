@@ -7,7 +7,7 @@ use base64::Engine;
 
 use ephor_cel::{self, types::Type};
 use ephor_engine::eval::{self, eval};
-use ephor_engine::expressions::scope::PER_CALL;
+use ephor_engine::expressions::PER_CALL;
 use ephor_engine::meter::Meter;
 use ephor_functions::CelLevel;
 use ephor_functions::cel::messages::{MapKeyError, misnamed, native};

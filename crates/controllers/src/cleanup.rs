@@ -11,11 +11,10 @@ use std::time::Duration;
 use ephor_api::read::{filters, items, texts};
 use ephor_cluster::live::namespaces;
 use ephor_cluster::{Cluster, Failure};
-use ephor_engine::error::ConditionError;
 use ephor_engine::expressions::deletion::DeletionSubject;
 use ephor_engine::images::Images;
 use ephor_engine::request::{NoObjects, Parts};
-use ephor_engine::{Request, Status};
+use ephor_engine::{Request, RuleOutcome, Status};
 use ephor_kubernetes::{Kinds, Resource};
 use ephor_matching::{Target, kinds};
 use ephor_policies::Engine;
@@ -49,13 +48,10 @@ pub enum ObjectError {
     /// The cluster refuses.
     #[error(transparent)]
     Cluster(#[from] Failure),
-    /// A condition of a cleanup policy cannot be evaluated.
-    #[error(transparent)]
-    Condition(#[from] ConditionError),
     /// There is no request about the object that a deleting policy could decide.
     #[error(transparent)]
     Request(#[from] NoObjects),
-    /// A deleting policy fails, with the message of its outcome.
+    /// The policy cannot be evaluated, with the message of its result.
     #[error("{0}")]
     Outcome(Str),
 }
@@ -189,7 +185,7 @@ impl<'r> Judge<'r> {
                 let mut target = Target::of(object);
                 target.namespace_labels = namespace.cloned().unwrap_or_default();
                 let images = Images::of(object.clone(), engine.functions());
-                Ok(sweep.selects(object, &target, &images)?)
+                is_selected([&sweep.on(object, &target, &images)])
             }
             Judge::Deletions(key, engine) => {
                 let name = object.text_at(&["metadata", "namespace"]);
@@ -213,17 +209,20 @@ impl<'r> Judge<'r> {
                     let namespace = outcome.policy.namespace.as_deref().unwrap_or_default();
                     *outcome.policy.name == *key.name && namespace == key.namespace
                 });
-                for result in own.flat_map(|outcome| &outcome.rules) {
-                    match result.status {
-                        Status::Error => return Err(ObjectError::Outcome(result.message.clone())),
-                        Status::Pass => return Ok(true),
-                        _ => {}
-                    }
-                }
-                Ok(false)
+                is_selected(own.flat_map(|outcome| &outcome.rules))
             }
         }
     }
+}
+
+/// Whether an object is selected, by the first result that says so or that is an error.
+fn is_selected<'r>(results: impl IntoIterator<Item = &'r RuleOutcome>) -> Result<bool, ObjectError> {
+    let says = |result: &RuleOutcome| match result.status {
+        Status::Error => Some(Err(ObjectError::Outcome(result.message.clone()))),
+        Status::Pass => Some(Ok(true)),
+        _ => None,
+    };
+    results.into_iter().find_map(says).unwrap_or(Ok(false))
 }
 
 /// The resources that a policy is about, each once.

@@ -6,11 +6,13 @@
 //!
 //! - [`action`]: failure actions: does a failed rule block the request?
 //! - [`admission`]: what an API server does with a request because of its policies
+//! - `call`: calls, and the one loop that evaluates them
 //! - `cells`: cells of expressions that are evaluated once
 //! - [`cleanup`]: cleanup policies: which objects a run of one would delete
 //! - `comprehension`: comprehensions of strict expressions (`all`, `exists`, `map`, `filter` and
 //!   the like)
 //! - [`condition`]: evaluating conditions
+//! - [`consequences`]: what follows from a result: a denial, a warning, a failure for the audit log
 //! - [`data`]: the data that a rule's expressions see, loaded when it is first mentioned
 //! - `entries`: the entries of a map that a comprehension builds one by one
 //! - [`error`]: why a part of a rule cannot be evaluated
@@ -36,7 +38,8 @@
 //! - [`request`]: what the rules decide about
 //! - `results`: what rules did: what one gives and leaves to the next, and what a phase gives
 //! - `rule_params`: parameters of `validate.cel` rules
-//! - [`run`]: the one runner: the rules of a policy in order, for one phase of one request
+//! - [`run`]: requests that rules of policies are evaluated on: the rules in order, for one phase
+//!   of one request
 //! - [`shape`]: running shapes: does a document look like a pattern?
 //! - [`shared`]: results of expressions that the rules of many policies share, cached for one
 //!   request
@@ -52,10 +55,12 @@
 
 pub mod action;
 pub mod admission;
+mod call;
 mod cells;
 pub mod cleanup;
 mod comprehension;
 pub mod condition;
+pub mod consequences;
 pub mod data;
 mod entries;
 pub mod error;
@@ -92,6 +97,7 @@ mod verdict;
 pub mod verify;
 pub mod view;
 
+pub use consequences::Consequence;
 pub use outcome::{Effect, RuleOutcome, Status};
 pub use profile::Profile;
 pub use request::Request;

@@ -2,6 +2,7 @@
 //! their body runs: preconditions, exceptions, properties.
 
 use ephor_external::ExternalData;
+use ephor_ir::admission::PolicyBinding;
 use ephor_ir::late::Late;
 use ephor_ir::{Exception, Policy, Rule};
 use ephor_matching::filter::{Mode, accepts};
@@ -10,6 +11,7 @@ use ephor_value::{Str, Value};
 use super::condition;
 use super::data::{Data, World};
 use super::expressions::CelExceptions;
+use super::generate::Present;
 use super::outcome::{RuleOutcome, Status};
 use super::sorted::Sorted;
 use super::validate;
@@ -31,6 +33,8 @@ pub struct EvalContext<'r> {
     pub cel_exceptions: CelExceptions<'r>,
     /// Values to put in for each rule, by rule name: path and value.
     pub rule_values: &'r dyn Fn(&str) -> &'r [Placed],
+    /// What exists, where rules say what they want to exist; `None` = what `sources` have.
+    pub present: Option<&'r dyn Present>,
     /// Where the command line and a cluster differ.
     pub profile: Profile,
 }
@@ -41,11 +45,27 @@ pub fn applies(rule: &Rule, request: &Request) -> bool {
     target.exists && accepts(&rule.when, target, Mode::Match) && !accepts(&rule.unless, target, Mode::Exclude)
 }
 
+/// A rule that is to be evaluated.
+#[derive(Clone, Copy)]
+pub(super) struct RuleCall<'p> {
+    pub rule: &'p Rule,
+    /// For native policies outside of a server: the binding, if there is one.
+    pub binding: Option<&'p PolicyBinding>,
+}
+
+impl<'p> From<&'p Rule> for RuleCall<'p> {
+    fn from(rule: &'p Rule) -> RuleCall<'p> {
+        RuleCall { rule, binding: None }
+    }
+}
+
 /// A rule that matches, with what it runs on.
 #[derive(Clone, Copy)]
 pub(super) struct MatchedRule<'d, 'r> {
     pub policy: &'d Policy,
     pub rule: &'d Rule,
+    /// See [`RuleCall`].
+    pub binding: Option<&'d PolicyBinding>,
     pub request: &'d Request,
     pub context: EvalContext<'r>,
     /// What rules after the first that matches see.

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::admission::BindingResult;
+use crate::admission::BindingRow;
 use crate::expressions::VerifiedImages;
 use ephor_ir::rule::RuleKind;
 use ephor_value::{Str, Value, footprint};
@@ -59,6 +59,8 @@ pub struct RuleOutcome {
     pub pod_security: Option<Value>,
     /// The objects that the rule mutated or generated.
     pub effect: Option<Box<Effect>>,
+    /// For native policies, as an API server evaluates them: for which binding it is, and more.
+    pub binding: Option<Box<BindingRow>>,
 }
 
 /// The objects that a rule mutated or generated, and the like.
@@ -70,8 +72,6 @@ pub enum Effect {
     Target(Value),
     /// New objects.
     Generated(Vec<Value>),
-    /// No object: the results of a native policy, one for each of its bindings.
-    Bindings(Vec<BindingResult>),
     /// No object: the images that were checked.
     VerifiedImages(VerifiedImages),
 }
@@ -103,10 +103,7 @@ impl RuleOutcome {
         footprint::fit(&mut self.properties);
         footprint::fit(&mut self.exceptions);
         self.pod_security = self.pod_security.as_ref().map(Value::detached);
-        if let Some(Effect::Bindings(all)) = self.effect.as_deref_mut() {
-            all.iter_mut().for_each(BindingResult::detach);
-            footprint::fit(all);
-        }
+        self.binding.iter_mut().for_each(|row| row.detach());
     }
 
     /// How many bytes it keeps alive on the heap, once it is detached.
@@ -114,9 +111,6 @@ impl RuleOutcome {
         let properties = self.properties.iter().map(|(k, v)| footprint::of_own(k) + footprint::of_own(v));
         let effect = self.effect.as_deref().map_or(0, |effect| {
             let below = match effect {
-                Effect::Bindings(all) => {
-                    footprint::of_vec(all) + all.iter().map(BindingResult::footprint).sum::<usize>()
-                }
                 Effect::VerifiedImages(images) => images.footprint(),
                 Effect::Patched(value) | Effect::Target(value) => value.footprint(),
                 Effect::Generated(all) => {
@@ -132,6 +126,7 @@ impl RuleOutcome {
             + footprint::of_vec(&self.exceptions)
             + self.pod_security.as_ref().map_or(0, Value::footprint)
             + effect
+            + self.binding.as_deref().map_or(0, BindingRow::footprint)
     }
 
     /// A result without properties.
@@ -145,6 +140,7 @@ impl RuleOutcome {
             exceptions: Vec::new(),
             pod_security: None,
             effect: None,
+            binding: None,
         }
     }
 }

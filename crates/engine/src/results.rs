@@ -5,6 +5,8 @@ use ephor_ir::rule::Body;
 use ephor_value::Value;
 use ephor_value::budget::Excess;
 
+use super::expressions::existing::Targets;
+use super::generate::{GenerationError, WantedObject};
 use super::outcome::{RuleOutcome, Status};
 use super::verify::Records;
 
@@ -18,6 +20,20 @@ pub struct Results {
     pub object: Option<Value>,
     /// Why nothing was generated, although a rule wanted to.
     pub failure: Option<String>,
+    /// What they leave to a controller.
+    pub work: Work,
+}
+
+/// What a rule leaves to a controller, apart from its results.
+#[derive(Debug, Default)]
+pub enum Work {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Other objects that it changes.
+    Targets(Targets),
+    /// Objects that it wants to exist, and why these are not all.
+    Wanted(Vec<WantedObject>, Option<GenerationError>),
 }
 
 impl From<Vec<RuleOutcome>> for Results {
@@ -47,6 +63,14 @@ pub(super) enum RuleEffect {
     Verified(Records),
     /// What it describes, to be generated likewise.
     Described,
+    /// Work for a controller.
+    Left(Work),
+}
+
+impl From<Work> for RuleRun {
+    fn from(work: Work) -> RuleRun {
+        RuleRun { effect: RuleEffect::Left(work), ..RuleRun::default() }
+    }
 }
 
 impl<R: IntoIterator<Item = RuleOutcome>> From<R> for RuleRun {

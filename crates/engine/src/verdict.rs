@@ -21,8 +21,7 @@ use super::validate::{self, CheckSubject};
 pub(super) fn run(matched: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
     let MatchedRule { policy, rule, request, context, .. } = matched;
     if let Some(bound) = &rule.bound {
-        let creates = context.profile.admission_policies_see_creations;
-        return super::admission::offline::verdict(bound, rule, request, creates);
+        return super::admission::offline::verdict(bound, matched);
     }
     if let Some(expressions) = rule.expressions.as_ref().filter(|e| e.view != View::Rule) {
         return super::expressions::run(matched, expressions);

@@ -9,15 +9,13 @@
 //! - `engine`: a policy set with everything that it needs to decide
 //! - `native`: native policies of a set, as an API server evaluates them
 //! - [`outcomes`]: results of policies in parts that may be shared with other requests
-//! - [`phases`]: sets that mutate or generate objects: all mutate rules first, each policy on what
-//!   the former one left, then the rules that give verdicts, on the mutated object; then
-//!   Kubernetes' own mutations, CEL policies likewise, all policies that generate objects, and at
-//!   the end Kubernetes' own verdicts
+//! - [`phases`]: the policies of a set in the order of its schedule: changes, verdicts, generated
+//!   objects; check requests and deletions
 //! - `result_cache`: a request that agrees with a former one in all that results
 //!   depend on gets the same results
 //! - `results`: the results of a request: for each policy, what its rules did
+//! - `schedule`: in which order the policies of a set are evaluated on a request
 //! - `set`: policies, compiled and indexed
-//! - `stages`: which policies of a set run in which phase
 //! - [`verdicts`]: verdicts of Kyverno's policies on a request as it is, within limits
 
 mod background;
@@ -27,8 +25,8 @@ pub mod outcomes;
 pub mod phases;
 mod result_cache;
 mod results;
+mod schedule;
 mod set;
-mod stages;
 pub mod verdicts;
 
 pub use engine::{Engine, RuleValues};

@@ -19,7 +19,7 @@ use ephor_cel::{
     CompileError, Program, ast::Shape, check::Typed, check::TypedFold, check::TypedKind, types::Type,
 };
 use ephor_engine::eval::{Env, eval};
-use ephor_engine::expressions::scope::PER_CALL;
+use ephor_engine::expressions::PER_CALL;
 use ephor_engine::meter::Meter;
 use ephor_engine::view::admission::{self, AdmissionVariables};
 use ephor_functions::{CelLevel, Context};

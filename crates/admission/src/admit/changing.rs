@@ -4,7 +4,7 @@
 //! closed; else its mutations are dropped. The patch is that of all policies, one after another.
 
 use ephor_engine::admission::Review;
-use ephor_engine::{RuleOutcome, Status, action};
+use ephor_engine::{Consequence, RuleOutcome, Status, action};
 use ephor_ir::facts::ActionModel;
 use ephor_ir::rule::RuleKind;
 use ephor_ir::{Policy, Rule};
@@ -105,13 +105,10 @@ fn refuses(policy: &Policy, rules: &[RuleOutcome], target: &ephor_matching::Targ
 
 /// The errors of CEL policies that failed to mutate the object, where they count.
 fn errors_of_cel_policies(policies: &[PolicyOutcome], incoming: &Incoming) -> Option<String> {
-    let failed = policies
-        .iter()
-        .filter(|p| !p.policy.actions.is_per_rule() && p.policy.failure_policy.is_fail())
-        .flat_map(|p| {
-            let errors = p.rules.iter().filter(|r| r.status == Status::Error);
-            errors.map(|r| format!("Policy {}: {}", p.policy.name, r.message))
-        });
+    let failed = policies.iter().filter(|p| !p.policy.actions.is_per_rule()).flat_map(|p| {
+        let errors = p.rules.iter().filter(|r| Consequence::of(&p.policy, r, None).denies);
+        errors.map(|r| format!("Policy {}: {}", p.policy.name, r.message))
+    });
     let errors: Vec<String> = failed.collect();
     let DeniedObject { kind, namespace, name } = DeniedObject::of(incoming);
     (!errors.is_empty())

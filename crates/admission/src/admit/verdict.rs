@@ -6,7 +6,7 @@
 
 use ephor_engine::action;
 use ephor_engine::admission::Review;
-use ephor_engine::{RuleOutcome, Status};
+use ephor_engine::{Consequence, RuleOutcome};
 use ephor_ir::{Policy, Rule};
 use ephor_matching::Target;
 use ephor_policies::policy_set::outcomes::Outcomes;
@@ -54,8 +54,9 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let mut answer = Answer::default();
     let mut reasons: Vec<String> = Vec::new();
     let results = || done.outcomes.policies().map(|p| (&*p.policy, &p.rules[..]));
+    let denies = |p: &Policy, r: &RuleOutcome| Consequence::of(p, r, Some(target)).denies;
     let blocked = |(policy, rules): &(&Policy, &[RuleOutcome])| {
-        policy.actions.is_per_rule() && rules.iter().any(|r| action::denies(policy, r, target))
+        policy.actions.is_per_rule() && rules.iter().any(|r| denies(policy, r))
     };
     // Kyverno evaluates policies that fail closed and the others in webhooks of their own: an error
     // of one that fails open is part of a refusal only when another one of these refuses.
@@ -70,10 +71,9 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
         let enforced = |p: &Policy, r: &RuleOutcome| action::is_blocking(p, r, target);
         reasons.push(denial::block(&DeniedObject::of(incoming), reported, enforced));
     }
-    let violated = |r: &&RuleOutcome| matches!(r.status, Status::Fail | Status::Error);
     let of_cel_policies: Vec<String> = results()
-        .filter(|(p, _)| p.actions.denies())
-        .flat_map(|(p, rules)| rules.iter().filter(violated).map(move |r| denial::verdict(p, r)))
+        .filter(|(p, _)| !p.actions.is_per_rule())
+        .flat_map(|(p, rules)| rules.iter().filter(move |r| denies(p, r)).map(move |r| denial::verdict(p, r)))
         .collect();
     reasons.extend((!of_cel_policies.is_empty()).then(|| of_cel_policies.join("; ")));
     let mut refusal =
@@ -102,13 +102,13 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     }
 }
 
-fn warnings(policy: &Policy, rules: &[RuleOutcome]) -> Vec<String> {
-    let warned = rules.iter().filter(|r| matches!(r.status, Status::Fail | Status::Error | Status::Warn));
-    match policy.actions.is_per_rule() {
-        true => warned.map(|r| denial::warning(policy, r)).collect(),
-        false if policy.actions.warns() => warned.map(|r| denial::verdict(policy, r)).collect(),
-        false => Vec::new(),
-    }
+/// A rule that the answer has waited for is one that warns, or one that did not refuse the request
+/// although it enforces, of which the client is warned as well.
+fn warnings<'r>(policy: &'r Policy, rules: &'r [RuleOutcome]) -> impl Iterator<Item = String> + 'r {
+    let is_per_rule = policy.actions.is_per_rule();
+    let warned = move |r: &&RuleOutcome| r.status.is_violation() && (is_per_rule || policy.actions.warns());
+    let text = if is_per_rule { denial::warning } else { denial::verdict };
+    rules.iter().filter(warned).map(move |r| text(policy, r))
 }
 
 /// The results of the rules that the answer did not wait for.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ephor_engine::outcome::Effect as Done;
-use ephor_engine::{Request, RuleOutcome, Status, action};
-use ephor_ir::facts::{ActionModel, Stage};
+use ephor_engine::{Consequence, Request, RuleOutcome, Status};
+use ephor_ir::facts::Stage;
 use ephor_ir::matcher::Filter;
 use ephor_ir::policy::KindRules;
 use ephor_ir::rule::{Action, Body, RuleKind};
@@ -269,34 +269,9 @@ pub(crate) fn judge(engine: &Engine, request: &Request) -> Judgement {
 
 /// What follows from a result.
 pub(crate) fn effect(policy: &Policy, result: &RuleOutcome, target: &Target) -> Effect {
-    let is_violation = matches!(result.status, Status::Fail | Status::Error | Status::Warn);
-    if !is_violation {
-        return Effect::Allowed;
-    }
-    match result.kind {
-        // No failure action says what follows, and Kyverno warns of rules of ClusterPolicies that
-        // fail.
-        RuleKind::Mutation if policy.failure_policy.is_fail() => return Effect::Denied,
-        RuleKind::Mutation if policy.actions.is_per_rule() => return Effect::Warned,
-        RuleKind::Mutation => return Effect::Allowed,
-        // They run once the request is admitted.
-        RuleKind::Generation => return Effect::Allowed,
-        RuleKind::Validation | RuleKind::ImageVerification => {}
-    }
-    let is_native = policy.actions == ActionModel::Bindings;
-    if is_native && result.status == Status::Error && !policy.failure_policy.is_fail() {
-        // An API server takes no notice of it.
-        return Effect::Allowed;
-    }
-    let bindings = || policy.all_rules().filter_map(|rule| rule.bound.as_deref()).flat_map(|b| &b.bindings);
-    let says = |action: &str| bindings().any(|b| b.actions.iter().any(|one| **one == *action));
-    let (denies, warns) = match policy.actions.is_per_rule() {
-        true => (action::denies(policy, result, target), policy.actions.warns()),
-        false => (policy.actions.denies() || says("Deny"), policy.actions.warns() || says("Warn")),
-    };
-    match (denies, warns) {
-        (true, _) => Effect::Denied,
-        (_, true) => Effect::Warned,
+    match Consequence::of(policy, result, Some(target)) {
+        Consequence { denies: true, .. } => Effect::Denied,
+        Consequence { warns: true, .. } => Effect::Warned,
         _ => Effect::Allowed,
     }
 }

@@ -1,7 +1,20 @@
 //! What follows for a request: whether it is allowed, warnings, audit annotations.
+//!
+//! In: the results of native policies. Out: an [`AdmissionOutcome`]. What each result leads to is
+//! its [`Consequence`]; here are the texts, and the order in which they count.
 
-use super::Cause;
+use ephor_ir::Policy;
+use ephor_ir::admission::PolicyBinding;
+use ephor_value::print::write_json_string;
 use ephor_value::{Map, Str, Value};
+
+use super::bound::BoundPolicy;
+use super::{Cause, Review};
+use crate::consequences::Consequence;
+use crate::outcome::RuleOutcome;
+
+/// The key under which the audit log gets failures.
+const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure";
 
 /// What follows for a request.
 #[derive(Clone, Debug, Default)]
@@ -56,4 +69,109 @@ impl Denial {
             ..Denial::default()
         }
     }
+}
+
+/// What follows for a request from the results of policies in their order.
+pub fn answer<'r>(
+    review: &Review,
+    policies: impl Iterator<Item = (&'r Policy, &'r [RuleOutcome])>,
+) -> AdmissionOutcome {
+    let mut out = AdmissionOutcome::default();
+    for (policy, results) in policies {
+        let Some(bound) = BoundPolicy::of(policy) else { continue };
+        let mut values: Vec<(&Str, Vec<&str>)> = Vec::new();
+        for result in results {
+            let Some(row) = result.binding.as_deref() else { continue };
+            if let Some(denial) = &row.denial {
+                out.denial = Some((**denial).clone());
+                return out;
+            }
+            let binding = row.binding.and_then(|at| bound.bindings().get(at));
+            let follows = Consequence::of(policy, result, None);
+            if follows.denies && out.denial.is_none() {
+                out.denial = Some(denial(bound, binding, result, review));
+            }
+            if let Some(binding) = binding {
+                if follows.warns {
+                    let text = &result.message;
+                    out.warnings.push(format!(
+                        "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {text}",
+                        bound.name(),
+                        binding.name
+                    ));
+                }
+                if follows.audits {
+                    let at = row.validation.unwrap_or_default();
+                    out.annotate(FAILURE_KEY, failure(bound, binding, &result.message, at));
+                }
+            }
+            row.annotations.iter().for_each(|(key, value)| note(&mut values, key, value));
+        }
+        for (key, values) in values {
+            out.annotate(&format!("{}/{key}", bound.name()), values.join(", "));
+        }
+    }
+    out
+}
+
+fn note<'r>(values: &mut Vec<(&'r Str, Vec<&'r str>)>, key: &'r Str, value: &'r str) {
+    match values.iter_mut().find(|(k, _)| *k == key) {
+        Some((_, values)) if values.contains(&value) => {}
+        Some((_, values)) => values.push(value),
+        None => values.push((key, vec![value])),
+    }
+}
+
+impl AdmissionOutcome {
+    /// The first value of a key counts.
+    fn annotate(&mut self, key: &str, value: String) {
+        if !self.annotations.contains_key(key) {
+            self.annotations.insert(key, Value::from(value));
+        }
+    }
+}
+
+/// The denial because of a result.
+fn denial(
+    policy: BoundPolicy<'_>,
+    binding: Option<&PolicyBinding>,
+    result: &RuleOutcome,
+    review: &Review,
+) -> Denial {
+    let with = binding.map(|b| format!(" with binding '{}'", b.name)).unwrap_or_default();
+    let text = &result.message;
+    let cause = format!("ValidatingAdmissionPolicy '{}'{with} denied request: {text}", policy.name());
+    let (code, reason) = match result.binding.as_deref().map_or("", |row| &*row.reason) {
+        "Forbidden" => (403, "Forbidden"),
+        "Unauthorized" => (401, "Unauthorized"),
+        "RequestEntityTooLarge" => (413, "RequestEntityTooLarge"),
+        "" => (422, "Invalid"),
+        other => (422, other),
+    };
+    let (resource, name) = (review.resource_name(), review.shown_name());
+    Denial {
+        code,
+        reason: reason.into(),
+        message: format!("{resource} \"{name}\" is forbidden: {cause}"),
+        details: review.details(),
+        causes: vec![cause.into()],
+        internal: false,
+    }
+}
+
+/// A failure as the audit log shows it.
+fn failure(policy: BoundPolicy<'_>, binding: &PolicyBinding, text: &str, index: usize) -> String {
+    let text_json = |text: &str| {
+        let mut out = String::new();
+        write_json_string(&mut out, text);
+        out
+    };
+    let actions: Vec<String> = binding.actions.iter().map(|a| text_json(a)).collect();
+    format!(
+        "[{{\"message\":{},\"policy\":{},\"binding\":{},\"expressionIndex\":{index},\"validationActions\":[{}]}}]",
+        text_json(text),
+        text_json(policy.name()),
+        text_json(&binding.name),
+        actions.join(",")
+    )
 }

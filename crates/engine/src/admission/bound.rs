@@ -12,7 +12,8 @@ use ephor_value::Str;
 /// A native policy that has bindings.
 #[derive(Clone, Copy, Debug)]
 pub struct BoundPolicy<'p> {
-    rule: &'p Rule,
+    pub(super) policy: &'p Policy,
+    pub(super) rule: &'p Rule,
     /// What its expressions share.
     pub expressions: &'p Expressions,
     pub(super) bound: &'p Bound,
@@ -24,7 +25,7 @@ impl<'p> BoundPolicy<'p> {
     pub fn of(policy: &'p Policy) -> Option<BoundPolicy<'p>> {
         let rule = policy.rules.first()?;
         let (expressions, bound) = (rule.expressions.as_deref()?, rule.bound.as_deref()?);
-        (!bound.bindings.is_empty()).then_some(BoundPolicy { rule, expressions, bound })
+        (!bound.bindings.is_empty()).then_some(BoundPolicy { policy, rule, expressions, bound })
     }
 
     /// The name of the policy.

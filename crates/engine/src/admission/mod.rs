@@ -6,7 +6,7 @@
 //! bindings of a policy in the order of theirs. Semantics: `docs/semantics/admission.md`.
 //!
 //! - `answer`: what follows for a request: whether it is allowed, warnings, audit annotations
-//! - `binding_result`: what a policy says about a request for one of its bindings
+//! - `binding_row`: what a result of a native policy says in addition to its status and message
 //! - [`bound`]: policies of the Kubernetes API with their bindings
 //! - [`cause`]: causes of a denial, as `status.details.causes` of an answer has them
 //! - [`change`]: applying message literals to objects
@@ -17,13 +17,13 @@
 //! - `mutate`: policies that change the object
 //! - [`offline`]: admission policies outside of a cluster, as Kyverno runs them
 //! - `params`: parameters: which objects a policy is evaluated with
+//! - `plan`: from a policy with its bindings to calls
 //! - [`review`]: a request as admission sees it
-//! - `steps`: from a policy with its bindings to evaluations
 //! - `validate`: policies that validate
 //! - [`warnings`]: the `Warning` headers for a client
 
 mod answer;
-mod binding_result;
+mod binding_row;
 pub mod bound;
 pub mod cause;
 pub mod change;
@@ -34,17 +34,17 @@ pub mod literal;
 mod mutate;
 pub mod offline;
 mod params;
+mod plan;
 pub mod review;
-mod steps;
 mod validate;
 pub mod warnings;
 
-pub use answer::{AdmissionOutcome, Denial};
-pub use binding_result::BindingResult;
+pub use answer::{AdmissionOutcome, Denial, answer};
+pub use binding_row::BindingRow;
 pub use bound::BoundPolicy;
 pub use cause::Cause;
 pub use cluster_view::{ClusterView, converted};
 pub use error::{BindingError, JsonError, LiteralError, NoJson, WrongName};
 pub use mutate::{Mutated, Passes, mutate};
 pub use review::Review;
-pub use validate::{answer, conditions, seen_request, validate, verdict};
+pub use validate::{conditions, seen_request, validate, verdict};

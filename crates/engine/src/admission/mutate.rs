@@ -6,26 +6,31 @@
 
 use ephor_functions::Context;
 use ephor_ir::expressions::{ExpressionPatch, PatchType};
-use ephor_ir::facts::FailurePolicy;
 use ephor_kubernetes::admitted::as_stored;
 use ephor_kubernetes::convert::{changed_kind, with_kind};
 use ephor_kubernetes::decode::{self, unknown_text};
 use ephor_kubernetes::defaults::completed;
-use ephor_value::{Str, Value, budget};
+use ephor_value::budget::Excess;
+use ephor_value::{Str, Value};
 
 use ephor_patch::structured::Atomic;
 
 use super::Review;
 use super::answer::Denial;
+use super::binding_row::BindingRow;
 use super::bound::BoundPolicy;
 use super::change::{apply_literals, merge_literal};
 use super::cluster_view::{ClusterView, converted};
 use super::error::LiteralError;
 use super::literal::{LiteralData, check_names};
-use super::steps::{BoundStep, Run, steps};
-use super::validate::{CONDITIONS, conditions_request, seen_namespace, seen_request};
+use super::plan::{BoundCall, BoundView, plan};
+use super::validate::{admits, entered, result, seen, seen_namespace, seen_request};
+use crate::call::{CallMatch, Subject, calls};
+use crate::consequences::Consequence;
 use crate::expressions::Scope;
 use crate::expressions::{Failure, OUT_OF_BUDGET};
+use crate::outcome::{RuleOutcome, Status};
+use crate::results::{Results, RuleEffect, RuleRun};
 use crate::view::admission::{self, AdmissionVariables};
 
 /// What a change may cost.
@@ -66,28 +71,6 @@ pub struct Passes<'w> {
     ran: Vec<RunKey>,
     /// Evaluations that are to run again.
     marked: Vec<RunKey>,
-}
-
-/// Failures of policies: their texts, and the reason of the answer.
-struct Failures {
-    texts: Vec<String>,
-    reason: Str,
-}
-
-/// What became of the mutations of a policy.
-#[derive(Default)]
-struct Done {
-    /// Whether they were evaluated: its conditions hold, or fail.
-    ran: bool,
-    /// Whether one succeeded.
-    changed: bool,
-    errors: Vec<MutationError>,
-}
-
-impl Done {
-    fn failed(error: MutationError) -> Done {
-        Done { ran: true, changed: false, errors: vec![error] }
-    }
 }
 
 enum MutationError {
@@ -134,61 +117,43 @@ impl<'w> Passes<'w> {
             return Ok(());
         }
         let review = review.with_object(self.object.clone());
-        let mutating = policies.iter().filter(|policy| policy.mutates());
-        let all: Vec<(BoundPolicy<'_>, Vec<BoundStep>)> =
-            mutating.map(|policy| (*policy, steps(*policy, &review, self.cluster))).collect();
-        let namespace = match all.iter().any(|(_, steps)| !steps.is_empty()) {
+        let mutating = policies.iter().copied().filter(BoundPolicy::mutates);
+        let all: Vec<(BoundPolicy<'_>, Vec<BoundCall>)> =
+            mutating.map(|policy| (policy, plan(policy, &review, self.cluster))).collect();
+        let namespace = match all.iter().any(|(_, calls)| !calls.is_empty()) {
             true => seen_namespace(&review, self.cluster).map_err(Box::new)?,
             false => Value::Null,
         };
-        let marked = std::mem::take(&mut self.marked);
-        let mut failed: Option<Failures> = None;
-        let mut dirty = false;
-        for (policy, steps) in &all {
-            let policy = *policy;
-            for step in steps {
-                let run = match step {
-                    BoundStep::Broken { binding, text } => {
-                        let text = message(policy, *binding, text);
-                        note(&mut failed, text, "Forbidden");
-                        continue;
-                    }
-                    BoundStep::Run(run) => run,
-                };
-                let key = run_key(policy, run);
-                if again && !marked.contains(&key) {
-                    continue;
+        let marked = again.then(|| std::mem::take(&mut self.marked));
+        self.marked.clear();
+        let mut failed: Option<Denial> = None;
+        let mut is_changed = false;
+        for (policy, plan) in all {
+            let mut subject = ChangedRequest {
+                policy,
+                review: &review,
+                namespace: &namespace,
+                passes: self,
+                marked: &marked,
+                has_run: false,
+            };
+            let Results { rules, object, .. } = calls(plan, &mut subject);
+            is_changed |= object.is_some();
+            for result in &rules {
+                let Some(row) = result.binding.as_deref() else { continue };
+                if let Some(denial) = &row.denial {
+                    return Err(denial.clone());
                 }
-                let before = self.object.clone();
-                let Done { ran, changed, errors } = self.bounded(policy, run, &review, &namespace);
-                dirty |= changed;
-                for error in errors {
-                    match error {
-                        MutationError::Request(denial) => return Err(denial),
-                        MutationError::Policy(_) if *policy.failure_policy() == FailurePolicy::Ignore => {}
-                        MutationError::Policy(text) => {
-                            note(&mut failed, message(policy, Some(run.binding), &text), "Invalid");
-                        }
-                    }
-                }
-                if !before.json_eq(&self.object) {
-                    self.changed = true;
-                    self.mark();
-                }
-                // What did not run is not invoked again.
-                if ran && policy.is_reinvoked() && !self.ran.contains(&key) {
-                    self.ran.push(key);
+                if Consequence::of(policy.policy, result, None).denies {
+                    note(&mut failed, message(policy, row.binding, &result.message), &row.reason, &review);
                 }
             }
         }
-        if dirty {
+        if is_changed {
             self.changed = true;
             self.mark();
         }
-        match failed {
-            Some(failed) => Err(Box::new(denial(failed, &review))),
-            None => Ok(()),
-        }
+        failed.map_or(Ok(()), |denial| Err(Box::new(denial)))
     }
 
     fn mark(&mut self) {
@@ -198,80 +163,140 @@ impl<'w> Passes<'w> {
             }
         }
     }
+}
 
-    /// As [`Passes::evaluate`]; a policy that exceeds a bound fails, and changes nothing.
-    fn bounded(&mut self, policy: BoundPolicy<'_>, run: &Run, review: &Review, namespace: &Value) -> Done {
-        let before = self.object.clone();
-        let (done, excess) = budget::spend(|| self.evaluate(policy, run, review, namespace));
-        let text = match excess {
-            None => return done,
-            Some(excess) => excess.text().to_string(),
+/// A request whose object a policy changes.
+struct ChangedRequest<'c, 'w> {
+    policy: BoundPolicy<'c>,
+    review: &'c Review,
+    namespace: &'c Value,
+    passes: &'c mut Passes<'w>,
+    /// The evaluations that run; `None` = all.
+    marked: &'c Option<Vec<RunKey>>,
+    /// Whether the mutations of the last call were evaluated: its conditions hold, or fail.
+    has_run: bool,
+}
+
+impl Subject for ChangedRequest<'_, '_> {
+    type Call = BoundCall;
+
+    fn enter(&mut self, call: &BoundCall) -> CallMatch {
+        let is_marked = |marked: &Vec<RunKey>| match &call.with {
+            Ok(view) => marked.contains(&run_key(self.policy, call, view)),
+            Err(_) => true,
         };
-        self.object = before;
-        Done::failed(MutationError::Policy(text))
+        match self.marked.as_ref().is_none_or(is_marked) {
+            true => entered(self.policy, call, "Forbidden"),
+            false => CallMatch::Miss,
+        }
     }
 
-    /// Runs the mutations of a policy.
-    fn evaluate(&mut self, policy: BoundPolicy<'_>, run: &Run, review: &Review, namespace: &Value) -> Done {
-        let seen = |object: &Value, namespace: Value| AdmissionVariables {
-            object: converted(object, &run.accepted.kind),
-            old_object: converted(&review.part("oldObject"), &run.accepted.kind),
-            params: run.param.clone(),
-            namespace,
-            authorizer: true,
-        };
-        if !policy.expressions.conditions.is_empty() {
-            let request = admission::request(&conditions_request(&run.accepted, review));
-            let root = admission::root(&request, seen(&self.object, Value::Null), &review.request);
-            let scope = Scope::of_rule(&root, policy.expressions, &self.cx).with_budget(CONDITIONS);
-            match scope.admits(&policy.expressions.conditions) {
-                Ok(true) => {}
-                Ok(false) => return Done::default(),
-                Err(error) => return Done::failed(MutationError::Policy(error.to_string())),
+    fn evaluate(&mut self, call: &BoundCall) -> RuleRun {
+        let Ok(view) = &call.with else { return RuleRun::default() };
+        let found = self.changes(view);
+        self.has_run = found.is_some();
+        let (object, errors) = found.unwrap_or_default();
+        let results = errors.into_iter().map(|error| self.failed(call, error)).collect();
+        RuleRun { results, effect: object.map_or(RuleEffect::Same, RuleEffect::Changed) }
+    }
+
+    /// It fails, and changes nothing.
+    fn exceeded(&mut self, call: &BoundCall, _: RuleRun, excess: Excess) -> Option<RuleRun> {
+        let error = MutationError::Policy(excess.text().to_string());
+        Some(Some(self.failed(call, error)).into())
+    }
+
+    fn leave(&mut self, call: &BoundCall, effect: RuleEffect, so_far: &mut Results) {
+        if let RuleEffect::Changed(object) = effect {
+            let former = std::mem::replace(&mut self.passes.object, object);
+            if !former.json_eq(&self.passes.object) {
+                self.passes.changed = true;
+                self.passes.mark();
+            }
+            so_far.object = Some(self.passes.object.clone());
+        }
+        // What did not run is not invoked again.
+        if let Ok(view) = &call.with
+            && self.has_run
+            && self.policy.is_reinvoked()
+        {
+            let key = run_key(self.policy, call, view);
+            if !self.passes.ran.contains(&key) {
+                self.passes.ran.push(key);
             }
         }
-        let ran = true;
-        if self.object.is_null() {
-            return Done { ran, ..Done::default() };
+    }
+
+    fn is_over(&self, results: &[RuleOutcome]) -> bool {
+        let row = results.last().and_then(|result| result.binding.as_deref());
+        row.is_some_and(|row| row.denial.is_some())
+    }
+}
+
+impl ChangedRequest<'_, '_> {
+    /// The result of a mutation that failed.
+    fn failed(&self, call: &BoundCall, error: MutationError) -> RuleOutcome {
+        let row = BindingRow { binding: call.binding, reason: "Invalid".into(), ..BindingRow::default() };
+        match error {
+            MutationError::Policy(text) => result(self.policy, Status::Error, text, row),
+            MutationError::Request(denial) => {
+                let row = BindingRow { denial: Some(denial), ..row };
+                result(self.policy, Status::Error, "", row)
+            }
+        }
+    }
+
+    /// Runs the mutations of a policy: the object, if one succeeded, and the errors; `None` where
+    /// its conditions do not hold.
+    fn changes(&self, view: &BoundView) -> Option<(Option<Value>, Vec<MutationError>)> {
+        let (policy, review, kind) = (self.policy, self.review, &view.accepted.kind);
+        let mut object = self.passes.object.clone();
+        let policy_error = |error: String| MutationError::Policy(error);
+        let seen = |object: &Value| seen(&view.accepted, view.param.clone(), review, object);
+        match admits(policy, view, review, &seen(&object), &self.passes.cx) {
+            Ok(true) if !object.is_null() => {}
+            Ok(true) => return Some((None, Vec::new())),
+            Ok(false) => return None,
+            Err(error) => return Some((None, vec![policy_error(error.to_string())])),
         }
         let own = &review.attributes.kind;
-        let built_in = |kind: &[Str; 3]| self.cluster.types().of_kind(kind).is_some_and(|d| !d.custom);
-        let foreign = run.accepted.kind != *own && built_in(own);
-        let (mut changed, mut errors) = (false, Vec::new());
+        let types = self.passes.cluster.types();
+        let built_in = |kind: &[Str; 3]| types.of_kind(kind).is_some_and(|d| !d.custom);
+        let foreign = kind != own && built_in(own);
+        let (mut is_changed, mut errors) = (false, Vec::new());
         for patch in policy.patches() {
-            let request = admission::request(&seen_request(&run.accepted, review));
-            let root = admission::root(&request, seen(&self.object, namespace.clone()), &review.request);
-            let current = converted(&self.object, &run.accepted.kind);
-            match self.changed(policy, patch, &root, &current, &run.accepted.kind) {
+            let request = admission::request(&seen_request(&view.accepted, review));
+            let seen = AdmissionVariables { namespace: self.namespace.clone(), ..seen(&object) };
+            let root = admission::root(&request, seen, &review.request);
+            match self.patch(patch, &root, &converted(&object, kind), kind) {
                 Ok(_) if foreign => {
                     let shown = |k: &[Str; 3]| format!("({}.{})", k[1], k[2]);
-                    let (from, to) = (shown(&run.accepted.kind), shown(own));
-                    errors.push(MutationError::Policy(format!(
-                        "converting {from} to {to}: unknown conversion"
-                    )));
+                    let (from, to) = (shown(kind), shown(own));
+                    errors.push(policy_error(format!("converting {from} to {to}: unknown conversion")));
                 }
                 Ok(None) => {}
-                Ok(Some(object)) => {
-                    self.object = converted(&object, own);
-                    changed = true;
+                Ok(Some(changed)) => {
+                    object = converted(&changed, own);
+                    is_changed = true;
                 }
-                Err(error @ MutationError::Request(_)) => return Done { ran, changed, errors: vec![error] },
+                Err(error @ MutationError::Request(_)) => {
+                    return Some((is_changed.then_some(object), vec![error]));
+                }
                 Err(error) => errors.push(error),
             }
         }
-        Done { ran, changed, errors }
+        Some((is_changed.then_some(object), errors))
     }
 
     /// The object after one change; `None` when it is left alone.
-    fn changed(
+    fn patch(
         &self,
-        policy: BoundPolicy<'_>,
         patch: &ExpressionPatch,
         root: &Value,
         object: &Value,
         kind: &[Str; 3],
     ) -> Result<Option<Value>, MutationError> {
-        let scope = Scope::of_rule(root, policy.expressions, &self.cx).with_budget(BUDGET);
+        let scope = Scope::of_rule(root, self.policy.expressions, &self.passes.cx).with_budget(BUDGET);
         let value = scope.value(&patch.source.program).map_err(|failure| {
             MutationError::Policy(match failure {
                 Failure::OutOfBudget => OUT_OF_BUDGET.into(),
@@ -295,8 +320,8 @@ impl<'w> Passes<'w> {
     ) -> Result<Value, MutationError> {
         check_names(value).map_err(|error| MutationError::Policy(error.to_string()))?;
         let [group, version, name] = kind;
-        let types = self.cluster.types();
-        let served = self.cluster.kinds().kind(group, version, name).is_some();
+        let types = self.passes.cluster.types();
+        let served = self.passes.cluster.kinds().kind(group, version, name).is_some();
         let Some(def) = types.of_kind(kind).filter(|_| served) else {
             let api_version =
                 if group.is_empty() { format!("/{version}") } else { format!("{group}/{version}") };
@@ -334,7 +359,7 @@ impl<'w> Passes<'w> {
 
     /// A patched object, if it still is one of its kind.
     fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, MutationError> {
-        let types = self.cluster.types();
+        let types = self.passes.cluster.types();
         let kind = changed_kind(object, kind, types)
             .map_err(|e| MutationError::Request(Box::new(Denial::internal(&e.to_string()))))?;
         let Some(def) = types.of_kind(&kind) else { return Ok(with_kind(object, &kind)) };
@@ -354,9 +379,9 @@ impl<'w> Passes<'w> {
     }
 }
 
-fn run_key(policy: BoundPolicy<'_>, run: &Run) -> RunKey {
-    let param = |key: &str| Str::from(run.param.as_ref().map_or("", |p| p.text_at(&["metadata", key])));
-    let binding = policy.bindings().get(run.binding).map(|binding| binding.name.clone());
+fn run_key(policy: BoundPolicy<'_>, call: &BoundCall, view: &BoundView) -> RunKey {
+    let param = |key: &str| Str::from(view.param.as_ref().map_or("", |p| p.text_at(&["metadata", key])));
+    let binding = call.binding.and_then(|at| policy.bindings().get(at)).map(|binding| binding.name.clone());
     [policy.name().clone(), binding.unwrap_or_default(), param("name"), param("namespace")]
 }
 
@@ -367,20 +392,14 @@ fn message(policy: BoundPolicy<'_>, binding: Option<usize>, text: &str) -> Strin
     }
 }
 
-fn note(failed: &mut Option<Failures>, text: String, reason: &str) {
-    match failed {
-        Some(failed) => failed.texts.push(text),
-        None => *failed = Some(Failures { texts: vec![text], reason: reason.into() }),
-    }
-}
-
-fn denial(failed: Failures, review: &Review) -> Denial {
-    Denial {
+/// Adds a failure: the message and reason of a denial are those of the first.
+fn note(failed: &mut Option<Denial>, text: String, reason: &Str, review: &Review) {
+    let denial = failed.get_or_insert_with(|| Denial {
         code: 403,
-        reason: failed.reason,
-        message: failed.texts.first().cloned().unwrap_or_default(),
+        reason: reason.clone(),
+        message: text.clone(),
         details: review.details(),
-        causes: failed.texts.into_iter().map(Into::into).collect(),
-        internal: false,
-    }
+        ..Denial::default()
+    });
+    denial.causes.push(text.into());
 }

@@ -5,33 +5,40 @@
 //! `docs/semantics/admission.md`, "Outside of a cluster".
 
 use crate::expressions::Scope;
+use crate::matched::{MatchedRule, RuleCall};
+use crate::results::{RuleEffect, RuleRun};
 use crate::view::offline::root;
 use crate::view::rule::namespace;
 use crate::{Request, RuleOutcome, Status};
 use ephor_ir::Rule;
 use ephor_ir::admission::{Bound, PolicyBinding};
-use ephor_ir::expressions::{API_SERVER, ExpressionPatch, Expressions, PatchType};
+use ephor_ir::expressions::{API_SERVER, Expressions, PatchType};
 use ephor_ir::facts::FailurePolicy;
 use ephor_matching::constraints::accepts_target;
 use ephor_matching::filter::selects;
 use ephor_patch::structured::merge_freely;
-use ephor_value::{Map, Value};
+use ephor_value::{Map, Str, Value};
 
-use super::binding_result::Decision;
 use super::bound::{patches, validations};
 use super::change::apply_literals;
 use super::crossing::part_of;
 use super::literal::{LiteralData, check_names};
 use super::validate::{BUDGET, CONDITIONS, decided};
-use crate::expressions::{ConditionsError, OUT_OF_BUDGET};
+use crate::expressions::OUT_OF_BUDGET;
 
-/// The bindings that accept a request; one `None` for a policy without bindings.
-fn accepting<'b>(bound: &'b Bound, request: &Request) -> Vec<Option<&'b PolicyBinding>> {
-    if bound.bindings.is_empty() {
-        return vec![None];
-    }
+/// The calls of a rule: one for each binding that accepts the request, or for the last of them; one
+/// for a policy without bindings.
+pub(crate) fn plan<'p>(rule: &'p Rule, request: &Request, last_alone: bool) -> Vec<RuleCall<'p>> {
+    let Some(bound) = rule.bound.as_deref().filter(|bound| !bound.bindings.is_empty()) else {
+        return vec![RuleCall::from(rule)];
+    };
     let accepts = |b: &&PolicyBinding| b.when.as_ref().is_none_or(|c| accepts_target(c, &request.target));
-    bound.bindings.iter().filter(accepts).map(Some).collect()
+    let accepting = bound.bindings.iter().filter(accepts);
+    let calls = accepting.map(|binding| RuleCall { rule, binding: Some(binding) });
+    match last_alone {
+        true => calls.last().into_iter().collect(),
+        false => calls.collect(),
+    }
 }
 
 /// The parameter; null when there is none.
@@ -58,121 +65,94 @@ fn param(bound: &Bound, binding: Option<&PolicyBinding>) -> Value {
     }
 }
 
-fn outcome(
-    rule: &Rule,
-    status: Status,
-    text: &str,
-    binding: Option<&PolicyBinding>,
-    key: &str,
-) -> RuleOutcome {
-    let mut result = RuleOutcome::new(&rule.name, rule.kind, status, text);
-    if let Some(binding) = binding {
+/// The result of a call; `key`: the property that names the binding.
+fn outcome(matched: MatchedRule<'_, '_>, status: Status, text: &str, key: &str) -> RuleOutcome {
+    let mut result = matched.result(status, text);
+    if let Some(binding) = matched.binding {
         result.properties.push((key.into(), binding.name.clone()));
     }
     result
 }
 
-/// The result of a policy that validates; the last binding that accepts the request decides.
-/// `creates`: whatever is requested is seen as a creation.
-pub fn verdict(bound: &Bound, rule: &Rule, request: &Request, creates: bool) -> Option<RuleOutcome> {
-    let binding = accepting(bound, request).pop()?;
+/// Whether the conditions of a policy hold, which see no parameter that was looked up; none does
+/// where that is unknown and the policy may be ignored.
+fn admits(matched: MatchedRule<'_, '_>, of: &Expressions, params: Option<Value>) -> Result<bool, Str> {
+    let seen = seen(matched, &matched.request.object, params, Value::Null);
+    match scope(matched, of, &seen, CONDITIONS).admits(&of.conditions) {
+        Err(_) if of.failure_policy == FailurePolicy::Ignore => Ok(false),
+        admits => admits.map_err(|error| error.to_string().into()),
+    }
+}
+
+/// What expressions see. Where the profile says so, whatever is requested is seen as a creation.
+fn seen(matched: MatchedRule<'_, '_>, object: &Value, params: Option<Value>, namespace: Value) -> Value {
+    let creates = matched.context.profile.admission_policies_see_creations;
+    root(matched.request, creates, object, params, namespace)
+}
+
+fn scope<'s>(matched: MatchedRule<'s, '_>, of: &'s Expressions, root: &'s Value, budget: u64) -> Scope<'s> {
+    Scope::of_rule(root, of, &matched.request.functions).with_budget(budget)
+}
+
+/// The result of a policy that validates.
+pub(crate) fn verdict(bound: &Bound, matched: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
+    let MatchedRule { rule, request, binding, .. } = matched;
     let expressions = rule.expressions.as_ref()?;
-    let report = |status, text: &str| Some(outcome(rule, status, text, binding, "binding"));
+    let report = |status, text: &str| Some(outcome(matched, status, text, "binding"));
     let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
-    let seen = |namespace: Value| root(request, creates, &request.object, params.clone(), namespace);
-    let conditions = seen(Value::Null);
-    match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
+    match admits(matched, expressions, params.clone()) {
         Ok(true) => {}
         Ok(false) => return report(Status::Skip, API_SERVER.unmet),
-        Err(_) if expressions.failure_policy == FailurePolicy::Ignore => {
-            return report(Status::Skip, API_SERVER.unmet);
-        }
-        Err(error) => return report(Status::Error, &error.to_string()),
+        Err(text) => return report(Status::Error, &text),
     }
-    let root = seen(namespace(request));
+    let root = seen(matched, &request.object, params, namespace(request));
     let Some(decisions) = decided(expressions, validations(rule), &root, &root, &request.functions) else {
         return report(Status::Error, OUT_OF_BUDGET);
     };
     match decisions.into_iter().next() {
-        Some((_, Decision::Fail(text))) => report(Status::Error, &text),
-        Some((_, Decision::Deny(text, _))) => report(Status::Fail, &text),
+        Some(failed) => report(failed.status, &failed.message),
         None => report(Status::Pass, API_SERVER.passed),
     }
 }
 
-/// The result of a policy that mutates the object, and the object; each binding sees the object
-/// that the one before it left. A mutation that fails gives no result.
-pub fn change(
-    bound: &Bound,
-    rule: &Rule,
-    request: &Request,
-    creates: bool,
-) -> (Option<RuleOutcome>, Option<Value>) {
-    let Some(expressions) = &rule.expressions else { return (None, None) };
-    let (mut last, mut object) = (None, request.object.clone());
-    for binding in accepting(bound, request) {
-        let report = |status, text: &str| Some(outcome(rule, status, text, binding, "mapBinding"));
-        match changed(bound, expressions, patches(rule), binding, (request, creates), &object) {
-            Ok(Some(new)) => {
-                object = new;
-                last = report(Status::Pass, "mutation is successfully applied");
-            }
-            Ok(None) => last = report(Status::Skip, API_SERVER.unmet),
-            Err(MutationFailure::Condition(error)) => last = report(Status::Error, &error.to_string()),
-            Err(MutationFailure::Change) => {}
-        }
-    }
-    let new = (!object.strict_eq(&request.object)).then_some(object);
-    (last, new)
-}
-
-fn scope<'s>(expressions: &'s Expressions, root: &'s Value, request: &'s Request, budget: u64) -> Scope<'s> {
-    Scope::of_rule(root, expressions, &request.functions).with_budget(budget)
-}
-
-enum MutationFailure {
-    Condition(ConditionsError),
-    Change,
-}
-
-fn changed(
-    bound: &Bound,
-    expressions: &Expressions,
-    patches: &[ExpressionPatch],
-    binding: Option<&PolicyBinding>,
-    (request, creates): (&Request, bool),
-    object: &Value,
-) -> Result<Option<Value>, MutationFailure> {
-    let params = bound.param_kind.as_ref().map(|_| Value::Null);
-    let conditions = root(request, creates, object, params, Value::Null);
-    match scope(expressions, &conditions, request, CONDITIONS).admits(&expressions.conditions) {
+/// The result of a policy that mutates the object, and the object. A mutation that fails gives no
+/// result.
+pub(crate) fn change(bound: &Bound, matched: MatchedRule<'_, '_>) -> RuleRun {
+    let Some(expressions) = &matched.rule.expressions else { return RuleRun::default() };
+    let report = |status, text: &str| Some(outcome(matched, status, text, "mapBinding")).into();
+    match admits(matched, expressions, bound.param_kind.as_ref().map(|_| Value::Null)) {
         Ok(true) => {}
-        Ok(false) => return Ok(None),
-        Err(_) if expressions.failure_policy == FailurePolicy::Ignore => return Ok(None),
-        Err(error) => return Err(MutationFailure::Condition(error)),
+        Ok(false) => return report(Status::Skip, API_SERVER.unmet),
+        Err(text) => return report(Status::Error, &text),
     }
+    let Some(object) = changed(bound, matched, expressions) else { return RuleRun::default() };
+    let effect = match object.strict_eq(&matched.request.object) {
+        true => RuleEffect::Same,
+        false => RuleEffect::Changed(object),
+    };
+    RuleRun { effect, ..report(Status::Pass, "mutation is successfully applied") }
+}
+
+/// The object after all mutations; `None` when one fails.
+fn changed(bound: &Bound, matched: MatchedRule<'_, '_>, expressions: &Expressions) -> Option<Value> {
+    let MatchedRule { rule, request, binding, .. } = matched;
     let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
     let namespace = if request.target.namespace.is_empty() { Value::Null } else { namespace(request) };
-    let mut object = object.clone();
+    let mut object = request.object.clone();
     // A patch of no known type changes nothing.
-    for patch in patches.iter().filter(|p| p.patch_type != PatchType::Unknown) {
-        let root = root(request, creates, &object, params.clone(), namespace.clone());
-        let scope = scope(expressions, &root, request, BUDGET);
-        let value = scope.value(&patch.source.program).map_err(|_| MutationFailure::Change)?;
+    for patch in patches(rule).iter().filter(|p| p.patch_type != PatchType::Unknown) {
+        let root = seen(matched, &object, params.clone(), namespace.clone());
+        let value = scope(matched, expressions, &root, BUDGET).value(&patch.source.program).ok()?;
         let new = match patch.patch_type {
             PatchType::ApplyConfiguration => {
-                check_names(&value).map_err(|_| MutationFailure::Change)?;
-                merge_freely(
-                    &object,
-                    &part_of(&value, &LiteralData::of(&root)).map_err(|_| MutationFailure::Change)?,
-                )
-                .map(Some)
-                .map_err(|_| MutationFailure::Change)
+                check_names(&value).ok()?;
+                let part = part_of(&value, &LiteralData::of(&root)).ok()?;
+                Some(merge_freely(&object, &part).ok()?)
             }
-            PatchType::JsonPatch => apply_literals(&object, &value).map_err(|_| MutationFailure::Change),
-            PatchType::Unknown => Ok(None),
+            PatchType::JsonPatch => apply_literals(&object, &value).ok()?,
+            PatchType::Unknown => None,
         };
-        object = new?.unwrap_or(object);
+        object = new.unwrap_or(object);
     }
-    Ok(Some(object))
+    Some(object)
 }

@@ -1,34 +1,33 @@
 //! Policies that validate.
 //!
-//! In: a policy with its bindings and a request. Out: a result that says what came of each binding
-//! ([`verdict`]), and what follows from the results of all policies ([`answer`]). Results hold
-//! nothing of the request but the values of expressions, so that they may be stored in the result
-//! cache. Semantics: `docs/semantics/admission.md`.
+//! In: a policy with its bindings and a request. Out: its results ([`verdict`]), each with the
+//! binding that it is for. They hold nothing of the request but the values of expressions, so that
+//! they may be stored in the result cache. Semantics: `docs/semantics/admission.md`.
 
 use ephor_functions::Context;
-use ephor_ir::admission::PolicyBinding;
 use ephor_ir::expressions::Expressions;
 use ephor_ir::expressions::{API_SERVER, Source, Validation};
 use ephor_ir::facts::FailurePolicy;
 use ephor_kubernetes::{kind_object, resource_object};
 use ephor_matching::constraints::Accepted;
-use ephor_value::print::write_json_string;
-use ephor_value::{Map, Str, Value, budget};
+use ephor_value::budget::Excess;
+use ephor_value::{Str, Value};
 
 use super::Review;
-use super::answer::{AdmissionOutcome, Denial};
-use super::binding_result::{BindingEvaluation, BindingResult, Decision};
+use super::answer::{AdmissionOutcome, Denial, answer};
+use super::binding_row::BindingRow;
 use super::bound::BoundPolicy;
 use super::cluster_view::{ClusterView, converted};
-use super::steps::{BoundStep, Run, steps};
+use super::plan::{BoundCall, BoundView, plan};
+use crate::call::{CallMatch, Subject, calls};
 use crate::expressions::Scope;
 use crate::expressions::scope::fallen_back;
-use crate::expressions::{ConditionsError, Failure, OUT_OF_BUDGET};
-use crate::outcome::{Effect, RuleOutcome, Status};
+use crate::expressions::{ConditionsError, FailedValidation, Failure, OUT_OF_BUDGET};
+use crate::outcome::{RuleOutcome, Status};
+use crate::results::RuleRun;
 use crate::trace;
 use crate::view::admission::{self, AdmissionVariables};
 use ephor_ir::Policy;
-use ephor_ir::rule::RuleKind;
 
 /// The cost limit of the validations of a policy with their messages, and of its audit annotations.
 pub const BUDGET: u64 = 10_000_000;
@@ -36,51 +35,97 @@ pub const BUDGET: u64 = 10_000_000;
 pub const CONDITIONS: u64 = 2_500_000;
 /// A value for the audit log is cut there.
 const MAX_ANNOTATION: usize = 10 << 10;
-/// The key under which the audit log gets failures.
-const FAILURE_KEY: &str = "validation.policy.admission.k8s.io/validation_failure";
 
-/// The result of a policy that validates; `None` when it has nothing to say.
+/// The results of a policy that validates, in the order of its bindings; none where it has nothing
+/// to say.
 pub fn verdict(
     policy: &Policy,
     review: &Review,
     cluster: &ClusterView<'_>,
     cx: &Context,
-) -> Option<RuleOutcome> {
-    let bound = BoundPolicy::of(policy).filter(|bound| !bound.mutates())?;
-    let mut results = Vec::new();
-    let mut status = Status::Pass;
-    // Of a binding expressions see its parameter only: without one all give the same.
-    let mut without_parameter: Option<Result<BindingEvaluation, Denial>> = None;
-    for step in steps(bound, review, cluster) {
-        let result = match step {
-            BoundStep::Broken { binding, text } => BindingResult::Misconfigured(binding, text),
-            BoundStep::Run(run) => {
-                let evaluate = || bounded(bound, &run, review, cluster, cx);
-                let evaluated = match &run.param {
-                    None => without_parameter.get_or_insert_with(evaluate).clone(),
-                    Some(_) => evaluate(),
-                };
-                match evaluated {
-                    Ok(evaluated) if evaluated.is_silent() => continue,
-                    Ok(evaluated) => BindingResult::Evaluated(run.binding, evaluated),
-                    Err(denial) => BindingResult::Denied(Box::new(denial)),
-                }
-            }
-        };
-        status = match &result {
-            BindingResult::Evaluated(_, of) if of.decisions.is_empty() => status,
-            BindingResult::Evaluated(_, of) if of.denies() => Status::Fail,
-            _ if status == Status::Pass => Status::Error,
-            _ => status,
-        };
-        results.push(result);
+) -> Vec<RuleOutcome> {
+    let Some(policy) = BoundPolicy::of(policy).filter(|bound| !bound.mutates()) else { return Vec::new() };
+    let mut subject = ValidatedRequest { policy, review, cluster, cx, without_parameter: None };
+    calls(plan(policy, review, cluster), &mut subject).rules
+}
+
+/// A request that a policy validates.
+struct ValidatedRequest<'c> {
+    policy: BoundPolicy<'c>,
+    review: &'c Review,
+    cluster: &'c ClusterView<'c>,
+    cx: &'c Context,
+    /// Of a binding expressions see its parameter only: without one all give the same.
+    without_parameter: Option<Vec<RuleOutcome>>,
+}
+
+impl ValidatedRequest<'_> {
+    /// The results of a call, each with its binding.
+    fn of(&mut self, call: &BoundCall, mut results: Vec<RuleOutcome>) -> RuleRun {
+        if call.with.as_ref().is_ok_and(|view| view.param.is_none()) {
+            self.without_parameter = Some(results.clone());
+        }
+        let rows = results.iter_mut().filter_map(|result| result.binding.as_mut());
+        rows.for_each(|row| row.binding = call.binding);
+        results.into()
     }
-    if results.is_empty() {
-        return None;
+}
+
+impl Subject for ValidatedRequest<'_> {
+    type Call = BoundCall;
+
+    fn enter(&mut self, call: &BoundCall) -> CallMatch {
+        entered(self.policy, call, "")
     }
-    let mut outcome = RuleOutcome::new(bound.name(), RuleKind::Validation, status, "");
-    outcome.effect = Some(Box::new(Effect::Bindings(results)));
-    Some(outcome)
+
+    fn evaluate(&mut self, call: &BoundCall) -> RuleRun {
+        let Ok(view) = &call.with else { return RuleRun::default() };
+        let known = self.without_parameter.take().filter(|_| view.param.is_none());
+        let results =
+            known.unwrap_or_else(|| evaluate(self.policy, view, self.review, self.cluster, self.cx));
+        self.of(call, results)
+    }
+
+    /// It fails, unless it denies all the same.
+    fn exceeded(&mut self, call: &BoundCall, run: RuleRun, excess: Excess) -> Option<RuleRun> {
+        let RuleRun { mut results, .. } = run;
+        if results.iter().any(|result| result.binding.as_ref().is_some_and(|row| row.denial.is_some())) {
+            return Some(results.into());
+        }
+        results.retain(|result| result.status == Status::Fail);
+        // Validations are counted without those that the bound has cut off.
+        for (at, result) in results.iter_mut().enumerate() {
+            result.binding.iter_mut().for_each(|row| {
+                row.validation = Some(at);
+                row.annotations.clear();
+            });
+        }
+        results.push(failed(self.policy, results.len(), excess.text()));
+        Some(self.of(call, results))
+    }
+}
+
+/// Whether a call of a native policy is evaluated: it matches, but may have a mistake, which is
+/// denied for this reason.
+pub(super) fn entered(policy: BoundPolicy<'_>, call: &BoundCall, reason: &str) -> CallMatch {
+    match &call.with {
+        Ok(_) => CallMatch::Match,
+        Err(text) => {
+            let row = BindingRow { binding: call.binding, reason: reason.into(), ..BindingRow::default() };
+            CallMatch::Broken(result(policy, Status::Error, &**text, row))
+        }
+    }
+}
+
+/// A result of a policy.
+pub(super) fn result(
+    policy: BoundPolicy<'_>,
+    status: Status,
+    text: impl Into<Str>,
+    row: BindingRow,
+) -> RuleOutcome {
+    let result = RuleOutcome::new(policy.name(), policy.rule.kind, status, text);
+    RuleOutcome { binding: Some(Box::new(row)), ..result }
 }
 
 /// Validates a request by policies in their order.
@@ -93,141 +138,9 @@ pub fn validate<'p>(
         return AdmissionOutcome::default();
     }
     let cx = cluster.functions(review);
-    let results: Vec<(&Policy, RuleOutcome)> =
-        policies.filter_map(|policy| Some((policy, verdict(policy, review, cluster, &cx)?))).collect();
-    answer(review, results.iter().map(|(policy, outcome)| (*policy, outcome)))
-}
-
-/// What follows for a request from the results of policies in their order.
-pub fn answer<'r>(
-    review: &Review,
-    results: impl Iterator<Item = (&'r Policy, &'r RuleOutcome)>,
-) -> AdmissionOutcome {
-    let mut state = AnswerFold { review, first: None, warnings: Vec::new(), annotations: Map::new() };
-    for (policy, outcome) in results {
-        let (Some(policy), Some(Effect::Bindings(results))) =
-            (BoundPolicy::of(policy), outcome.effect.as_deref())
-        else {
-            continue;
-        };
-        let mut values: Vec<(&Str, Vec<&String>)> = Vec::new();
-        for result in results {
-            match result {
-                BindingResult::Misconfigured(at, text) => {
-                    state.deny(policy, at.and_then(|at| policy.bindings().get(at)), text, "");
-                }
-                BindingResult::Denied(denial) => {
-                    return AdmissionOutcome { denial: Some((**denial).clone()), ..state.answer() };
-                }
-                BindingResult::Evaluated(at, evaluated) => {
-                    let Some(binding) = policy.bindings().get(*at) else { continue };
-                    state.decide(policy, binding, &evaluated.decisions);
-                    for text in &evaluated.broken_annotations {
-                        state.deny(policy, Some(binding), text, "");
-                    }
-                    for (key, value) in &evaluated.annotations {
-                        note(&mut values, key, value);
-                    }
-                }
-            }
-        }
-        for (key, values) in values {
-            let values: Vec<&str> = values.into_iter().map(|value| &**value).collect();
-            state.annotate(&format!("{}/{key}", policy.name()), values.join(", "));
-        }
-    }
-    state.answer()
-}
-
-fn note<'r>(values: &mut Vec<(&'r Str, Vec<&'r String>)>, key: &'r Str, value: &'r String) {
-    match values.iter_mut().find(|(k, _)| *k == key) {
-        Some((_, values)) if values.contains(&value) => {}
-        Some((_, values)) => values.push(value),
-        None => values.push((key, vec![value])),
-    }
-}
-
-struct AnswerFold<'r> {
-    review: &'r Review,
-    first: Option<Denial>,
-    warnings: Vec<String>,
-    annotations: Map,
-}
-
-impl AnswerFold<'_> {
-    fn deny(&mut self, policy: BoundPolicy<'_>, binding: Option<&PolicyBinding>, text: &str, reason: &str) {
-        if self.first.is_some() {
-            return;
-        }
-        let with = binding.map(|b| format!(" with binding '{}'", b.name)).unwrap_or_default();
-        let cause = format!("ValidatingAdmissionPolicy '{}'{with} denied request: {text}", policy.name());
-        let (code, reason) = match reason {
-            "Forbidden" => (403, "Forbidden"),
-            "Unauthorized" => (401, "Unauthorized"),
-            "RequestEntityTooLarge" => (413, "RequestEntityTooLarge"),
-            "" => (422, "Invalid"),
-            other => (422, other),
-        };
-        let (resource, name) = (self.review.resource_name(), self.review.shown_name());
-        self.first = Some(Denial {
-            code,
-            reason: reason.into(),
-            message: format!("{resource} \"{name}\" is forbidden: {cause}"),
-            details: self.review.details(),
-            causes: vec![cause.into()],
-            internal: false,
-        });
-    }
-
-    fn decide(&mut self, policy: BoundPolicy<'_>, binding: &PolicyBinding, decisions: &[(usize, Decision)]) {
-        for (i, decision) in decisions {
-            let (text, reason) = match decision {
-                Decision::Fail(_) if *policy.failure_policy() == FailurePolicy::Ignore => continue,
-                Decision::Fail(text) => (text, ""),
-                Decision::Deny(text, reason) => (text, &**reason),
-            };
-            for action in &binding.actions {
-                match &**action {
-                    "Deny" => self.deny(policy, Some(binding), text, reason),
-                    "Warn" => self.warnings.push(format!(
-                        "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {text}",
-                        policy.name(),
-                        binding.name
-                    )),
-                    "Audit" => self.annotate(FAILURE_KEY, failure(policy, binding, text, *i)),
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    /// The first value of a key counts.
-    fn annotate(&mut self, key: &str, value: String) {
-        if !self.annotations.contains_key(key) {
-            self.annotations.insert(key, Value::from(value));
-        }
-    }
-
-    fn answer(self) -> AdmissionOutcome {
-        AdmissionOutcome { denial: self.first, warnings: self.warnings, annotations: self.annotations }
-    }
-}
-
-/// A failure as the audit log shows it.
-fn failure(policy: BoundPolicy<'_>, binding: &PolicyBinding, text: &str, index: usize) -> String {
-    let text_json = |text: &str| {
-        let mut out = String::new();
-        write_json_string(&mut out, text);
-        out
-    };
-    let actions: Vec<String> = binding.actions.iter().map(|a| text_json(a)).collect();
-    format!(
-        "[{{\"message\":{},\"policy\":{},\"binding\":{},\"expressionIndex\":{index},\"validationActions\":[{}]}}]",
-        text_json(text),
-        text_json(policy.name()),
-        text_json(&binding.name),
-        actions.join(",")
-    )
+    let results: Vec<(&Policy, Vec<RuleOutcome>)> =
+        policies.map(|policy| (policy, verdict(policy, review, cluster, &cx))).collect();
+    answer(review, results.iter().map(|(policy, results)| (*policy, &results[..])))
 }
 
 /// The request as the expressions of a policy see it: under the policy's version of the resource.
@@ -254,6 +167,39 @@ pub fn conditions_request(accepted: &Accepted, review: &Review) -> Value {
     Value::Map(request)
 }
 
+/// What conditions see of a request with an object, under the resource that accepted it.
+pub(super) fn seen(
+    accepted: &Accepted,
+    params: Option<Value>,
+    review: &Review,
+    object: &Value,
+) -> AdmissionVariables {
+    AdmissionVariables {
+        object: converted(object, &accepted.kind),
+        old_object: converted(review.old_object(), &accepted.kind),
+        params,
+        namespace: Value::Null,
+        authorizer: true,
+    }
+}
+
+/// Whether the conditions of a policy hold.
+pub(super) fn admits(
+    policy: BoundPolicy<'_>,
+    view: &BoundView,
+    review: &Review,
+    seen: &AdmissionVariables,
+    cx: &Context,
+) -> Result<bool, ConditionsError> {
+    if policy.expressions.conditions.is_empty() {
+        return Ok(true);
+    }
+    let request = admission::request(&conditions_request(&view.accepted, review));
+    let root = admission::root(&request, seen.clone(), &review.request);
+    let scope = Scope::of_rule(&root, policy.expressions, cx).with_budget(CONDITIONS);
+    scope.admits(&policy.expressions.conditions)
+}
+
 /// Evaluates conditions that belong to no policy, on a request under the resource that accepted it.
 ///
 /// # Errors
@@ -267,13 +213,7 @@ pub fn conditions(
     if all.is_empty() {
         return Ok(true);
     }
-    let seen = AdmissionVariables {
-        object: converted(review.object(), &accepted.kind),
-        old_object: converted(&review.part("oldObject"), &accepted.kind),
-        params: None,
-        namespace: Value::Null,
-        authorizer: true,
-    };
+    let seen = seen(accepted, None, review, review.object());
     let request = admission::request(&conditions_request(accepted, review));
     let root = admission::root(&request, seen, &review.request);
     Scope::new(&root, cx, &API_SERVER).with_budget(CONDITIONS).admits(all)
@@ -289,61 +229,44 @@ pub fn seen_namespace(review: &Review, cluster: &ClusterView<'_>) -> Result<Valu
     Ok(admission::namespace(&namespace))
 }
 
-/// Evaluates a policy; one that exceeds a bound fails, unless it denies all the same.
-fn bounded(
-    policy: BoundPolicy<'_>,
-    run: &Run,
-    review: &Review,
-    cluster: &ClusterView<'_>,
-    cx: &Context,
-) -> Result<BindingEvaluation, Denial> {
-    let (outcome, excess) = budget::spend(|| evaluate(policy, run, review, cluster, cx));
-    let text = match excess {
-        None => return outcome,
-        Some(excess) => excess.text().to_string(),
-    };
-    let mut decisions = outcome?.decisions;
-    decisions.retain(|(_, d)| matches!(d, Decision::Deny(..)));
-    // Validations are counted without those that the bound has cut off.
-    let mut decisions: Vec<_> = decisions.into_iter().enumerate().map(|(i, (_, d))| (i, d)).collect();
-    decisions.push((decisions.len(), Decision::Fail(text)));
-    Ok(BindingEvaluation { decisions, ..BindingEvaluation::default() })
+/// A validation that could not be evaluated.
+fn failed(policy: BoundPolicy<'_>, at: usize, text: impl Into<Str>) -> RuleOutcome {
+    result(policy, Status::Error, text, BindingRow { validation: Some(at), ..BindingRow::default() })
 }
 
+/// The validations and annotations of a policy whose conditions hold.
 fn evaluate(
     policy: BoundPolicy<'_>,
-    run: &Run,
+    view: &BoundView,
     review: &Review,
     cluster: &ClusterView<'_>,
     cx: &Context,
-) -> Result<BindingEvaluation, Denial> {
-    let namespace = seen_namespace(review, cluster)?;
-    let seen = AdmissionVariables {
-        object: converted(review.object(), &run.accepted.kind),
-        old_object: converted(&review.part("oldObject"), &run.accepted.kind),
-        params: run.param.clone(),
-        namespace: Value::Null,
-        authorizer: true,
-    };
-    if !policy.expressions.conditions.is_empty() {
-        let request = admission::request(&conditions_request(&run.accepted, review));
-        let root = admission::root(&request, seen.clone(), &review.request);
-        let scope = Scope::of_rule(&root, policy.expressions, cx).with_budget(CONDITIONS);
-        match scope.admits(&policy.expressions.conditions) {
-            Ok(true) => {}
-            Ok(false) => return Ok(BindingEvaluation::default()),
-            Err(error) => return Ok(BindingEvaluation::failed(error.to_string())),
+) -> Vec<RuleOutcome> {
+    let namespace = match seen_namespace(review, cluster) {
+        Ok(namespace) => namespace,
+        Err(denial) => {
+            let row = BindingRow { denial: Some(Box::new(denial)), ..BindingRow::default() };
+            return vec![result(policy, Status::Error, "", row)];
         }
+    };
+    let seen = seen(&view.accepted, view.param.clone(), review, review.object());
+    match admits(policy, view, review, &seen, cx) {
+        Ok(true) => {}
+        Ok(false) => return Vec::new(),
+        Err(error) => return vec![failed(policy, 0, error.to_string())],
     }
-    let request = admission::request(&seen_request(&run.accepted, review));
+    let request = admission::request(&seen_request(&view.accepted, review));
     let seen = AdmissionVariables { namespace, ..seen };
     let root = admission::root(&request, seen.clone(), &review.request);
     let silent = admission::root(&request, AdmissionVariables { authorizer: false, ..seen }, &review.request);
-    let evaluated = match decided(policy.expressions, policy.validations(), &root, &silent, cx) {
-        Some(decisions) => BindingEvaluation { decisions, ..BindingEvaluation::default() },
-        None => BindingEvaluation::failed(OUT_OF_BUDGET),
+    let Some(decisions) = decided(policy.expressions, policy.validations(), &root, &silent, cx) else {
+        return annotated(policy, &silent, cx, vec![failed(policy, 0, OUT_OF_BUDGET)]);
     };
-    Ok(annotated(policy, &silent, cx, evaluated))
+    let results = decisions.into_iter().map(|FailedValidation { at, status, message, reason }| {
+        let row = BindingRow { validation: Some(at), reason, ..BindingRow::default() };
+        result(policy, status, message, row)
+    });
+    annotated(policy, &silent, cx, results.collect())
 }
 
 /// Evaluates all validations, then their messages; `None` when the budget is exhausted.
@@ -353,7 +276,7 @@ pub(super) fn decided(
     root: &Value,
     silent: &Value,
     cx: &Context,
-) -> Option<Vec<(usize, Decision)>> {
+) -> Option<Vec<FailedValidation>> {
     let scope = Scope::of_rule(root, expressions, cx).with_budget(BUDGET);
     let mut results = Vec::with_capacity(validations.len());
     // The first validation that does not admit the request decides.
@@ -384,51 +307,66 @@ pub(super) fn decided(
             _ => None,
         });
     }
-    let decision = |((validation, result), made): ((&Validation, _), Option<Value>)| match result {
-        Err(failure) => Some(Decision::Fail(scope.failed(&validation.check, failure).to_string())),
-        // Also for validations that pass.
-        Ok(_) if exhausted => Some(Decision::Fail(format!("failed messageExpression: {OUT_OF_BUDGET}"))),
-        Ok(Value::Bool(true)) => None,
-        Ok(_) => {
-            let message = fallen_back(validation, made.as_ref());
-            Some(Decision::Deny(message.to_string(), validation.reason.clone()))
-        }
+    let decision = |(at, ((validation, result), made)): (usize, ((&Validation, _), Option<Value>))| {
+        let (status, message, reason) = match result {
+            Err(failure) => {
+                (Status::Error, scope.failed(&validation.check, failure).to_string().into(), "".into())
+            }
+            // Also for validations that pass.
+            Ok(_) if exhausted => {
+                (Status::Error, format!("failed messageExpression: {OUT_OF_BUDGET}").into(), "".into())
+            }
+            Ok(Value::Bool(true)) => return None,
+            Ok(_) => (Status::Fail, fallen_back(validation, made.as_ref()), validation.reason.clone()),
+        };
+        Some(FailedValidation { at, status, message, reason })
     };
-    let all = validations.iter().zip(results).zip(messages).map(decision).enumerate();
-    Some(all.filter_map(|(i, decision)| Some((i, decision?))).collect())
+    Some(validations.iter().zip(results).zip(messages).enumerate().filter_map(decision).collect())
 }
 
+/// The results of an evaluation with its audit annotations, on the first of them.
 fn annotated(
     policy: BoundPolicy<'_>,
     root: &Value,
     cx: &Context,
-    mut evaluated: BindingEvaluation,
-) -> BindingEvaluation {
+    mut results: Vec<RuleOutcome>,
+) -> Vec<RuleOutcome> {
     let scope = Scope::of_rule(root, policy.expressions, cx).with_budget(BUDGET);
+    let mut annotations = Vec::new();
     for annotation in &policy.expressions.annotations {
         match scope.value(&annotation.value.program) {
-            Err(Failure::OutOfBudget) => return BindingEvaluation::failed(OUT_OF_BUDGET),
+            Err(Failure::OutOfBudget) => return vec![failed(policy, 0, OUT_OF_BUDGET)],
             Ok(Value::Str(text)) => {
                 let text = text.trim();
                 if !text.is_empty() {
-                    evaluated.annotations.push((annotation.key.clone(), cut(text)));
+                    annotations.push((annotation.key.clone(), cut(text)));
                 }
             }
             Ok(_) => {}
             Err(_) if *policy.failure_policy() == FailurePolicy::Ignore => {}
             Err(failure) => {
-                let failed = scope.failed(&annotation.value, failure);
-                evaluated.broken_annotations.push(failed.to_string());
+                let text = scope.failed(&annotation.value, failure).to_string();
+                results.push(result(policy, Status::Error, text, BindingRow::default()));
             }
         }
     }
-    evaluated
+    if annotations.is_empty() {
+        return results;
+    }
+    match results.first_mut().and_then(|first| first.binding.as_mut()) {
+        Some(row) => row.annotations = annotations,
+        None => {
+            let row = BindingRow { annotations, ..BindingRow::default() };
+            results.push(result(policy, Status::Pass, "", row));
+        }
+    }
+    results
 }
 
 /// The first bytes of a text; half a character becomes the replacement character.
-fn cut(text: &str) -> String {
+fn cut(text: &str) -> Str {
     match text.as_bytes().get(..MAX_ANNOTATION) {
-        Some(head) => String::from_utf8_lossy(head).into_owned(),
+        Some(head) => String::from_utf8_lossy(head).into(),
         None => text.into(),
     }
 }

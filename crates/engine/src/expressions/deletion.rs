@@ -1,17 +1,15 @@
 //! Deleting policies: whether a run would delete an object.
 //!
-//! In: a policy and an object, or data of any form. Out: pass = it would be deleted; none where the
-//! policy does not select it. Expressions see neither a request nor a former object. Semantics:
+//! In: a rule that selects an object, or data of any form. Out: pass = it would be deleted.
+//! Expressions see neither a request nor a former object. Semantics:
 //! `docs/semantics/cel-policies.md`, "Deletion".
 
 use crate::Request;
-use crate::matched::applies;
+use crate::matched::MatchedRule;
 use crate::outcome::{RuleOutcome, Status};
-use ephor_ir::Policy;
-use ephor_ir::rule::Body;
 
 use super::Scope;
-use super::cel_exceptions::{CelExceptions, excepted};
+use super::cel_exceptions::excepted;
 use crate::view::request::{RequestPart, limited_to, namespace, rooted};
 
 /// What is read.
@@ -23,24 +21,21 @@ pub enum DeletionSubject {
     Payload,
 }
 
+impl DeletionSubject {
+    /// Whether a policy selects what is read by its kind.
+    pub(crate) fn is_restricted(self, request: &Request) -> bool {
+        let object = &request.object;
+        let has_kind = !object.text_at(&["apiVersion"]).is_empty() && !object.text_at(&["kind"]).is_empty();
+        self == DeletionSubject::Object || has_kind
+    }
+}
+
 /// See the module page. A fault is an error result with its text alone.
-pub fn run(
-    policy: &Policy,
-    request: &Request,
-    cel_exceptions: CelExceptions<'_>,
-    subject: DeletionSubject,
-) -> Option<RuleOutcome> {
-    let rule = policy.rules.first()?;
+pub(crate) fn run(matched: MatchedRule<'_, '_>, subject: DeletionSubject) -> Option<RuleOutcome> {
+    let MatchedRule { policy, rule, request, context, .. } = matched;
     let expressions = rule.expressions.as_ref()?;
-    if !matches!(rule.body, Body::Delete) {
-        return None;
-    }
-    let object = &request.object;
-    let has_kind = !object.text_at(&["apiVersion"]).is_empty() && !object.text_at(&["kind"]).is_empty();
-    if (subject == DeletionSubject::Object || has_kind) && !applies(rule, request) {
-        return None;
-    }
-    let root = rooted([(RequestPart::Object, object.clone()), (RequestPart::Namespace, namespace(request))]);
+    let root =
+        rooted([(RequestPart::Object, request.object.clone()), (RequestPart::Namespace, namespace(request))]);
     let root = match &policy.namespace {
         Some(own) => limited_to(&root, own),
         None => root,
@@ -48,7 +43,7 @@ pub fn run(
     let what = if subject == DeletionSubject::Payload { "json" } else { "resource" };
     let result = |status, text: String| Some(RuleOutcome::new(&policy.name, rule.kind, status, text));
     let spared = || result(Status::Fail, format!("{what} {}", expressions.wording.unmet));
-    match excepted(policy, &root, &request.functions, cel_exceptions) {
+    match excepted(policy, &root, &request.functions, context.cel_exceptions) {
         Ok(found) if found.is_empty() => {}
         Ok(_) => return spared(),
         Err(error) => return result(Status::Error, error.to_string()),

@@ -62,11 +62,12 @@ pub(super) fn broken(rule: &Rule, expressions: &Expressions, error: &dyn Display
     RuleOutcome::new(&"evaluation".into(), rule.kind, Status::Error, text)
 }
 
-/// The first validation that is not true.
-pub(super) struct FailedValidation {
-    pub(super) at: usize,
-    pub(super) status: Status,
-    pub(super) message: Str,
+/// A validation that is not true.
+pub(crate) struct FailedValidation {
+    pub(crate) at: usize,
+    pub(crate) status: Status,
+    pub(crate) message: Str,
+    pub(crate) reason: Str,
 }
 
 /// Evaluates validations in order, up to the first that is not true.
@@ -87,7 +88,7 @@ pub(super) fn decide(
                 }
             }
         };
-        return Some(FailedValidation { at, status, message });
+        return Some(FailedValidation { at, status, message, reason: validation.reason.clone() });
     }
     None
 }

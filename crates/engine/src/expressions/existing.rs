@@ -16,9 +16,10 @@ use ephor_value::Value;
 use super::entered::{broken, enter};
 
 /// The objects that a policy changes because of a request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub enum Targets {
     /// None: the policy does not apply to the request.
+    #[default]
     None,
     /// They cannot be found; the result says why.
     Failed(Box<RuleOutcome>),

@@ -20,7 +20,7 @@
 //! - [`patch`]: rules whose expressions change the object of the request
 //! - [`rule`]: rules with `validate.cel`: parameters and the namespace, then conditions and
 //!   validations
-//! - [`scope`]: a list of expressions with what they share: the root, composed variables, and the
+//! - `scope`: a list of expressions with what they share: the root, composed variables, and the
 //!   budget
 //! - `verified_images`: the images that a rule has checked
 
@@ -47,7 +47,7 @@ mod inquiry;
 mod matching;
 pub mod patch;
 pub mod rule;
-pub mod scope;
+pub(crate) mod scope;
 mod verified_images;
 
 pub use cel_exceptions::CelExceptions;
@@ -58,9 +58,11 @@ pub use error::{
 };
 pub use inquiry::InquiryError;
 pub use matching::admits;
-pub use scope::Scope;
+pub use scope::PER_CALL;
+pub(crate) use scope::Scope;
 pub use verified_images::VerifiedImages;
 
+pub(crate) use entered::FailedValidation;
 use entered::{annotations, broken, decide, enter};
 use view::request::Absent;
 

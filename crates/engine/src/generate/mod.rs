@@ -20,7 +20,7 @@ use ephor_value::{Value, budget};
 
 use super::matched::{MatchedRule, applies, excepted};
 use super::outcome::{Effect, RuleOutcome, Status};
-use super::results::{Results, RuleEffect, RuleRun};
+use super::results::{Results, RuleEffect, RuleRun, Work};
 use super::{condition, expressions};
 use make::Store;
 use present::PresentObjects;
@@ -131,15 +131,10 @@ fn make(matched: MatchedRule<'_, '_>, store: &mut Store<'_>) -> Result<Option<Ve
 }
 
 /// What a rule wants to exist, and why that is not all.
-pub(super) fn wanted(
-    matched: MatchedRule<'_, '_>,
-    present: &dyn Present,
-) -> (Vec<WantedObject>, Option<GenerationError>) {
-    let mut store = Store::new(matched.policy, matched.request, present);
-    let (made, excess) = budget::spend(|| make(matched, &mut store));
-    let error = match excess {
-        None => made.err(),
-        Some(excess) => Some(GenerationError::Excess(excess.text())),
-    };
-    (store.into_wanted(), error)
+pub(super) fn wanted(matched: MatchedRule<'_, '_>) -> Work {
+    let MatchedRule { policy, request, context, .. } = matched;
+    let given = PresentObjects { trigger: &request.object, sources: context.sources.clone_sources() };
+    let mut store = Store::new(policy, request, context.present.unwrap_or(&given));
+    let error = make(matched, &mut store).err();
+    Work::Wanted(store.into_wanted(), error)
 }

@@ -30,11 +30,9 @@ use change::{Changed, change, outcome};
 
 /// Changes the object of the request, or others.
 pub(super) fn run(matched: MatchedRule<'_, '_>) -> RuleRun {
-    let MatchedRule { rule, request, context, .. } = matched;
+    let MatchedRule { rule, request, .. } = matched;
     if let Some(bound) = &rule.bound {
-        let creates = context.profile.admission_policies_see_creations;
-        let (result, object) = super::admission::offline::change(bound, rule, request, creates);
-        return RuleRun { effect: object.map_or(RuleEffect::Same, RuleEffect::Changed), ..result.into() };
+        return super::admission::offline::change(bound, matched);
     }
     let Body::Mutate(mutation) = &rule.body else { return RuleRun::default() };
     if let Some(expressions) = &rule.expressions {

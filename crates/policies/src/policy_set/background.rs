@@ -7,7 +7,7 @@
 
 use ephor_engine::expressions::existing::Targets;
 use ephor_engine::generate::{GenerationError, Present, WantedObject};
-use ephor_engine::run::{self, Phase};
+use ephor_engine::run::{self, Phase, Work};
 use ephor_engine::{Request, RuleOutcome};
 use ephor_external::ExternalData;
 use ephor_ir::mutate::ExistingObjects;
@@ -19,8 +19,7 @@ impl Engine {
     /// Which rules of a policy have work for a controller, for a request. Passed: there is some;
     /// failed: what the rule generated before has to go.
     pub fn triggered(&self, policy: &Policy, request: &Request) -> Vec<RuleOutcome> {
-        let rules = policy.rules_for(&request.target.kind).iter().map(AsRef::as_ref);
-        self.run(Phase::Trigger, policy, rules, request).rules
+        self.run_all(Phase::Trigger, policy, request).rules
     }
 
     /// The same for one rule; `None` = it does not match.
@@ -36,7 +35,13 @@ impl Engine {
         request: &Request,
         present: &dyn Present,
     ) -> (Vec<WantedObject>, Option<GenerationError>) {
-        self.with_context(policy, |context| run::wanted(policy, rule, request, context, present))
+        let done = self.with_data(policy, &*self.external, Some(present), |context| {
+            run::policy(Phase::Want, policy, std::iter::once(rule), request, context)
+        });
+        match done.work {
+            Work::Wanted(objects, error) => (objects, error),
+            Work::Nothing | Work::Targets(_) => (Vec::new(), None),
+        }
     }
 
     /// The result of a policy whose expressions generate objects, with the objects; `None` = it
@@ -66,7 +71,10 @@ impl Engine {
     /// The objects that a policy of expressions changes because of a request, in addition to that
     /// of the request.
     pub fn targets(&self, policy: &Policy, rule: &Rule, request: &Request) -> Targets {
-        self.with_context(policy, |context| run::targets(policy, rule, request, context))
+        match self.run(Phase::Select, policy, std::iter::once(rule), request).work {
+            Work::Targets(targets) => targets,
+            Work::Nothing | Work::Wanted(..) => Targets::None,
+        }
     }
 
     /// The result of a policy of expressions on an object that exists; `None` = it does not select
@@ -89,7 +97,7 @@ impl Engine {
         request: &Request,
         sources: &dyn ExternalData,
     ) -> Vec<RuleOutcome> {
-        self.with_sources(policy, sources, |context| {
+        self.with_data(policy, sources, None, |context| {
             run::policy(Phase::Mutate, policy, std::iter::once(rule), request, context).rules
         })
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ephor_engine::cleanup::{NO_IMAGES, Sweep};
 use ephor_engine::data::World;
 use ephor_engine::expressions::CelExceptions;
+use ephor_engine::generate::Present;
 use ephor_engine::run::{self, EvalContext, Phase, Results};
 use ephor_engine::{Profile, Request, RuleOutcome};
 use ephor_external::{ExternalData, NoData};
@@ -221,7 +222,7 @@ impl Engine {
     }
 
     /// Evaluates rules of one policy and adds their results.
-    fn evaluate_group(&self, group: &[Slot], request: &Request, outcome: &mut Outcome) {
+    pub(super) fn evaluate_group(&self, group: &[Slot], request: &Request, outcome: &mut Outcome) {
         let Some(policy) = group.first().and_then(|(p, _)| self.set.policies.get(*p as usize)) else {
             return;
         };
@@ -233,8 +234,13 @@ impl Engine {
     /// Evaluates all rules of one policy, by its position in the set.
     pub fn evaluate_policy(&self, at: usize, request: &Request) -> Vec<RuleOutcome> {
         let Some(policy) = self.set.policies.get(at) else { return Vec::new() };
+        self.run_all(Phase::Decide, policy, request).rules
+    }
+
+    /// Runs all rules of a policy for the kind of the request's object.
+    pub(super) fn run_all(&self, phase: Phase, policy: &Policy, request: &Request) -> Results {
         let rules = policy.rules_for(&request.target.kind).iter().map(AsRef::as_ref);
-        self.run(Phase::Decide, policy, rules, request).rules
+        self.run(phase, policy, rules, request)
     }
 
     /// Runs rules of a policy.
@@ -250,14 +256,15 @@ impl Engine {
 
     /// Does something with what a policy is evaluated with.
     pub(super) fn with_context<T>(&self, policy: &Policy, work: impl FnOnce(EvalContext<'_>) -> T) -> T {
-        self.with_sources(policy, &*self.external, work)
+        self.with_data(policy, &*self.external, None, work)
     }
 
-    /// The same with other data.
-    pub(super) fn with_sources<T>(
+    /// The same with other data, and with other objects that exist.
+    pub(super) fn with_data<T>(
         &self,
         policy: &Policy,
         sources: &dyn ExternalData,
+        present: Option<&dyn Present>,
         work: impl FnOnce(EvalContext<'_>) -> T,
     ) -> T {
         work(EvalContext {
@@ -269,6 +276,7 @@ impl Engine {
                 expired_apply: self.profile.expired_exceptions_apply,
             },
             rule_values: &|rule| self.values.for_rule(&policy.name, rule),
+            present,
             profile: self.profile,
         })
     }

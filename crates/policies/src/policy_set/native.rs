@@ -43,7 +43,8 @@ impl Engine {
 
     /// The API server's answer after the native policies that validate.
     pub fn validate_as_server(&self, review: &Review) -> AdmissionOutcome {
-        answer(review, self.native_verdicts(review).results())
+        let verdicts = self.native_verdicts(review);
+        answer(review, verdicts.policies().map(|p| (&*p.policy, &p.rules[..])))
     }
 
     /// The results of native policies that validate, of those that have one.
@@ -88,8 +89,10 @@ impl Engine {
     ) -> Part {
         let mut out = Part::default();
         for (at, policy) in slots.iter().filter_map(|(at, _)| Some((*at, self.policy(*at)?.1))) {
-            let result = verdict(policy, review, cluster, cx);
-            out.policies.extend(result.map(|result| (at, PolicyOutcome::of(policy, vec![result]))));
+            let results = verdict(policy, review, cluster, cx);
+            if !results.is_empty() {
+                out.policies.push((at, PolicyOutcome::of(policy, results)));
+            }
             // What was interrupted is a failure of the policy, and is not cached.
             if budget::is_interrupted() {
                 left.push(policy.clone());

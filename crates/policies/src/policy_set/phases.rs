@@ -1,13 +1,14 @@
-//! Sets that mutate or generate objects: all mutate rules first, each policy on what the former one
-//! left, then the rules that give verdicts, on the mutated object; then Kubernetes' own mutations,
-//! CEL policies likewise, all policies that generate objects, and at the end Kubernetes' own
-//! verdicts.
+//! The policies of a set in the order of its schedule: changes, verdicts, generated objects; check
+//! requests and deletions.
+//!
+//! Policies that change objects each see what the former one left, and verdicts are about the
+//! object as it is then: rules before CEL policies, and Kubernetes' own verdicts at the end.
 
 use std::sync::Arc;
 
-use ephor_engine::expressions::CelExceptions;
-use ephor_engine::expressions::deletion::{self, DeletionSubject};
-use ephor_engine::expressions::{answer, images};
+use ephor_engine::expressions::deletion::DeletionSubject;
+use ephor_engine::expressions::images;
+use ephor_engine::request::Parts;
 use ephor_engine::run::{Phase, Results, changes_others};
 use ephor_engine::{Request, RuleOutcome, Status};
 use ephor_ir::expressions::Proxy;
@@ -18,17 +19,17 @@ use ephor_value::{Value, budget};
 
 use super::engine::Engine;
 use super::results::{Outcome, PolicyOutcome};
-use super::stages::{Class, class};
+use super::schedule::{Class, Place, Step, class};
 use super::verdicts::Limits;
 
 impl Engine {
     /// The answers of policies to a check request of a proxy, in order.
     pub fn check(&self, request: &Value, proxy: Proxy) -> Vec<PolicyOutcome> {
-        let run = |policy: &Arc<Policy>| {
-            let result = answer::run(policy, request, proxy, &self.functions)?;
-            Some(PolicyOutcome::of(policy, vec![result]))
-        };
-        self.set.policies.iter().filter(|p| p.stage == Stage::CheckRequests).filter_map(run).collect()
+        let parts = Parts { object: request.clone(), ..Parts::default() };
+        let Ok(request) = Request::new(parts, self.profile(), &self.functions) else { return Vec::new() };
+        let all = self.set.policies.iter().filter(|p| p.stage == Stage::CheckRequests);
+        let run = |policy| PolicyOutcome::of(policy, self.run_all(Phase::Answer(proxy), policy, &request));
+        all.map(run).filter(|done| !done.rules.is_empty()).collect()
     }
 
     /// The results of CEL policies that mutate existing objects, for one such object: in order,
@@ -41,25 +42,16 @@ impl Engine {
             let selected = |r: &RuleOutcome| r.status != Status::Skip || !r.exceptions.is_empty();
             done.rules.iter().any(selected).then(|| PolicyOutcome::of(policy, done))
         };
-        self.set.phases.changing.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()
+        let changing = self.set.schedule.doing(Phase::Mutate).filter(|(class, _)| *class == Class::Cel);
+        changing.filter_map(|(_, at)| self.policy(at)).filter_map(run).collect()
     }
 
     /// The results of DeletingPolicies for the object of a request, or for data of any form: in
     /// order, without those that do not select it.
     pub fn deletions(&self, request: &Request, subject: DeletionSubject) -> Vec<PolicyOutcome> {
-        let run = |(_, policy): (usize, &Arc<Policy>)| {
-            let result = deletion::run(
-                policy,
-                request,
-                CelExceptions {
-                    all: &self.set.cel_exceptions,
-                    expired_apply: self.profile().expired_exceptions_apply,
-                },
-                subject,
-            )?;
-            Some(PolicyOutcome::of(policy, vec![result]))
-        };
-        self.set.phases.deleting.iter().filter_map(|at| self.policy(*at)).filter_map(run).collect()
+        let all = self.set.schedule.deleting.iter().filter_map(|at| self.policy(*at));
+        let run = |policy| PolicyOutcome::of(policy, self.run_all(Phase::Delete(subject), policy, request));
+        all.map(|(_, policy)| run(policy)).filter(|done| !done.rules.is_empty()).collect()
     }
 }
 
@@ -80,13 +72,8 @@ impl Engine {
     pub fn changes(&self, request: &Request, limits: &Limits<'_>) -> LimitedOutcome {
         let mut out = LimitedOutcome::default();
         let mut current: Option<Request> = None;
-        let phases = &self.set.phases;
-        let all = [
-            (Phase::Mutate, &phases.mutating),
-            (Phase::Verify, &phases.verifying),
-            (Phase::Mutate, &phases.changing),
-        ];
-        for (phase, at) in all.into_iter().flat_map(|(phase, all)| all.iter().map(move |at| (phase, *at))) {
+        let steps = self.set.schedule.steps.iter().filter(|step| step.place == Place::Changing);
+        for (phase, at) in steps.flat_map(|step| step.policies.iter().map(|at| (step.phase, *at))) {
             let Some((_, policy)) = self.policy(at).filter(|(_, p)| (limits.policies)(p)) else { continue };
             if !(limits.has_time)() {
                 out.left.push(policy.clone());
@@ -132,45 +119,35 @@ impl Engine {
     /// Evaluates all rules that match the request, phase by phase.
     pub fn evaluate_phases(&self, request: &Request, own: &OwnRequest<'_>) -> Outcome {
         let mut outcome = Outcome::default();
-        let phases = &self.set.phases;
-        let changed = self.pass(Phase::Mutate, &phases.mutating, request, own, &mut outcome);
-        if outcome.object.as_ref().is_some_and(Value::is_null) && !request.outlives_object() {
-            // A rule lost the object, and nothing else is known of it: nothing is left that could
-            // match.
-            return outcome;
+        let mut current: Option<Request> = None;
+        for step in &self.set.schedule.steps {
+            let now = current.as_ref().unwrap_or(request);
+            match step.phase {
+                Phase::Decide => self.decide(step, now, own, &mut outcome),
+                _ => current = self.pass(step, now, own, &mut outcome).or(current),
+            }
+            if outcome.object.as_ref().is_some_and(Value::is_null) && !request.outlives_object() {
+                // A rule lost the object, and nothing else is known of it: nothing is left that
+                // could match.
+                break;
+            }
+            if step.settles_images {
+                images::settle(outcome.policies.iter_mut().flat_map(|p| &mut p.rules));
+            }
         }
-        let request = changed.as_ref().unwrap_or(request);
-        let recorded = self.pass(Phase::Verify, &phases.verifying, request, own, &mut outcome);
-        let request = recorded.as_ref().unwrap_or(request);
-        self.decide(Class::Own, request, own, &mut outcome);
-        let changed = self.pass(Phase::Mutate, &phases.admitting, request, own, &mut outcome);
-        let request = changed.as_ref().unwrap_or(request);
-        let changed = self.pass(Phase::Mutate, &phases.changing, request, own, &mut outcome);
-        let request = changed.as_ref().unwrap_or(request);
-        self.decide(Class::Cel, request, own, &mut outcome);
-        if !phases.imaging.is_empty() {
-            images::settle(outcome.policies.iter_mut().flat_map(|p| &mut p.rules));
-        }
-        for all in [&phases.creating, &phases.generating] {
-            self.pass(Phase::Generate, all, request, own, &mut outcome);
-        }
-        self.decide(Class::Kubernetes, request, own, &mut outcome);
         outcome
     }
 
-    /// Runs the rules that give verdicts, of policies of a class.
-    fn decide(&self, wanted: Class, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) {
+    /// Runs the rules of a step that give verdicts.
+    fn decide(&self, step: &Step, request: &Request, own: &OwnRequest<'_>, outcome: &mut Outcome) {
         let object = request.object_or_old();
         for group in self.set.index.candidates(&request.target).chunk_by(|a, b| a.0 == b.0) {
             let Some((at, policy)) = group.first().and_then(|(p, _)| self.policy(*p)) else { continue };
-            if class(policy) != wanted {
+            if class(policy) != step.class {
                 continue;
             }
             let own = own(at, object);
-            let request = own.as_ref().unwrap_or(request);
-            let all = policy.rules_for(&request.target.kind);
-            let rules = group.iter().filter_map(|(_, r)| all.get(*r as usize)).map(AsRef::as_ref);
-            outcome.push(policy, self.run(Phase::Decide, policy, rules, request));
+            self.evaluate_group(group, own.as_ref().unwrap_or(request), outcome);
         }
     }
 
@@ -179,18 +156,18 @@ impl Engine {
         self.set.policies.get(at).map(|p| (at, p))
     }
 
-    /// Runs the rules of a phase; the request with the object that they leave, when it is another
-    /// one.
+    /// Runs the rules of another step; the request with the object that they leave, when it is
+    /// another one.
     fn pass(
         &self,
-        phase: Phase,
-        all: &[u32],
+        step: &Step,
         request: &Request,
         own: &OwnRequest<'_>,
         outcome: &mut Outcome,
     ) -> Option<Request> {
+        let phase = step.phase;
         let mut current: Option<Request> = None;
-        for (at, policy) in all.iter().filter_map(|at| self.policy(*at)) {
+        for (at, policy) in step.policies.iter().filter_map(|at| self.policy(*at)) {
             let request = current.as_ref().unwrap_or(request);
             let object = if phase == Phase::Generate { request.object_or_old() } else { &request.object };
             let own = own(at, object);

@@ -28,7 +28,7 @@ pub struct PolicyOutcome {
 impl PolicyOutcome {
     /// What rules of a policy did.
     pub fn of(policy: &Arc<Policy>, done: impl Into<Results>) -> PolicyOutcome {
-        let Results { rules, object, failure } = done.into();
+        let Results { rules, object, failure, work: _ } = done.into();
         PolicyOutcome { policy: policy.clone(), rules, object, failure, incoming: false }
     }
 }

@@ -7,13 +7,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::load;
+use ephor_engine::run::Phase;
 use ephor_ir::cel_exception::CelException;
 use ephor_ir::facts::Stage;
 use ephor_ir::{Exception, Policy};
 use ephor_matching::index::Index;
 use ephor_sources::files::SourceText;
 
-use super::stages::Phases;
+use super::schedule::Schedule;
 
 /// Why a policy document cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub struct PolicySet {
     pub(super) exceptions: Vec<Exception>,
     pub(super) cel_exceptions: Vec<CelException>,
     pub(super) index: Index,
-    pub(super) phases: Phases,
+    pub(super) schedule: Schedule,
     /// The native policies, by position.
     pub(super) native: Range<u32>,
 }
@@ -70,11 +71,11 @@ impl PolicySet {
         policies.sort_by_key(|p| p.stage);
         let indexed = policies.iter().take_while(|p| p.stage.evaluates_resources());
         let index = Index::new(indexed.map(AsRef::as_ref));
-        let phases = Phases::of(&policies);
+        let schedule = Schedule::of(&policies);
         let before =
             |stage: Stage| u32::try_from(policies.partition_point(|p| p.stage < stage)).unwrap_or(u32::MAX);
         let native = before(Stage::ApiServer)..before(Stage::CheckRequests);
-        PolicySet { policies, exceptions, cel_exceptions: Vec::new(), index, phases, native }
+        PolicySet { policies, exceptions, cel_exceptions: Vec::new(), index, schedule, native }
     }
 
     /// Reads policies of all kinds, bindings of admission policies and exceptions from a YAML or
@@ -131,16 +132,11 @@ impl PolicySet {
 impl PolicySet {
     /// Whether some rule mutates or generates objects.
     pub fn has_phases(&self) -> bool {
-        let p = &self.phases;
-        let all =
-            [&p.mutating, &p.verifying, &p.generating, &p.changing, &p.creating, &p.admitting, &p.imaging];
-        all.into_iter().any(|list| !list.is_empty())
+        self.schedule.has_phases()
     }
 
     /// The policies that change objects, in the order in which they do.
     pub fn mutating(&self) -> impl Iterator<Item = &Arc<Policy>> {
-        let p = &self.phases;
-        let all = p.mutating.iter().chain(&p.admitting).chain(&p.changing);
-        all.filter_map(|at| self.policies.get(*at as usize))
+        self.schedule.doing(Phase::Mutate).filter_map(|(_, at)| self.policies.get(at as usize))
     }
 }

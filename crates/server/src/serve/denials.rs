@@ -5,7 +5,7 @@
 //! into the log.
 
 use ephor_admission::admit::{Decision, Incoming};
-use ephor_engine::{RuleOutcome, Status, action};
+use ephor_engine::{Consequence, RuleOutcome};
 use ephor_ir::Policy;
 
 /// How many characters of the reason the log has.
@@ -34,10 +34,7 @@ pub fn log(path: &str, incoming: &Incoming, decision: &Decision) {
 /// itself that does.
 fn rules(decision: &Decision) -> String {
     let target = decision.prepared.as_ref().map(|prepared| &prepared.request.target);
-    let denies = |(policy, rule): &(&Policy, &RuleOutcome)| match policy.actions.is_per_rule() {
-        true => target.is_some_and(|target| action::denies(policy, rule, target)),
-        false => policy.actions.denies() && matches!(rule.status, Status::Fail | Status::Error),
-    };
+    let denies = |(policy, rule): &(&Policy, &RuleOutcome)| Consequence::of(policy, rule, target).denies;
     let named = |(policy, rule): (&Policy, &RuleOutcome)| match &*rule.rule {
         "" => policy.key(),
         rule => format!("{}/{rule}", policy.key()),

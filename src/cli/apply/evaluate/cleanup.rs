@@ -7,13 +7,10 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use ephor_engine::error::ConditionError;
+use ephor_engine::Status;
 use ephor_engine::expressions::deletion::DeletionSubject;
 use ephor_engine::images::Images;
-use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::facts::Stage;
-use ephor_ir::policy::Cleanup;
-use ephor_ir::rule::RuleKind;
 use ephor_matching::Target;
 use ephor_policies::policy_set::{Engine, Outcome, PolicyOutcome};
 use ephor_report::policy_report::PolicyFacts;
@@ -48,8 +45,9 @@ impl Run<'_> {
                 let labels = namespace.at(&["metadata", "labels"]).and_then(Value::as_map);
                 target.namespace_labels = labels.cloned().unwrap_or_default();
                 let images = Images::of(object.clone(), engine.functions());
-                let verdict = sweep.selects(object, &target, &images);
-                let rendered = results::render(&style, i, object, &outcome(cleanup, verdict));
+                let rules = vec![sweep.on(object, &target, &images)];
+                let outcome = Outcome { policies: vec![PolicyOutcome::of(policy, rules)], object: None };
+                let rendered = results::render(&style, i, object, &outcome);
                 remaining += rendered.counts.of(Status::Fail);
                 self.take(sink, rendered, out, false);
             }
@@ -93,15 +91,4 @@ impl Run<'_> {
         };
         Ok(all.into_iter().map(render).collect())
     }
-}
-
-fn outcome(cleanup: &Cleanup, verdict: Result<bool, ConditionError>) -> Outcome {
-    let (status, text) = match verdict {
-        Ok(true) => (Status::Pass, "resource matched".to_owned()),
-        Ok(false) => (Status::Fail, "resource did not match".to_owned()),
-        Err(error) => (Status::Error, error.to_string()),
-    };
-    let policy = cleanup.policy.clone();
-    let rules = vec![RuleOutcome::new(&policy.name, RuleKind::Validation, status, text)];
-    Outcome { policies: vec![PolicyOutcome::of(&policy, rules)], object: None }
 }

@@ -6,6 +6,7 @@
 
 use std::io::Write;
 
+use ephor_engine::Status;
 use ephor_engine::images::Images;
 use ephor_matching::Target;
 use ephor_policies::policy_set::Engine;
@@ -37,7 +38,7 @@ impl Run<'_> {
                 let namespace = self.inputs.requests.namespace(object);
                 let labels = namespace.at(&["metadata", "labels"]).and_then(Value::as_map);
                 target.namespace_labels = labels.cloned().unwrap_or_default();
-                if sweep.selects(object, &target, &images) == Ok(true) {
+                if sweep.on(object, &target, &images).status == Status::Pass {
                     let policy = &cleanup.policy;
                     lines.push(format!("{}: {when} ({} `{}`)", path(object), policy.api.kind, policy.key()));
                 }

@@ -1,7 +1,7 @@
-//! From a policy with its bindings to evaluations.
+//! From a policy with its bindings to calls.
 //!
-//! An evaluation is a policy with a binding and a parameter. Which there are is settled before the
-//! first one runs; what is wrong with a policy or binding shows here.
+//! A call is a policy with a binding and a parameter. Which there are is settled before the first
+//! one is evaluated; what is wrong with a policy or binding shows here.
 
 use std::cell::OnceCell;
 
@@ -15,41 +15,36 @@ use super::cluster_view::ClusterView;
 use super::params::params;
 use super::{BindingError, Review};
 
-/// A step of a policy.
+/// A call of a native policy.
 #[derive(Debug)]
-pub enum BoundStep {
-    /// To be run.
-    Run(Run),
-    /// A mistake in the policy or in the binding that counts as a denial.
-    Broken {
-        /// The binding by its position, when it is the one.
-        binding: Option<usize>,
-        /// What is wrong.
-        text: String,
-    },
+pub(super) struct BoundCall {
+    /// The binding by its position; `None` = the call is about the policy as a whole.
+    pub binding: Option<usize>,
+    /// What it is evaluated with; else a mistake in the policy or in the binding that counts as a
+    /// denial.
+    pub with: Result<BoundView, String>,
 }
 
-/// An evaluation.
+/// What a call sees of a request.
 #[derive(Debug)]
-pub struct Run {
-    /// The binding by its position.
-    pub binding: usize,
+pub(super) struct BoundView {
     /// The resource and kind as the policy knows them.
     pub accepted: Accepted,
     /// The parameter; `None` for a policy that has none.
     pub param: Option<Value>,
 }
 
-/// The steps of a policy on a request, none when it is not concerned.
-pub fn steps(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterView<'_>) -> Vec<BoundStep> {
+/// The calls of a policy on a request, none when it is not concerned.
+pub(super) fn plan(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterView<'_>) -> Vec<BoundCall> {
+    let call = |binding: Option<usize>, with: Result<BoundView, String>| BoundCall { binding, with };
     let broken = |binding: Option<usize>, error: BindingError| match policy.failure_policy() {
         FailurePolicy::Ignore => None,
         FailurePolicy::Fail => {
             let what = if binding.is_some() { "binding" } else { "policy" };
-            Some(BoundStep::Broken { binding, text: format!("failed to configure {what}: {error}") })
+            Some(call(binding, Err(format!("failed to configure {what}: {error}"))))
         }
         FailurePolicy::Unrecognised(word) => {
-            Some(BoundStep::Broken { binding, text: format!("unrecognized failure policy: '{word}'") })
+            Some(call(binding, Err(format!("unrecognized failure policy: '{word}'"))))
         }
     };
     let found = match &policy.bound.constraints {
@@ -67,26 +62,25 @@ pub fn steps(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterView<'_>
         let [group, version, kind] = [group, version, kind].map(Str::clone);
         return broken(None, BindingError::UnknownParamKind { group, version, kind }).into_iter().collect();
     }
-    let mut steps = Vec::new();
+    let mut calls = Vec::new();
     for (at, binding) in policy.bindings().iter().enumerate() {
         match binding.when.as_ref().map(|when| matched(when, review, cluster)) {
             Some(Ok(None)) => continue,
             Some(Err(error)) => {
-                steps.extend(broken(Some(at), error));
+                calls.extend(broken(Some(at), error));
                 continue;
             }
             None | Some(Ok(Some(_))) => {}
         }
         match params(policy, binding, review, cluster) {
-            Err(error) => steps.extend(broken(Some(at), error)),
-            Ok(found) => steps.extend(
-                found
-                    .into_iter()
-                    .map(|param| BoundStep::Run(Run { binding: at, accepted: accepted.clone(), param })),
-            ),
+            Err(error) => calls.extend(broken(Some(at), error)),
+            Ok(found) => calls.extend(found.into_iter().map(|param| {
+                let view = BoundView { accepted: accepted.clone(), param };
+                call(Some(at), Ok(view))
+            })),
         }
     }
-    steps
+    calls
 }
 
 fn matched(
