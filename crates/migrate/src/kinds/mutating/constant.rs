@@ -181,7 +181,7 @@ impl Place {
         self.steps.iter().position(|(_, is_there)| !is_there)
     }
 
-    /// The expression of so many of its steps: from the step `open` on they may be missing, and it
+    /// The expression of its first steps: from the step `open` on they may be missing, and it
     /// is an optional.
     fn read(&self, many: usize, open: usize) -> String {
         let mut text = self.text.clone();

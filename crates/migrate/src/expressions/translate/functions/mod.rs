@@ -181,7 +181,7 @@ pub fn higher(name: &str, args: &[Expr], locals: &mut Vec<Val>, scope: &mut Scop
     }
 }
 
-/// What is made of a text.
+/// What a function gives for a text.
 fn of_text(of: &Val, ty: Ty, scope: &mut Scope<'_>, make: impl FnOnce(Node) -> Node) -> Result<Val> {
     let (node, faults) = as_text(&strict(of), scope)?;
     Ok(Val::Node { node: make(node), ty, faults })
