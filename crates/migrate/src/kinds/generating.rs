@@ -9,16 +9,13 @@
 
 pub(crate) mod copies;
 
-use std::sync::Arc;
-
 use ephor_ir::Rule;
-use ephor_lower::template::text;
-use ephor_value::{Map as Fields, Str, Value};
+use ephor_value::{Map as Fields, Value};
 
 use crate::expressions::context::Context;
 use crate::expressions::converted::NamedExpression;
+use crate::expressions::outer_variables;
 use crate::expressions::refusal::{Refusal, Result};
-use crate::expressions::{outer_variables, value};
 use crate::kinds::shared;
 use crate::kinds::shared::preconditions;
 use crate::model::draft::{Draft, GenerateFlags, GeneratedBody, GeneratedDraft};
@@ -83,8 +80,7 @@ impl FilledObject<'_> {
 
     /// A text as an expression.
     fn text(&self, written: &str) -> Result<String> {
-        let names: Arc<[Str]> = self.rule.bindings.iter().map(|b| b.name.clone()).collect();
-        value(&text(&written.into(), &names), self.rule, None, self.context)
+        shared::filled(written, self.rule, self.context)
     }
 
     /// A document with placeholders for variables.

@@ -1,14 +1,17 @@
 //! What the documents of several kinds of policies have: version, metadata, conditions, variables.
 
+use std::sync::Arc;
+
 use ephor_api::autogen::Computed;
 use ephor_ir::Rule;
-use ephor_value::{Map as Fields, Value};
+use ephor_lower::template::text;
+use ephor_value::{Map as Fields, Str, Value};
 
 use crate::constraints::cel::literal;
 use crate::expressions::context::Context;
-use crate::expressions::convert_conditions;
 use crate::expressions::converted::{Converted, NamedExpression};
 use crate::expressions::refusal::Result;
+use crate::expressions::{convert_conditions, value};
 use crate::model::migrated::Document;
 use crate::model::original::{NewMetadata, Original};
 use crate::model::source::Source;
@@ -76,6 +79,15 @@ pub fn own_conditions(converted: &Converted) -> Vec<NamedExpression> {
     let patterns = converted.validations.iter().filter(|one| one.expression != "true");
     let patterns = patterns.map(|one| NamedExpression::converted("pattern", one.expression.clone()));
     converted.conditions.iter().cloned().chain(patterns).collect()
+}
+
+/// What fills texts with variables in.
+pub type Fill<'f> = &'f dyn Fn(&str) -> Result<String>;
+
+/// A text of a rule as an expression.
+pub fn filled(written: &str, rule: &Rule, context: &Context) -> Result<String> {
+    let names: Arc<[Str]> = rule.bindings.iter().map(|b| b.name.clone()).collect();
+    value(&text(&written.into(), &names), rule, None, context)
 }
 
 /// The preconditions of a rule, and a pattern that the object must match, in CEL: those of a rule

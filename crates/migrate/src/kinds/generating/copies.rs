@@ -22,26 +22,25 @@ use crate::expressions::each::{InLoop, Reading};
 use crate::expressions::outer_variables;
 use crate::expressions::refusal::{Refusal, Result};
 use crate::kinds::generating;
+use crate::kinds::shared::Fill;
 use crate::model::draft::GeneratedBody;
-
-type CopyFill<'f> = &'f dyn Fn(&str) -> Result<String>;
 
 struct Copy<'c> {
     /// `generate`, or an item of its `foreach`.
     own: &'c Value,
     origin: &'c Origin,
     context: &'c Context,
-    fill: CopyFill<'c>,
+    fill: Fill<'c>,
 }
 
 /// The expression that hands over a copy, or copies, of objects.
-pub fn copy(own: &Value, origin: &Origin, context: &Context, fill: CopyFill<'_>) -> Result<String> {
+pub fn copy(own: &Value, origin: &Origin, context: &Context, fill: Fill<'_>) -> Result<String> {
     Copy { own, origin, context, fill }.expression().map(|text| laid_out(&text))
 }
 
 /// Whether a copy is another object than its source, where it may be the same: that one is not
 /// generated.
-pub fn is_another(written: &Value, context: &Context, fill: CopyFill<'_>) -> Result<Option<String>> {
+pub fn is_another(written: &Value, context: &Context, fill: Fill<'_>) -> Result<Option<String>> {
     let part = |path: &[&str]| written.at(&["generate"]).map_or("", |own| own.text_at(path));
     let mut tests = Vec::new();
     let pairs =

@@ -11,11 +11,9 @@ use ephor_value::wildcard::Wildcard;
 
 use crate::constraints::cel::regex;
 use crate::expressions::refusal::{Refusal, Result};
+use crate::kinds::shared::Fill;
 use crate::model::names::numbered;
 use crate::text::{Map, Node};
-
-/// What fills texts with variables in.
-pub type AttestorFill<'f> = &'f dyn Fn(&str) -> Result<String>;
 
 /// What is verified: signatures, or the statements of an attestation.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +31,7 @@ pub struct Attestors<'a> {
     /// Where it is written.
     pub origin: &'a Origin,
     /// Fills in variables.
-    pub fill: AttestorFill<'a>,
+    pub fill: Fill<'a>,
     /// Names and what they are.
     pub found: Vec<(String, Node)>,
 }

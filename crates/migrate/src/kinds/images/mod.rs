@@ -12,12 +12,9 @@ pub(crate) mod attestors;
 pub(crate) mod extractors;
 pub(crate) mod references;
 
-use std::sync::Arc;
-
 use ephor_ir::images::{Claim, ImageCheck, ImageChecks};
 use ephor_ir::{Conditions, Origin, Rule};
-use ephor_lower::template::text;
-use ephor_value::{Str, Value};
+use ephor_value::Value;
 
 use crate::cel::build::is_field;
 use crate::cel::laid_out;
@@ -25,8 +22,8 @@ use crate::constraints::cel::literal;
 use crate::constraints::{cel, conditions, constraints};
 use crate::expressions::context::{Context, Payload};
 use crate::expressions::converted::NamedExpression;
+use crate::expressions::fails_not;
 use crate::expressions::refusal::{Refusal, Result};
-use crate::expressions::{fails_not, value};
 use crate::kinds::images::attestors::{Attestors, Verified};
 use crate::kinds::shared;
 use crate::kinds::shared::{common, own_conditions, preconditions};
@@ -94,8 +91,7 @@ impl ImagesWriter<'_> {
         let is_notary = entry.text_at(&["type"]) == "Notary";
         let references = references::references(&own.references, &own.skipped);
         references.notes.iter().for_each(|text| self.note(text, notes));
-        let names: Arc<[Str]> = self.rule.bindings.iter().map(|b| b.name.clone()).collect();
-        let fill = |written: &str| value(&text(&written.into(), &names), self.rule, None, self.context);
+        let fill = |written: &str| shared::filled(written, self.rule, self.context);
         let mut attestors = Attestors { entry, origin: self.origin, fill: &fill, found: Vec::new() };
         let former = former(entry);
         let list =

@@ -6,14 +6,12 @@ use ephor_value::{Str, Value, print};
 
 use crate::constraints::cel::literal;
 use crate::expressions::refusal::Result;
+use crate::kinds::shared::Fill;
 use ephor_cel::ast::{Kind, Node};
-
-/// What fills texts with variables in.
-pub type ConstantFill<'f> = &'f dyn Fn(&str) -> Result<String>;
 
 /// A value as a literal; members of different types are dynamic, which lists and maps of mixed
 /// types need.
-pub fn constant(value: &Value, fill: ConstantFill<'_>) -> Result<String> {
+pub fn constant(value: &Value, fill: Fill<'_>) -> Result<String> {
     Ok(match value {
         Value::Str(text) if text.contains("{{") => fill(text)?,
         Value::Str(text) => literal(text),
@@ -28,7 +26,7 @@ pub fn constant(value: &Value, fill: ConstantFill<'_>) -> Result<String> {
     })
 }
 
-fn mixed<'v>(values: impl Iterator<Item = &'v Value> + Clone, fill: ConstantFill<'_>) -> Result<Vec<String>> {
+fn mixed<'v>(values: impl Iterator<Item = &'v Value> + Clone, fill: Fill<'_>) -> Result<Vec<String>> {
     let mut types = values.clone().map(Value::json_type);
     let first = types.next();
     let is_scalar = values.clone().all(|v| !matches!(v, Value::Map(_) | Value::List(_)));

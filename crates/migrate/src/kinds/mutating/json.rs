@@ -16,9 +16,10 @@ use ephor_value::{Map, Str, Value};
 
 use crate::constraints::cel::literal;
 use crate::expressions::refusal::{Refusal, Result};
-use crate::kinds::mutating::constant::{ConstantFill, Place, constant, is_name, joined};
+use crate::kinds::mutating::constant::{Place, constant, is_name, joined};
 use crate::kinds::mutating::order::OrderedOperation;
 use crate::kinds::mutating::{order, unquoted};
+use crate::kinds::shared::Fill;
 
 /// The item of a list that a key of a path is the position of, if it is one.
 pub type Positions<'p> = &'p dyn Fn(&Place, &str) -> Result<Option<Place>>;
@@ -51,7 +52,7 @@ pub fn numbers(place: &Place, key: &str, refuse: &dyn Fn(&str) -> Refusal) -> Re
 }
 
 /// Adds a member whose key is a variable.
-fn keyed(place: &Place, key: &str, value: &Value, fill: ConstantFill<'_>) -> Result<String> {
+fn keyed(place: &Place, key: &str, value: &Value, fill: Fill<'_>) -> Result<String> {
     let grouped = |text: String| if text.contains(" ? ") { format!("({text})") } else { text };
     let token = grouped(fill(key)?);
     let value = constant(value, fill)?;
@@ -109,7 +110,7 @@ pub fn expressions(
     (object, is_loop): (&Place, bool),
     types: &Types,
     origin: &Origin,
-    fill: ConstantFill<'_>,
+    fill: Fill<'_>,
     positions: Positions<'_>,
 ) -> Result<ConvertedPatch> {
     let refuse = |what: String| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
@@ -152,7 +153,7 @@ struct Patch<'p> {
     /// Whether operations see the object as it was before all of them.
     is_loop: bool,
     types: &'p Types,
-    fill: ConstantFill<'p>,
+    fill: Fill<'p>,
     positions: Positions<'p>,
     refuse: &'p dyn Fn(String) -> Refusal,
 }
@@ -401,7 +402,7 @@ pub fn remove(place: &Place) -> String {
 }
 
 /// Adds an item to a list, unless it has one with the same value under a key.
-pub fn add_item(place: &Place, item: &Value, keys: &[Str], fill: ConstantFill<'_>) -> Result<String> {
+pub fn add_item(place: &Place, item: &Value, keys: &[Str], fill: Fill<'_>) -> Result<String> {
     let mut tests = Vec::new();
     for key in keys {
         let value = item.get(key).cloned().unwrap_or_default();
@@ -419,12 +420,12 @@ pub fn add_item(place: &Place, item: &Value, keys: &[Str], fill: ConstantFill<'_
 }
 
 /// Puts a value at a place, whose parents are created.
-pub fn set(place: &Place, value: &Value, fill: ConstantFill<'_>) -> Result<String> {
+pub fn set(place: &Place, value: &Value, fill: Fill<'_>) -> Result<String> {
     set_where(place, value, fill, None)
 }
 
 /// The same where a test does not hold.
-fn set_where(place: &Place, value: &Value, fill: ConstantFill<'_>, fails: Option<&str>) -> Result<String> {
+fn set_where(place: &Place, value: &Value, fill: Fill<'_>, fails: Option<&str>) -> Result<String> {
     let own = format!("[{}]", patch("add", &place.path(), Some(value), fill)?);
     let above = place.above();
     match above.as_ref().and_then(|above| Some((above, above.is_there()?))) {
@@ -438,7 +439,7 @@ fn set_where(place: &Place, value: &Value, fill: ConstantFill<'_>, fails: Option
     }
 }
 
-fn patch(op: &str, path: &str, value: Option<&Value>, fill: ConstantFill<'_>) -> Result<String> {
+fn patch(op: &str, path: &str, value: Option<&Value>, fill: Fill<'_>) -> Result<String> {
     let value = match value {
         Some(value) => format!(", value: {}", constant(value, fill)?),
         None => String::new(),

@@ -20,12 +20,11 @@ use crate::kinds::mutating::anchors::{
     Key, conditions, is_condition, is_pattern_of_text, is_whole, key, merged_items, merges_into_itself,
     of_element, plain,
 };
-use crate::kinds::mutating::constant::{
-    ConstantFill, Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items,
-};
+use crate::kinds::mutating::constant::{Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items};
 use crate::kinds::mutating::json::{add_item, remove, set};
 use crate::kinds::mutating::nested_items::{ChangedItems, ITEM};
 use crate::kinds::mutating::optional_parts::without_test;
+use crate::kinds::shared::Fill;
 
 /// What a patch becomes.
 #[derive(Debug, Default)]
@@ -43,7 +42,7 @@ pub struct Merged {
 struct MergeWriter<'w> {
     types: &'w Types,
     origin: &'w Origin,
-    fill: ConstantFill<'w>,
+    fill: Fill<'w>,
     element: Option<&'w Chosen<'w>>,
     patches: Vec<String>,
     /// The items around.
@@ -79,7 +78,7 @@ pub fn merged(
     object: &Place,
     types: &Types,
     origin: &Origin,
-    fill: ConstantFill<'_>,
+    fill: Fill<'_>,
     element: Option<&Chosen<'_>>,
 ) -> Result<Merged> {
     let mut writer = MergeWriter {

@@ -6,13 +6,10 @@
 //! mutations the target is `object`, and the request's object is `request.object`. Semantics:
 //! `docs/semantics/mutate.md`, "Other objects", and `docs/semantics/cel-policies.md`, "Changes".
 
-use std::sync::Arc;
-
 use ephor_ir::mutate::{Mutation as Body, MutationTarget};
 use ephor_ir::{Origin, Rule};
 use ephor_lower::matcher::matcher;
-use ephor_lower::template::text;
-use ephor_value::{Map as Fields, Str, Value};
+use ephor_value::{Map as Fields, Value};
 
 use crate::cel::laid_out;
 use crate::constraints::cel::literal;
@@ -20,10 +17,10 @@ use crate::constraints::model::Matching;
 use crate::constraints::{add_condition, of_stored};
 use crate::expressions::context::{Context, Trigger};
 use crate::expressions::converted::NamedExpression;
+use crate::expressions::holds;
 use crate::expressions::refusal::{Refusal, Result};
-use crate::expressions::{holds, value};
 use crate::kinds::mutating::{Changes, changes};
-use crate::kinds::shared::{own_conditions, preconditions};
+use crate::kinds::shared::{filled, own_conditions, preconditions};
 use crate::model::draft::{Draft, ReturnedObjects, TargetsDraft};
 use crate::model::migrated::Note;
 use crate::model::source::Source;
@@ -257,7 +254,6 @@ impl TargetsWriter<'_> {
 
     /// A text of the target, which is about the request.
     fn text(&self, written: &str) -> Result<String> {
-        let names: Arc<[Str]> = self.rule.bindings.iter().map(|b| b.name.clone()).collect();
-        value(&text(&written.into(), &names), self.rule, None, self.request)
+        filled(written, self.rule, self.request)
     }
 }
