@@ -127,7 +127,7 @@ fn policy_of(name: &str, kinds: &[[String; 4]], converted: &Converted, controlle
             all.iter()
                 .map(|n| {
                     Value::map([
-                        ("name", Value::Str(n.name.clone())),
+                        ("name", Value::from(n.name.as_str())),
                         ("expression", n.expression.as_str().into()),
                     ])
                 })

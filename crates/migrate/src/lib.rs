@@ -17,14 +17,14 @@
 #![forbid(unsafe_code)]
 
 pub mod cel;
-pub mod constraints;
+pub(crate) mod constraints;
 pub(crate) mod driver;
 pub mod expressions;
-pub mod kinds;
+pub(crate) mod kinds;
 pub(crate) mod model;
 pub(crate) mod notes;
 pub(crate) mod proof;
-pub mod text;
+pub(crate) mod text;
 
 pub use crate::driver::files::{
     DocumentOutcome, File, FileDocument, Refused, document, exceptions, file, shadows,

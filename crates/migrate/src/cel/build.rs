@@ -1,6 +1,6 @@
 //! What trees are built with. Macros stand as calls of their names, as they are written.
 
-use ephor_value::{Str, Value};
+use ephor_value::Value;
 
 use ephor_cel::ast::{Kind, Node};
 
@@ -40,6 +40,24 @@ pub fn object(entries: Vec<(Node, Node)>) -> Node {
     Node::new(0, Kind::Map(entries.into_iter().map(entry).collect()))
 }
 
+/// The text that a node is, if it is one.
+pub fn as_text(node: &Node) -> Option<&str> {
+    match &node.kind {
+        Kind::Const(Value::Str(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// A list without items.
+pub fn empty_list() -> Node {
+    list(Vec::new())
+}
+
+/// An object without keys.
+pub fn empty_object() -> Node {
+    object(Vec::new())
+}
+
 /// A list of texts.
 pub fn texts<'t>(items: impl IntoIterator<Item = &'t str>) -> Node {
     list(items.into_iter().map(text).collect())
@@ -53,6 +71,26 @@ pub fn call(function: &str, args: Vec<Node>) -> Node {
 /// `target.function(args)`
 pub fn method(target: Node, function: &str, args: Vec<Node>) -> Node {
     Node::method(0, function, target, args)
+}
+
+/// `target.function()`
+pub fn getter(target: Node, function: &str) -> Node {
+    method(target, function, Vec::new())
+}
+
+/// `target.size()`
+pub fn size(target: Node) -> Node {
+    getter(target, "size")
+}
+
+/// `optional.of(value)`
+pub fn optional_of(value: Node) -> Node {
+    method(name("optional"), "of", vec![value])
+}
+
+/// `optional.none()`
+pub fn optional_none() -> Node {
+    getter(name("optional"), "none")
 }
 
 /// `left op right`, by the operator as it is written.
@@ -265,18 +303,12 @@ fn chain(node: &Node) -> bool {
 
 /// All of the terms, none of which fails.
 pub fn all_safe(terms: Vec<Node>) -> Node {
-    match terms.iter().any(|term| constant_bool(term) == Some(false)) {
-        true => boolean(false),
-        false => all(terms),
-    }
+    if terms.iter().any(|term| constant_bool(term) == Some(false)) { boolean(false) } else { all(terms) }
 }
 
 /// One of the terms, none of which fails.
 pub fn any_safe(terms: Vec<Node>) -> Node {
-    match terms.iter().any(|term| constant_bool(term) == Some(true)) {
-        true => boolean(true),
-        false => any(terms),
-    }
+    if terms.iter().any(|term| constant_bool(term) == Some(true)) { boolean(true) } else { any(terms) }
 }
 
 /// All of the terms.
@@ -291,8 +323,7 @@ pub fn any(terms: Vec<Node>) -> Node {
 
 /// `unit`: what no terms are; its opposite decides.
 fn joined(function: &str, unit: bool, terms: Vec<Node>) -> Node {
-    let mut flat = Vec::new();
-    terms.into_iter().for_each(|term| flatten(function, term, &mut flat));
+    let mut flat: Vec<Node> = terms.into_iter().flat_map(|term| flatten(function, term)).collect();
     // Whatever the others are, and whether or not they fail.
     if flat.iter().any(|term| constant_bool(term) == Some(!unit)) {
         return boolean(!unit);
@@ -317,8 +348,7 @@ fn without_known_keys(terms: Vec<Node>) -> Vec<Node> {
     let mut known: Vec<String> = Vec::new();
     let mut out = Vec::new();
     for term in terms {
-        let mut parts = Vec::new();
-        flatten("_&&_", term, &mut parts);
+        let mut parts = flatten("_&&_", term);
         // Whether a key of a variable is there never fails.
         if let [only] = &parts[..]
             && let Some([inner]) = operands(only, "!_")
@@ -335,12 +365,12 @@ fn without_known_keys(terms: Vec<Node>) -> Vec<Node> {
 }
 
 /// The terms of a chain.
-pub fn flatten(function: &str, node: Node, out: &mut Vec<Node>) {
+pub fn flatten(function: &str, node: Node) -> Vec<Node> {
     match node.kind {
         Kind::Call { function: own, target: None, args } if *own == *function => {
-            args.into_iter().for_each(|arg| flatten(function, arg, out));
+            args.into_iter().flat_map(|arg| flatten(function, arg)).collect()
         }
-        kind => out.push(Node::new(0, kind)),
+        kind => vec![Node::new(0, kind)],
     }
 }
 
@@ -352,9 +382,4 @@ fn balanced(function: &str, terms: &mut Vec<Node>) -> Option<Node> {
     let mut right = terms.split_off((terms.len() - 1) / 2 + 1);
     let (left, right) = (balanced(function, terms)?, balanced(function, &mut right)?);
     Some(call(function, vec![left, right]))
-}
-
-/// The names that a tree mentions.
-pub fn mentions(node: &Node, name: &Str) -> bool {
-    node.mentions(name)
 }

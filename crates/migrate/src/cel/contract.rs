@@ -6,45 +6,19 @@
 use ephor_value::Value;
 
 use super::build::{method, name, operands};
-use ephor_cel::ast::{ACCUMULATOR, Entry, Fold, Kind, Node, Shape};
+use super::walk::map_children;
+use ephor_cel::ast::{ACCUMULATOR, Fold, Kind, Node, Shape};
 
 /// What `sortBy` binds its list to.
 const SORTED: &str = "@__sortBy_input__";
 
 /// The tree with macros instead of loops.
 pub fn contract(node: &Node) -> Node {
-    let kind = match &node.kind {
-        Kind::Const(_) | Kind::Ident(_) => node.kind.clone(),
-        Kind::Select { operand, field, test } => {
-            Kind::Select { operand: Box::new(contract(operand)), field: field.clone(), test: *test }
-        }
-        Kind::Call { .. } if optional(node).is_some() => return optional(node).unwrap_or(node.clone()),
-        Kind::Call { function, target, args } => Kind::Call {
-            function: function.clone(),
-            target: target.as_ref().map(|t| Box::new(contract(t))),
-            args: args.iter().map(contract).collect(),
-        },
-        Kind::List { items, optional } => {
-            Kind::List { items: items.iter().map(contract).collect(), optional: optional.clone() }
-        }
-        Kind::Map(entries) => Kind::Map(
-            entries
-                .iter()
-                .map(|e| Entry {
-                    at: 0,
-                    key: contract(&e.key),
-                    value: contract(&e.value),
-                    optional: e.optional,
-                })
-                .collect(),
-        ),
-        Kind::Struct { name, fields } => Kind::Struct {
-            name: name.clone(),
-            fields: fields.iter().map(|e| Entry { value: contract(&e.value), ..e.clone() }).collect(),
-        },
-        Kind::Fold(fold) => return loop_of(fold).unwrap_or_else(|| node.clone()),
-    };
-    Node::new(0, kind)
+    match &node.kind {
+        Kind::Call { .. } if let Some(found) = optional(node) => found,
+        Kind::Fold(fold) => loop_of(fold).unwrap_or_else(|| node.clone()),
+        _ => map_children(node, &contract),
+    }
 }
 
 fn is_accumulator(node: &Node) -> bool {

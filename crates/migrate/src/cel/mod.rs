@@ -9,12 +9,14 @@
 //! - `layout`: documents that are laid out in lines of a width
 //! - `macros`: macros: calls whose first arguments are names of variables
 //! - `print`: the printer
+//! - `walk`: the parts of a tree
 
-pub mod build;
+pub(crate) mod build;
 pub(crate) mod contract;
 pub(crate) mod layout;
-pub mod macros;
+pub(crate) mod macros;
 pub(crate) mod print;
+pub(crate) mod walk;
 
 use ephor_cel::library::general;
 use ephor_cel::syntax::parse;

@@ -93,10 +93,7 @@ fn is_atom(expression: &str) -> bool {
 }
 
 fn in_brackets_of_and(expression: &str) -> String {
-    match is_atom(expression) || !has_or(expression) {
-        true => expression.into(),
-        false => format!("({expression})"),
-    }
+    if is_atom(expression) || !has_or(expression) { expression.into() } else { format!("({expression})") }
 }
 
 /// Whether `||` or a condition with `?` stands outside of all brackets.

@@ -12,7 +12,8 @@ use ephor_value::wildcard::Wildcard;
 use super::kinds::{Selected, selected};
 use super::{cel, roles};
 use crate::constraints::model::{Deletions, Matching, NAME_OF_NAMESPACE};
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
+use crate::model::unique::add_new;
 
 /// Whether a filter can match at all: an empty one does not, nor does one with a selector that is
 /// not well-formed.
@@ -64,9 +65,7 @@ impl Subject {
             kind: "request.kind.kind",
         }
     }
-}
 
-impl Subject {
     /// Where there is no request.
     pub(crate) fn of_stored(all: &Selected) -> Subject {
         Subject {
@@ -102,7 +101,7 @@ pub(crate) struct FilterWriter<'w> {
 impl FilterWriter<'_> {
     /// Attributes that hold for all that is selected: selectors of namespaces where these can say
     /// them, else conditions.
-    pub(crate) fn hoisted(&self, filter: &Filter, skip: Skip, out: &mut Matching) -> Result<(), Refusal> {
+    pub(crate) fn hoisted(&self, filter: &Filter, skip: Skip, out: &mut Matching) -> Result<()> {
         let mut rest = filter.clone();
         let only_in_namespaces = !self.matched.has_cluster && !self.matched.has_namespaces;
         if only_in_namespaces
@@ -123,15 +122,20 @@ impl FilterWriter<'_> {
     }
 
     /// What must hold for a filter to match.
-    pub(crate) fn attributes(&self, filter: &Filter, skip: Skip) -> Result<Vec<String>, Refusal> {
+    pub(crate) fn attributes(&self, filter: &Filter, skip: Skip) -> Result<Vec<String>> {
         Ok(self.named_attributes(filter, skip)?.into_iter().map(|(_, expression)| expression).collect())
+    }
+
+    /// What must hold for each of some filters to match.
+    pub(crate) fn alternatives<'f>(&self, filters: impl Iterator<Item = &'f Filter>) -> Result<Vec<String>> {
+        filters.map(|filter| Ok(cel::all(&self.attributes(filter, Skip::Nothing)?))).collect()
     }
 
     pub(crate) fn named_attributes(
         &self,
         filter: &Filter,
         skip: Skip,
-    ) -> Result<Vec<(&'static str, String)>, Refusal> {
+    ) -> Result<Vec<(&'static str, String)>> {
         let mut out = Vec::new();
         let object = self.subject.object;
         let metadata = format!("{object}.metadata");
@@ -207,8 +211,9 @@ impl FilterWriter<'_> {
         if covers_all {
             return None;
         }
-        let wildcards: Vec<Wildcard> = filter.kinds.iter().map(|kind| kind.kind.clone()).collect();
-        Some(cel::matches_any(self.subject.kind, &unique(wildcards)))
+        let mut wildcards = Vec::new();
+        add_new(&mut wildcards, filter.kinds.iter().map(|kind| kind.kind.clone()));
+        Some(cel::matches_any(self.subject.kind, &wildcards))
     }
 
     /// Which operations a filter is about; `None` = all that are selected.
@@ -221,17 +226,15 @@ impl FilterWriter<'_> {
     }
 
     /// What is excluded must not hold.
-    pub(crate) fn exclusions(&self, unless: &Matcher, out: &mut Matching) -> Result<(), Refusal> {
+    pub(crate) fn exclusions(&self, unless: &Matcher, out: &mut Matching) -> Result<()> {
         let filters = unless.filters();
         if matches!(unless, Matcher::All(_)) {
             if filters.is_empty() || filters.iter().any(|f| !can_match(f)) {
                 return Ok(());
             }
-            let mut together = Vec::new();
-            for filter in filters {
-                together.extend(self.attributes(filter, Skip::Nothing)?);
-            }
-            out.condition("exclude", cel::not(&cel::all(&together)));
+            let together: Result<Vec<_>> =
+                filters.iter().map(|f| self.attributes(f, Skip::Nothing)).collect();
+            out.condition("exclude", cel::not(&cel::all(&together?.concat())));
             return Ok(());
         }
         let only_in_namespaces = !self.matched.has_cluster && !self.matched.has_namespaces;
@@ -260,16 +263,6 @@ impl FilterWriter<'_> {
         }
         Ok(())
     }
-}
-
-fn unique(wildcards: Vec<Wildcard>) -> Vec<Wildcard> {
-    let mut out: Vec<Wildcard> = Vec::new();
-    for wildcard in wildcards {
-        if !out.contains(&wildcard) {
-            out.push(wildcard);
-        }
-    }
-    out
 }
 
 /// Namespaces by their names.

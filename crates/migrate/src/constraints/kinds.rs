@@ -4,6 +4,7 @@
 //! groups, versions and plurals from the table of kinds. A kind that is in no table is one of a
 //! custom resource; its plural is guessed, and a note says so.
 
+use crate::model::unique::add_new;
 use ephor_ir::matcher::KindPattern;
 use ephor_kubernetes::kinds::guessed_plural;
 use ephor_kubernetes::{Kinds, Resource};
@@ -56,11 +57,7 @@ impl Selected {
     /// Adds what other kinds select.
     pub fn extend(&mut self, other: Selected) {
         other.resources.into_iter().for_each(|of| self.add(of));
-        for kind in other.kinds {
-            if !self.kinds.contains(&kind) {
-                self.kinds.push(kind);
-            }
-        }
+        add_new(&mut self.kinds, other.kinds);
         self.guessed.extend(other.guessed);
         self.of_subresources.extend(other.of_subresources);
         self.wild.extend(other.wild);
@@ -72,13 +69,7 @@ impl Selected {
     fn add(&mut self, of: Resources) {
         let same = |known: &&mut Resources| known.groups == of.groups && known.versions == of.versions;
         match self.resources.iter_mut().find(same) {
-            Some(known) => {
-                for name in of.names {
-                    if !known.names.contains(&name) {
-                        known.names.push(name);
-                    }
-                }
-            }
+            Some(known) => add_new(&mut known.names, of.names),
             None => self.resources.push(of),
         }
     }

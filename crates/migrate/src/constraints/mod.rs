@@ -16,12 +16,12 @@
 //! - `nodes`: constraints as parts of a document
 //! - `roles`: roles of users → tests in CEL
 
-pub mod cel;
-pub mod filters;
+pub(crate) mod cel;
+pub(crate) mod filters;
 pub(crate) mod kinds;
 pub(crate) mod model;
 pub(crate) mod nodes;
-pub mod roles;
+pub(crate) mod roles;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -34,44 +34,34 @@ use kinds::{Selected, selected};
 pub use nodes::{conditions, constraints};
 
 pub use crate::constraints::model::Deletions;
-use crate::constraints::model::{Condition, Matching, ResourceRule};
-use crate::expressions::refusal::Refusal;
+use crate::constraints::model::{Matching, ResourceRule};
+use crate::expressions::converted::NamedExpression;
+use crate::expressions::refusal::{Refusal, Result};
+use crate::model::names::numbered;
 
 /// Which requests a rule is about; `default` are the operations of filters that name none.
-///
-/// # Errors
-/// The first attribute that has no expression in CEL.
-pub fn matching(rule: &Rule, default: &[&str], kinds: &Kinds) -> Result<Matching, Refusal> {
+pub fn matching(rule: &Rule, default: &[&str], kinds: &Kinds) -> Result<Matching> {
     of_matchers(&rule.when, Some(&rule.unless), default, kinds)
 }
 
 /// Which requests matchers are about.
-///
-/// # Errors
-/// The first attribute that has no expression in CEL.
 pub fn of_matchers(
     when: &Matcher,
     unless: Option<&Matcher>,
     default: &[&str],
     kinds: &Kinds,
-) -> Result<Matching, Refusal> {
+) -> Result<Matching> {
     found(when, unless, default, kinds, false)
 }
 
 /// Which stored objects matchers are about.
-///
-/// # Errors
-/// The first attribute that has no expression in CEL.
-pub fn of_stored(when: &Matcher, unless: Option<&Matcher>, kinds: &Kinds) -> Result<Matching, Refusal> {
+pub fn of_stored(when: &Matcher, unless: Option<&Matcher>, kinds: &Kinds) -> Result<Matching> {
     found(when, unless, &["*"], kinds, true)
 }
 
 /// What must hold for a matcher to match, whatever the kinds of objects: conditions alone.
 /// Operations do not count.
-///
-/// # Errors
-/// The first attribute that has no expression in CEL.
-pub fn as_conditions(when: &Matcher, kinds: &Kinds) -> Result<Vec<Condition>, Refusal> {
+pub fn as_conditions(when: &Matcher, kinds: &Kinds) -> Result<Vec<NamedExpression>> {
     let filters: Vec<Filter> = when
         .filters()
         .iter()
@@ -99,11 +89,7 @@ pub fn as_conditions(when: &Matcher, kinds: &Kinds) -> Result<Vec<Condition>, Re
             }
         }
         _ => {
-            let each: Result<Vec<String>, Refusal> = filters
-                .iter()
-                .map(|filter| Ok(cel::all(&writer.attributes(filter, Skip::Nothing)?)))
-                .collect();
-            out.condition("match", cel::any(&each?));
+            out.condition("match", cel::any(&writer.alternatives(filters.iter())?));
         }
     }
     Ok(out.conditions)
@@ -115,7 +101,7 @@ fn found(
     default: &[&str],
     kinds: &Kinds,
     is_stored: bool,
-) -> Result<Matching, Refusal> {
+) -> Result<Matching> {
     let filters: Vec<&Filter> = when.filters().iter().filter(|f| can_match(f)).collect();
     let is_all = matches!(when, Matcher::All(_)) && filters.len() > 1;
     let excluded = unless.map(|m| m.filters()).unwrap_or_default();
@@ -158,10 +144,7 @@ fn found(
     for (kind, selector) in &all.of_subresources {
         out.notes.push(format!("`{kind}` selects nothing: requests have the kind of the object that they are about, as in `{selector}`"));
     }
-    let subject = match is_stored {
-        true => Subject::of_stored(&all),
-        false => Subject::of(&all, out.deletions()),
-    };
+    let subject = if is_stored { Subject::of_stored(&all) } else { Subject::of(&all, out.deletions()) };
     let writer = FilterWriter { subject: &subject, kinds, matched: &all, default };
     match bases.as_slice() {
         _ if is_all => {
@@ -179,11 +162,7 @@ fn found(
             writer.hoisted(first, Skip::Kinds, &mut out)?;
         }
         several => {
-            let alternatives: Result<Vec<String>, Refusal> = several
-                .iter()
-                .map(|filter| Ok(cel::all(&writer.attributes(filter, Skip::Nothing)?)))
-                .collect();
-            let alternatives = alternatives?;
+            let alternatives = writer.alternatives(several.iter().copied())?;
             if !alternatives.iter().any(|one| one == "true") {
                 out.condition("match", cel::any(&alternatives));
             }
@@ -199,13 +178,9 @@ fn found(
 }
 
 /// Adds a condition, under another name where its own is taken.
-pub fn add_condition(all: &mut Vec<Condition>, condition: Condition) {
-    let numbered = (2..).map(|n| format!("{}-{n}", condition.name));
-    let mut names = std::iter::once(condition.name.clone()).chain(numbered);
-    let is_free = |name: &String| !all.iter().any(|c| c.name == *name);
-    if let Some(name) = names.find(is_free) {
-        all.push(Condition { name, ..condition });
-    }
+pub fn add_condition(all: &mut Vec<NamedExpression>, condition: NamedExpression) {
+    let name = numbered(&condition.name, "-", |name| all.iter().any(|c| c.name == *name));
+    all.push(NamedExpression { name, ..condition });
 }
 
 /// What takes the place of roles where they cannot be looked up.
@@ -216,12 +191,12 @@ const SUBJECTS: &str =
 ///
 /// # Errors
 /// A filter wants roles.
-pub fn without_roles(rule: &Rule) -> Result<(), Refusal> {
+pub fn without_roles(rule: &Rule) -> Result<()> {
     let mut filters = rule.when.filters().iter().chain(rule.unless.filters());
     filters.try_for_each(|filter| refuse_roles(filter, SUBJECTS))
 }
 
-fn refuse_roles(filter: &Filter, nearest: &str) -> Result<(), Refusal> {
+fn refuse_roles(filter: &Filter, nearest: &str) -> Result<()> {
     let written = match (filter.roles.is_empty(), filter.cluster_roles.is_empty()) {
         (true, true) => return Ok(()),
         (false, _) => "roles",

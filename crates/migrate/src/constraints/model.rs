@@ -5,20 +5,11 @@ use ephor_value::Str;
 
 use crate::constraints::add_condition;
 use crate::constraints::kinds::Resources;
+use crate::expressions::converted::NamedExpression;
+use crate::model::unique::add_new;
 
 /// The label that every namespace has.
 pub(crate) const NAME_OF_NAMESPACE: &str = "kubernetes.io/metadata.name";
-
-/// A condition with its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Condition {
-    /// The name, unique in its policy.
-    pub name: String,
-    /// The expression.
-    pub expression: String,
-    /// Whether it was written by a person, and stays as it is.
-    pub is_verbatim: bool,
-}
 
 /// Which requests a policy is about.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,7 +19,7 @@ pub struct Matching {
     /// Labels of namespaces.
     pub namespaces: Vec<Requirement>,
     /// What else must hold.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<NamedExpression>,
     /// The kinds that are known to be selected.
     pub kinds: Vec<[Str; 3]>,
     /// Whether pods are selected and nothing else.
@@ -55,12 +46,9 @@ impl Matching {
 
     /// The operations that are selected.
     pub fn operations(&self) -> Vec<Str> {
-        let mut out: Vec<Str> = Vec::new();
-        for operation in self.rules.iter().flat_map(|rule| &rule.operations) {
-            if !out.iter().any(|known| **known == **operation) {
-                out.push(operation.as_str().into());
-            }
-        }
+        let mut out = Vec::new();
+        let all = self.rules.iter().flat_map(|rule| &rule.operations);
+        add_new(&mut out, all.map(|operation| Str::from(operation.as_str())));
         out
     }
 
@@ -68,9 +56,7 @@ impl Matching {
     pub fn has_deletions(&self) -> bool {
         self.rules.iter().any(|rule| rule.operations.iter().any(|operation| operation == "DELETE"))
     }
-}
 
-impl Matching {
     /// Adds the subresource by which ephemeral containers come into pods, where updates of pods are
     /// selected.
     pub fn add_ephemeral(&mut self) {
@@ -99,13 +85,7 @@ impl Matching {
                 && known.resources.versions == rule.resources.versions
         };
         match self.rules.iter_mut().find(same) {
-            Some(known) => {
-                for name in rule.resources.names {
-                    if !known.resources.names.contains(&name) {
-                        known.resources.names.push(name);
-                    }
-                }
-            }
+            Some(known) => add_new(&mut known.resources.names, rule.resources.names),
             None => self.rules.push(rule),
         }
     }
@@ -114,7 +94,7 @@ impl Matching {
         if expression == "true" || self.conditions.iter().any(|c| c.expression == expression) {
             return;
         }
-        add_condition(&mut self.conditions, Condition { name: name.into(), expression, is_verbatim: false });
+        add_condition(&mut self.conditions, NamedExpression::converted(name, expression));
     }
 }
 

@@ -3,7 +3,8 @@
 use ephor_ir::matcher::{Requirement, SetOperator};
 
 use crate::cel::laid_out;
-use crate::constraints::model::{Condition, Matching, NAME_OF_NAMESPACE};
+use crate::constraints::model::{Matching, NAME_OF_NAMESPACE};
+use crate::expressions::converted::NamedExpression;
 use crate::text::{Map, Node};
 
 /// `matchConstraints`.
@@ -47,12 +48,8 @@ fn selector(requirements: &[Requirement]) -> Option<Node> {
         }
     }
     let mut out = Map::default();
-    if !labels.is_empty() {
-        out.push("matchLabels", labels.into());
-    }
-    if !expressions.is_empty() {
-        out.push("matchExpressions", Node::list(expressions));
-    }
+    out.push_map("matchLabels", labels);
+    out.push_list("matchExpressions", expressions);
     Some(out.into())
 }
 
@@ -73,13 +70,10 @@ fn expression(requirement: &Requirement) -> Node {
 }
 
 /// `matchConditions`.
-pub fn conditions(all: &[Condition]) -> Option<Node> {
-    let one = |c: &Condition| {
-        let expression = match c.is_verbatim {
-            true => Node::text(&c.expression),
-            false => Node::Code(laid_out(&c.expression)),
-        };
-        Node::map([("name", Node::text(&c.name)), ("expression", expression)])
+pub fn conditions(all: &[NamedExpression]) -> Option<Node> {
+    let laid_out = |one: &NamedExpression| match one.is_verbatim {
+        true => one.node(),
+        false => NamedExpression { expression: laid_out(&one.expression), ..one.clone() }.node(),
     };
-    (!all.is_empty()).then(|| Node::list(all.iter().map(one)))
+    (!all.is_empty()).then(|| Node::list(all.iter().map(laid_out)))
 }

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::expressions::refusal::Result;
 use crate::text::write;
 
 fn rule(rule: &str) -> Rule {
@@ -11,7 +12,7 @@ fn rule(rule: &str) -> Rule {
     (**ephor_lower::policy::policy_as_lowered(&document).rules.first().unwrap()).clone()
 }
 
-fn of(text: &str) -> Result<Matching, Refusal> {
+fn of(text: &str) -> Result<Matching> {
     matching(&rule(text), &["CREATE", "UPDATE"], Kinds::built_in())
 }
 

@@ -22,12 +22,13 @@ use crate::constraints::without_roles;
 use crate::driver::policy::{migrate, migrate_in};
 use crate::expressions::refusal::Refusal;
 use crate::kinds::exceptions::{Moved, SOME_RULES};
+use crate::kinds::{deleting, exceptions};
 use crate::model::lists::{ListedObject, items, list_of};
 use crate::model::migrated::{AutogenStrategy, Migrated, Note, Options, SEPARATOR};
 use crate::model::original::Original;
 use crate::model::pair::Pair;
 use crate::proof::paired::{joined, prove_apart, prove_pairs, together};
-use crate::proof::prove::{Limits, Proof, prove, usable};
+use crate::proof::prove::{Limits, Proof, policies, prove, usable};
 use crate::text::comments::{missing, moved as moved_comment};
 
 /// What came of a file.
@@ -263,18 +264,17 @@ fn original(name: &str, text: &str, line: usize, value: Value) -> Original {
 
 /// What came of a policy that deletes objects.
 fn deleting(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> DocumentOutcome {
-    let source = SourceText { name: name.into(), text: text.into() };
-    let loaded = argument_for(&[source], Reader::Scan);
+    let loaded = policies(name, text);
     if let Some(problem) = loaded.problems.iter().find(|problem| !problem.foreign) {
         return DocumentOutcome::Unreadable(problem.to_string());
     }
     let original = original(name, text, line, ephor_document::yaml_value(text).unwrap_or_default());
-    match crate::kinds::deleting::migrate(&original, options) {
+    match deleting::migrate(&original, options) {
         Ok(migrated) => {
             let proof = prove_pairs(name, &migrated.pairs, limits);
             DocumentOutcome::Moved(Box::new(migrated), Box::new(proof))
         }
-        Err(all) => DocumentOutcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
+        Err(refusals) => refused(&original, &refusals),
     }
 }
 
@@ -284,7 +284,7 @@ fn take_apart(files: &mut [File], options: &Options, limits: Limits) {
     let is_some_rules = |part: &FileDocument| {
         let value = yaml::parse(&part.text, Duplicates::LastWins).unwrap_or_default();
         let original = original("", &part.text, part.line, value.clone());
-        let found = crate::kinds::exceptions::migrate(&original, &moved, options);
+        let found = exceptions::migrate(&original, &moved, options);
         let is_it = found.is_err_and(|all| all.iter().any(|one| *one.construct == *SOME_RULES));
         is_it.then_some(value)
     };
@@ -393,7 +393,7 @@ fn exception(
         }
     }
     let original = original(name, &part.text, part.line, value.clone());
-    match crate::kinds::exceptions::migrate(&original, &moved, options) {
+    match exceptions::migrate(&original, &moved, options) {
         Ok(migrated) => {
             old.push(part.text.trim_start_matches(SEPARATOR));
             new.extend(migrated.documents.iter().map(|d| d.text.as_str()));
@@ -401,13 +401,12 @@ fn exception(
             let proof = prove(name, &old.join(&separator), &new.join(&separator), limits);
             DocumentOutcome::Moved(Box::new(migrated), Box::new(proof))
         }
-        Err(all) => DocumentOutcome::Refused(all.iter().map(|one| refused(&original, one)).collect()),
+        Err(refusals) => refused(&original, &refusals),
     }
 }
 
 fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> DocumentOutcome {
-    let source = |text: &str| SourceText { name: name.into(), text: text.into() };
-    let mut loaded = argument_for(&[source(text)], Reader::Scan);
+    let mut loaded = policies(name, text);
     let problem = loaded.problems.iter().find(|problem| !problem.foreign).map(ToString::to_string);
     let Some(policy) = loaded.policies.first_mut() else {
         return DocumentOutcome::Unreadable(
@@ -425,7 +424,7 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
             let compared = Compared { name, text, is_about_roles, options, limits };
             let proof = compared.proof(&migrated, AutogenStrategy::Autogen);
             let place = format!("{name}:{line}");
-            let own = || Side::new(argument_for(&[source(text)], Reader::Scan), name);
+            let own = || Side::new(policies(name, text), name);
             if let (Err(SideError::Unusable(why)), Ok(_)) = (&proof, own()) {
                 return DocumentOutcome::Refused(vec![Refused {
                     place,
@@ -451,15 +450,7 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
                 _ => moved(migrated, proof, &place),
             }
         }
-        Err(refusals) => {
-            let original = Original {
-                file: policy.source.clone(),
-                line: policy.line,
-                text: policy.text.clone(),
-                value: policy.document.clone(),
-            };
-            DocumentOutcome::Refused(refusals.iter().map(|refusal| refused(&original, refusal)).collect())
-        }
+        Err(refusals) => refused(&Original::of(policy), &refusals),
     }
 }
 
@@ -484,19 +475,19 @@ impl Compared<'_> {
     /// The proof; where the policy is about roles, of the same policy about groups, as no object
     /// says who has a role.
     fn proof(&self, migrated: &Migrated, way: AutogenStrategy) -> Result<Proof, SideError> {
-        let own = || crate::driver::files::proof(self.name, self.text, migrated, self.limits);
+        let own = || proof(self.name, self.text, migrated, self.limits);
         if !self.is_about_roles {
             return own();
         }
         let value = ephor_document::yaml_value(self.text).ok();
         let Some(groups) = value.as_ref().and_then(as_groups) else { return own() };
         let text = ephor_value::print::json(&groups);
-        let loaded = argument_for(&[SourceText { name: self.name.into(), text: text.clone() }], Reader::Scan);
+        let loaded = policies(self.name, &text);
         let other = loaded.policies.first().and_then(|policy| migrate_in(policy, self.options, way).ok());
         let Some(other) = other else { return own() };
         let new: Vec<&str> = migrated.documents.iter().map(|d| d.text.as_str()).collect();
         usable(self.name, self.text, &new.join(SEPARATOR))?;
-        let mut proof = crate::driver::files::proof(self.name, &text, &other, self.limits)?;
+        let mut proof = proof(self.name, &text, &other, self.limits)?;
         proof.claim.answer = joined(proof.claim.answer, Answer::ProvedRelative(vec![ROLES.into()]));
         Ok(proof)
     }
@@ -586,10 +577,12 @@ fn certain<'t>(text: &'t str, other: &str) -> Cow<'t, str> {
     Cow::Owned(out)
 }
 
-fn refused(original: &Original, refusal: &Refusal) -> Refused {
-    Refused {
+/// What came of a document that cannot move.
+fn refused(original: &Original, refusals: &[Refusal]) -> DocumentOutcome {
+    let one = |refusal: &Refusal| Refused {
         place: original.place(&refusal.place.path),
         construct: refusal.construct.to_string(),
         nearest: refusal.nearest.to_string(),
-    }
+    };
+    DocumentOutcome::Refused(refusals.iter().map(one).collect())
 }

@@ -16,11 +16,12 @@ use ephor_policies::load::LoadedPolicy;
 use ephor_value::print::json;
 use ephor_value::{Str, Value};
 
-use crate::constraints::model::{Condition, Matching};
+use crate::constraints::model::Matching;
 use crate::constraints::{Deletions, add_condition, matching, without_roles};
 use crate::expressions::context::{Context, Target};
 use crate::expressions::convert;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::converted::NamedExpression;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::kinds::{admission_policy, generating, images, mutating, validate_cel, validating};
 use crate::model::actions::{Action, NamespacePart};
 use crate::model::draft::{Draft, MutationDraft, merge};
@@ -50,12 +51,7 @@ pub fn migrate_in(
     options: &Options,
     way: AutogenStrategy,
 ) -> Result<Migrated, Vec<Refusal>> {
-    let original = Original {
-        file: loaded.source.clone(),
-        line: loaded.line,
-        text: loaded.text.clone(),
-        value: ephor_document::yaml_value(&loaded.text).unwrap_or_else(|_| loaded.document.clone()),
-    };
+    let original = Original::of(loaded);
     let policy = ephor_lower::policy::policy_as_lowered(&loaded.document);
     let source = Source { original: &original, policy: &policy, document: &loaded.document, options, way };
     let (mut drafts, mut refusals, mut notes) = (Vec::new(), refused_as_whole(&source), Vec::new());
@@ -187,12 +183,7 @@ fn depends_on_versions(source: &Source<'_>, at: usize) -> bool {
 }
 
 /// The drafts of a rule: one, or several where a policy cannot have them all.
-fn of_rule(
-    source: &Source<'_>,
-    at: usize,
-    rule: &Arc<Rule>,
-    notes: &mut Vec<Note>,
-) -> Result<Vec<Draft>, Refusal> {
+fn of_rule(source: &Source<'_>, at: usize, rule: &Arc<Rule>, notes: &mut Vec<Note>) -> Result<Vec<Draft>> {
     let generated = generated(source.policy, rule);
     let kinds: BTreeSet<&str> = generated.iter().flat_map(|(kinds, _)| kinds.iter().map(|k| &**k)).collect();
     let default = operations(source, at);
@@ -245,7 +236,7 @@ fn of_controllers(
     rule: &Rule,
     default: &[&str],
     notes: &mut Vec<Note>,
-) -> Result<Vec<Draft>, Refusal> {
+) -> Result<Vec<Draft>> {
     let mut found = matching(rule, default, &source.options.kinds)?;
     found.kinds.retain(|[_, _, kind]| &**kind == LEFT_KIND);
     found.rules.retain_mut(|rule| {
@@ -266,7 +257,7 @@ fn with_autogen(
     found: Matching,
     controllers: Option<Vec<String>>,
     notes: &mut Vec<Note>,
-) -> Result<Vec<Draft>, Refusal> {
+) -> Result<Vec<Draft>> {
     let ephemeral = found.of_ephemeral();
     let mut out = one(source, at, rule, found, controllers, notes)?;
     if let Some(found) = ephemeral.filter(|_| out.iter().any(Draft::reads_ephemeral)) {
@@ -298,7 +289,7 @@ pub(crate) fn one(
     found: Matching,
     controllers: Option<Vec<String>>,
     notes: &mut Vec<Note>,
-) -> Result<Vec<Draft>, Refusal> {
+) -> Result<Vec<Draft>> {
     for text in &found.notes {
         source.note(&format!("spec.rules[{at}].match"), text, notes);
     }
@@ -335,10 +326,8 @@ pub(crate) fn one(
         own.matching = found.clone();
         own.matching.namespaces.extend(namespaces);
         let mut all = requests(source.document);
-        for condition in std::mem::take(&mut own.matching.conditions).into_iter().chain(conditions) {
-            add_condition(&mut all, condition);
-        }
-        for condition in std::mem::take(&mut own.conditions) {
+        let of_match = std::mem::take(&mut own.matching.conditions);
+        for condition in of_match.into_iter().chain(conditions).chain(own.conditions) {
             add_condition(&mut all, condition);
         }
         own.conditions = all;
@@ -348,14 +337,8 @@ pub(crate) fn one(
 }
 
 /// `webhookConfiguration.matchConditions`, which are in CEL already.
-fn requests(document: &Value) -> Vec<Condition> {
-    let written = document.at(&["spec", "webhookConfiguration", "matchConditions"]).and_then(Value::as_list);
-    let one = |c: &Value| Condition {
-        name: c.text_at(&["name"]).into(),
-        expression: c.text_at(&["expression"]).into(),
-        is_verbatim: true,
-    };
-    written.unwrap_or_default().iter().map(one).collect()
+fn requests(document: &Value) -> Vec<NamedExpression> {
+    NamedExpression::written(document.at(&["spec", "webhookConfiguration", "matchConditions"]))
 }
 
 fn not_yet(rule: &Rule, body: &Body) -> Refusal {
@@ -376,7 +359,7 @@ fn of_validate(
     rule: &Rule,
     (found, has_cron_jobs): (&Matching, bool),
     notes: &mut Vec<Note>,
-) -> Result<Draft, Refusal> {
+) -> Result<Draft> {
     let is_generating =
         found.is_pods && source.way == AutogenStrategy::Autogen && source.options.to == TargetApi::Kyverno;
     let own = Context { generates_cron_jobs: is_generating && has_cron_jobs, ..context(source, found) };

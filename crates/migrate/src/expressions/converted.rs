@@ -1,15 +1,44 @@
 //! A rule in CEL: conditions, variables and validations.
 
 use ephor_ir::Origin;
-use ephor_value::Str;
+use ephor_value::{Str, Value};
 
-/// An expression under a name.
+use crate::text::Node;
+
+/// An expression under a name: a condition or a variable of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedExpression {
-    /// The name.
-    pub name: Str,
-    /// The expression, laid out.
+    /// The name, unique in its list.
+    pub name: String,
+    /// The expression.
     pub expression: String,
+    /// Whether it was written by a person, and stays as it is.
+    pub is_verbatim: bool,
+}
+
+impl NamedExpression {
+    /// One that a conversion made.
+    pub fn converted(name: &str, expression: String) -> NamedExpression {
+        NamedExpression { name: name.into(), expression, is_verbatim: false }
+    }
+
+    /// Those of a list as it is written.
+    pub fn written(list: Option<&Value>) -> Vec<NamedExpression> {
+        let one = |one: &Value| NamedExpression {
+            name: one.text_at(&["name"]).into(),
+            expression: one.text_at(&["expression"]).into(),
+            is_verbatim: true,
+        };
+        list.and_then(Value::as_list).unwrap_or_default().iter().map(one).collect()
+    }
+
+    /// As a part of a document.
+    pub(crate) fn node(&self) -> Node {
+        Node::map([
+            ("name", Node::text(&self.name)),
+            ("expression", Node::expression(&self.expression, self.is_verbatim)),
+        ])
+    }
 }
 
 /// What must be true of the object.

@@ -14,9 +14,9 @@ use super::scope::Scope;
 use super::term::{Faults, Path, Val};
 use super::types::Ty;
 use super::{scope_of, whole};
-use crate::cel::build::{index, list, name};
+use crate::cel::build::{empty_list, index, name};
 use crate::expressions::context::Context;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::expressions::translate::forms::{plain, ty_of};
 use crate::expressions::translate::lists::{built, is_list, label_of};
 use crate::expressions::translate::{conditions, template};
@@ -61,16 +61,13 @@ impl<'c> InLoop<'c> {
     }
 
     /// Does something in a loop.
-    ///
-    /// # Errors
-    /// The list cannot be expressed, or what is done cannot.
     pub fn within<T>(
         &mut self,
         own: &Query,
         bindings: &[Arc<Binding>],
         origin: &Origin,
-        act: &mut dyn FnMut(&mut InLoop<'c>, &Entered) -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
+        act: &mut dyn FnMut(&mut InLoop<'c>, &Entered) -> Result<T>,
+    ) -> Result<T> {
         let place = std::mem::replace(&mut self.scope.place, origin.clone());
         let (names, known) = (self.scope.names.clone(), self.scope.bindings.len());
         let loops = self.scope.loops.len();
@@ -87,12 +84,12 @@ impl<'c> InLoop<'c> {
         result
     }
 
-    fn enter(&mut self, own: &Query) -> Result<Entered, Refusal> {
+    fn enter(&mut self, own: &Query) -> Result<Entered> {
         let scope = &mut self.scope;
         let any = || Ty::List(Box::new(Ty::Any));
         let found = match template::query(own, scope)? {
             // A list that is empty where it is missing.
-            Val::Or(sides) if matches!(&sides[1], Val::Const(v) if v.is_empty()) && is_list(&sides[0]) => {
+            Val::Or(sides) if sides[1].is_empty() && is_list(&sides[0]) => {
                 let [list, _] = *sides;
                 list.rescued()
             }
@@ -126,7 +123,7 @@ impl<'c> InLoop<'c> {
         let (node, _): (_, Faults) = match &found {
             // A path that is not there is an error.
             Val::Path(path) if path.fails => (path.strict(), Faults::new()),
-            Val::Path(path) => (path.or(list(Vec::new())), Faults::new()),
+            Val::Path(path) => (path.or(empty_list()), Faults::new()),
             Val::Const(_) => plain(&found, scope)?,
             other => built(other, scope)?,
         };
@@ -157,19 +154,13 @@ impl<'c> InLoop<'c> {
     }
 
     /// Whether conditions hold.
-    ///
-    /// # Errors
-    /// The first construct that cannot be expressed in CEL.
-    pub fn holds(&mut self, own: &Conditions) -> Result<String, Refusal> {
+    pub fn holds(&mut self, own: &Conditions) -> Result<String> {
         let test = conditions::conditions(own, &mut self.scope)?;
         Ok(whole(test.node, &self.scope))
     }
 
     /// The value of a template.
-    ///
-    /// # Errors
-    /// The first construct that cannot be expressed in CEL.
-    pub fn value(&mut self, own: &Template) -> Result<String, Refusal> {
+    pub fn value(&mut self, own: &Template) -> Result<String> {
         let val = template::template(own, &mut self.scope)?;
         let (node, _) = plain(&val, &mut self.scope)?;
         Ok(whole(node, &self.scope))
@@ -180,7 +171,7 @@ impl<'c> InLoop<'c> {
     /// # Errors
     /// The first construct that cannot be expressed in CEL, or a text that YAML may read as
     /// something else.
-    pub fn in_yaml(&mut self, own: &Template, is_quoted: bool) -> Result<String, Refusal> {
+    pub fn in_yaml(&mut self, own: &Template, is_quoted: bool) -> Result<String> {
         let node = super::read_by_yaml(own, is_quoted, &mut self.scope)?;
         Ok(whole(node, &self.scope))
     }

@@ -11,14 +11,17 @@ use ephor_value::{Str, Value};
 
 use super::rule::CheckLoop;
 use super::scope::Scope;
-use super::term::{ABSORBED, Faults, Val, extreme, has_of};
+use super::term::{Faults, Val, extreme};
 use super::types::Ty;
+use crate::cel::build;
 use crate::cel::build::{
-    binary, boolean, call, choose, constant_bool, equals, method, name, not, or_value, over, text,
+    binary, boolean, call, choose, constant_bool, empty_list, equals, method, name, not, or_value, over, text,
 };
-use crate::expressions::refusal::Refusal;
-use crate::expressions::translate::forms::ty_of;
+use crate::expressions::context::Target;
+use crate::expressions::term::there;
+use crate::expressions::translate::forms::{plain, present, truthy, ty_of};
 use crate::expressions::translate::functions::arithmetic::unfailing;
+use crate::expressions::translate::lists::{built, count, is_list, known};
 use crate::expressions::translate::template::{json, nested, query};
 use ephor_cel::ast::{Kind, Node};
 
@@ -26,20 +29,13 @@ use ephor_cel::ast::{Kind, Node};
 type MessageText = (Option<Str>, Option<Node>);
 
 /// The message of a validation.
-///
-/// # Errors
-/// Never so far: what cannot be read is left out, and noted in the scope.
-pub fn message(
-    own: &Message,
-    rule: &str,
-    inside: Option<&CheckLoop>,
-    scope: &mut Scope<'_>,
-) -> Result<MessageText, Refusal> {
+/// What cannot be read is left out, and noted in the scope.
+pub fn message(own: &Message, rule: &str, inside: Option<&CheckLoop>, scope: &mut Scope<'_>) -> MessageText {
     if own.text.is_empty() {
-        return Ok((Some(format!("validation error: rule {rule} failed").into()), None));
+        return (Some(format!("validation error: rule {rule} failed").into()), None);
     }
     if let Template::Const(v) = &own.template {
-        return Ok((v.as_str().map(|s| Str::from(s.trim_end())), None));
+        return (v.as_str().map(|s| Str::from(s.trim_end())), None);
     }
     let mut parts: Vec<Node> = Vec::new();
     let mut literal = String::new();
@@ -69,7 +65,7 @@ pub fn message(
     }
     let literal = literal.trim_end().to_string();
     if parts.is_empty() {
-        return Ok((Some(literal.into()), None));
+        return (Some(literal.into()), None);
     }
     if !literal.is_empty() {
         parts.push(text(&literal));
@@ -87,7 +83,7 @@ pub fn message(
         *first = call("string", vec![first.clone()]);
     }
     let sum = parts.into_iter().reduce(|before, node| binary("+", before, node));
-    Ok((None, sum))
+    (None, sum)
 }
 
 /// A message with others behind it.
@@ -182,7 +178,7 @@ fn is_readable(faults: &Faults) -> bool {
 
 /// A value as a text that never fails, unless external data are missing.
 fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
-    let writes_json = scope.cx.target == crate::expressions::context::Target::Kyverno;
+    let writes_json = scope.cx.target == Target::Kyverno;
     let as_string = |node: Node, ty: &Ty| match ty {
         Ty::List(item) if **item == Ty::Text => Some(method(node, "join", vec![text(", ")])),
         Ty::Object(_) | Ty::Map(_) | Ty::List(_) if writes_json => Some(json(node)),
@@ -218,7 +214,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
                 return as_string(path.strict(), &path.ty);
             }
             // Where the target checks types, a number has no text for a default.
-            let is_checked = scope.cx.target == crate::expressions::context::Target::Kubernetes;
+            let is_checked = scope.cx.target == Target::Kubernetes;
             if is_checked && matches!(path.ty, Ty::Int | Ty::Double | Ty::Bool) {
                 let own = as_string(path.strict(), &path.ty)?;
                 return Some(choose(path.present(), own, text("")));
@@ -228,7 +224,7 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
                 return Some(choose(path.present(), own, text("")));
             }
             let default = match path.ty {
-                Ty::List(_) => crate::cel::build::list(Vec::new()),
+                Ty::List(_) => empty_list(),
                 _ => text(""),
             };
             as_string(path.or(default), &path.ty)
@@ -236,16 +232,10 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
         Val::Node { node, ty, faults } if is_readable(faults) => as_string(node.clone(), ty),
         Val::Node { node, ty, faults } => {
             // Where all that it reads is there.
-            let faults = || faults.iter().filter(|path| **path != *ABSORBED);
-            let terms: Vec<Node> = faults().filter_map(|path| has_of(path)).collect();
-            let is_all = terms.len() == faults().count();
-            is_all.then(|| {
-                Some(choose(crate::cel::build::all(terms), as_string(node.clone(), ty)?, text("")))
-            })?
+            Some(choose(build::all(there(faults)?), as_string(node.clone(), ty)?, text("")))
         }
         Val::Count(of) => {
-            let (node, faults) =
-                crate::expressions::translate::lists::count(&of.clone().rescued(), scope).ok()?;
+            let (node, faults) = count(&of.clone().rescued(), scope).ok()?;
             is_readable(&faults).then(|| call("string", vec![node]))
         }
         Val::Optional { ty: Ty::Object(_) | Ty::Map(_), .. } => None,
@@ -255,21 +245,20 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
                     return Some(choose(is_some.clone(), as_string(value, &ty)?, text("")));
                 }
                 let default = match ty {
-                    Ty::List(_) => crate::cel::build::list(Vec::new()),
+                    Ty::List(_) => empty_list(),
                     _ => text(""),
                 };
                 as_string(or_value(node, default), &ty)
             }
             _ => None,
         },
-        Val::Or(sides) if crate::expressions::translate::lists::is_list(&sides[0]) => {
+        Val::Or(sides) if is_list(&sides[0]) => {
             let Val::Const(default) = &sides[1] else { return None };
             let own = safe_text(&sides[0].clone().rescued(), scope)?;
             if default.is_empty() {
                 return Some(own);
             }
-            let there =
-                crate::expressions::translate::forms::truthy(&sides[0].clone().rescued(), scope).ok()?;
+            let there = truthy(&sides[0].clone().rescued(), scope).ok()?;
             let default = text(&ephor_value::print::display(default));
             is_readable(&there.faults).then(|| choose(there.node, own, default))
         }
@@ -282,25 +271,20 @@ fn safe_text(val: &Val, scope: &mut Scope<'_>) -> Option<Node> {
                 ) =>
             {
                 let rescued = sides[0].clone().rescued();
-                let there = crate::expressions::translate::forms::present(&rescued, scope).ok()?;
-                let own = safe_text(&crate::expressions::translate::lists::known(&rescued), scope)?;
+                let there = present(&rescued, scope).ok()?;
+                let own = safe_text(&known(&rescued), scope)?;
                 is_readable(&there.faults).then(|| choose(there.node, own, text(default)))
             }
             Val::Const(_) => {
                 let ty = ty_of(&sides[0]);
                 let rescued = sides[0].clone().rescued();
-                let (node, faults) = crate::expressions::translate::forms::plain(
-                    &Val::Or(Box::new([rescued, sides[1].clone()])),
-                    scope,
-                )
-                .ok()?;
+                let (node, faults) = plain(&Val::Or(Box::new([rescued, sides[1].clone()])), scope).ok()?;
                 if is_readable(&faults) { as_string(node, &ty) } else { None }
             }
             _ => None,
         },
         Val::Loop(_) | Val::Chain(_) | Val::Keys(..) => {
-            let (node, faults) =
-                crate::expressions::translate::lists::built(&val.clone().rescued(), scope).ok()?;
+            let (node, faults) = built(&val.clone().rescued(), scope).ok()?;
             if is_readable(&faults) { as_string(node, &ty_of(val)) } else { None }
         }
         _ => None,
@@ -312,24 +296,18 @@ fn of_elements(hole: &ephor_ir::Query, inside: &CheckLoop, scope: &mut Scope<'_>
     let names = scope.names.clone();
     scope.names.insert("element".into(), inside.item.clone());
     scope.names.insert("element0".into(), inside.item.clone());
-    scope.loops.push(inside.var.clone());
-    let found = (|| {
+    let found = scope.in_loop(&inside.var, |scope| {
         let found = query(hole, scope).ok()?;
         safe_text(&found, scope)
-    })();
-    scope.loops.pop();
+    });
     scope.names = names;
     let node = found?;
     // What the test would fail for is in violation, too.
-    let faults = || inside.test.faults.iter().filter(|path| **path != *ABSORBED);
-    let mut terms: Vec<Node> = faults().filter_map(|path| has_of(path)).collect();
-    if terms.len() < faults().count() {
-        return None;
-    }
+    let mut terms = there(&inside.test.faults)?;
     terms.push(inside.test.node.clone());
     let violating = match constant_bool(&inside.test.node) {
         Some(_) => boolean(true),
-        None => not(crate::cel::build::all(terms)),
+        None => not(build::all(terms)),
     };
     let retained = over(inside.list.clone(), "filter", &inside.var, violating);
     let mapped = over(retained, "map", &inside.var, node);

@@ -27,7 +27,7 @@
 pub(crate) mod certificates;
 pub(crate) mod context;
 pub(crate) mod converted;
-pub mod each;
+pub(crate) mod each;
 pub(crate) mod message;
 pub(crate) mod open;
 pub(crate) mod open_pattern;
@@ -38,12 +38,20 @@ pub(crate) mod rule;
 pub(crate) mod scope;
 pub(crate) mod shared;
 pub(crate) mod term;
-pub mod translate;
+pub(crate) mod translate;
 pub(crate) mod types;
 
+use crate::cel::build::method;
+use crate::cel::{build, print};
+use crate::expressions::refusal::Result;
+use crate::expressions::translate::conditions::conditions;
+use crate::expressions::translate::forms::plain;
+use crate::expressions::translate::leaf;
+use crate::expressions::translate::root::object;
+use crate::expressions::translate::template::template;
+use crate::expressions::translate::yaml::{quoted, unquoted};
 use ephor_ir::{Conditions, Rule, Template};
 pub use message::outer_variables;
-pub use shared::children;
 
 pub use crate::expressions::context::{Context, Element, Payload, Target, Trigger};
 pub use crate::expressions::converted::{Converted, NamedExpression, Validation};
@@ -53,16 +61,13 @@ pub use crate::expressions::refusal::Refusal;
 ///
 /// # Errors
 /// The first construct that cannot be expressed in CEL.
-pub fn convert(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
+pub fn convert(rule: &Rule, context: &Context) -> Result<Converted> {
     rule::convert(rule, rule::Readers::Validations, context)
 }
 
 /// The preconditions of a rule that changes, generates or deletes objects, and what a pattern
 /// requires: conditions that read no variables.
-///
-/// # Errors
-/// The first construct that cannot be expressed in CEL.
-pub fn convert_conditions(rule: &Rule, context: &Context) -> Result<Converted, Refusal> {
+pub fn convert_conditions(rule: &Rule, context: &Context) -> Result<Converted> {
     rule::convert(rule, rule::Readers::None, context)
 }
 
@@ -73,10 +78,7 @@ pub fn leaf_test(pattern: &ephor_value::Value, text: &str) -> Option<String> {
     let written = pattern.as_str()?;
     (!written.contains("{{")).then_some(())?;
     let leaf = ephor_ir::pattern::Leaf::new(pattern.clone());
-    Some(crate::cel::print(
-        &crate::expressions::translate::leaf::test(&leaf, &value, &types::Ty::Text),
-        usize::MAX,
-    ))
+    Some(print(&leaf::test(&leaf, &value, &types::Ty::Text), usize::MAX))
 }
 
 /// A scope for expressions of a rule, or of a loop in it.
@@ -85,11 +87,8 @@ fn scope_of<'c>(rule: &'c Rule, element: Option<&Element<'_>>, context: &'c Cont
     scope.bindings = rule.bindings.to_vec();
     scope.bindings.extend(context.trigger.iter().flat_map(|trigger| trigger.bindings.iter().cloned()));
     if let Some(element) = element {
-        let list =
-            element.list.iter().fold(crate::expressions::translate::root::object(&scope), |path, key| {
-                path.key(key, &context.types)
-            });
-        let item = term::Path::of(crate::cel::build::name(element.var), list.ty.item());
+        let list = element.list.iter().fold(object(&scope), |path, key| path.key(key, &context.types));
+        let item = term::Path::of(build::name(element.var), list.ty.item());
         scope.names.insert("element".into(), term::Val::Path(item));
         scope.bindings.extend(element.bindings.iter().cloned());
     }
@@ -101,22 +100,19 @@ fn whole(mut node: ephor_cel::ast::Node, scope: &scope::Scope<'_>) -> String {
     for one in scope.shared.iter().rev() {
         node = shared::replaced(&node, &one.name, &one.node);
     }
-    crate::cel::print(&node, usize::MAX)
+    print(&node, usize::MAX)
 }
 
 /// The value of a template of a rule: it fails where the template cannot be filled in.
-///
-/// # Errors
-/// The first construct that cannot be expressed in CEL.
 pub fn value(
     own: &Template,
     rule: &Rule,
     element: Option<&Element<'_>>,
     context: &Context,
-) -> Result<String, Refusal> {
+) -> Result<String> {
     let mut scope = scope_of(rule, element, context);
-    let val = crate::expressions::translate::template::template(own, &mut scope)?;
-    let (node, _) = crate::expressions::translate::forms::plain(&val, &mut scope)?;
+    let val = template(own, &mut scope)?;
+    let (node, _) = plain(&val, &mut scope)?;
     Ok(whole(node, &scope))
 }
 
@@ -125,7 +121,7 @@ pub fn value(
 /// # Errors
 /// The first construct that cannot be expressed in CEL, or a text that YAML may read as something
 /// else.
-pub fn in_yaml(own: &Template, is_quoted: bool, rule: &Rule, context: &Context) -> Result<String, Refusal> {
+pub fn in_yaml(own: &Template, is_quoted: bool, rule: &Rule, context: &Context) -> Result<String> {
     let mut scope = scope_of(rule, None, context);
     let node = read_by_yaml(own, is_quoted, &mut scope)?;
     Ok(whole(node, &scope))
@@ -135,25 +131,22 @@ fn read_by_yaml(
     own: &Template,
     is_quoted: bool,
     scope: &mut scope::Scope<'_>,
-) -> Result<ephor_cel::ast::Node, Refusal> {
+) -> Result<ephor_cel::ast::Node> {
     match is_quoted {
-        true => crate::expressions::translate::yaml::quoted(own, scope),
-        false => crate::expressions::translate::yaml::unquoted(own, scope),
+        true => quoted(own, scope),
+        false => unquoted(own, scope),
     }
 }
 
 /// The value of a template as an optional, where it is one of two values that may both be missing.
-///
-/// # Errors
-/// The first construct that cannot be expressed in CEL.
 pub fn optional(
     own: &Template,
     rule: &Rule,
     element: Option<&Element<'_>>,
     context: &Context,
-) -> Result<Option<String>, Refusal> {
+) -> Result<Option<String>> {
     let mut scope = scope_of(rule, element, context);
-    let term::Val::Or(sides) = crate::expressions::translate::template::template(own, &mut scope)? else {
+    let term::Val::Or(sides) = template(own, &mut scope)? else {
         return Ok(None);
     };
     let [term::Val::Path(left), term::Val::Path(right)] = &*sides else { return Ok(None) };
@@ -163,36 +156,30 @@ pub fn optional(
     if !is_open(left) || !is_open(right) || !is_firm {
         return Ok(None);
     }
-    let node = crate::cel::build::method(left.optional(), "or", vec![right.optional()]);
+    let node = method(left.optional(), "or", vec![right.optional()]);
     Ok(Some(whole(node, &scope)))
 }
 
 /// Whether conditions of a loop, or of other objects, hold.
-///
-/// # Errors
-/// The first construct that cannot be expressed in CEL.
 pub fn holds(
     own: &Conditions,
     rule: &Rule,
     element: Option<&Element<'_>>,
     context: &Context,
-) -> Result<String, Refusal> {
+) -> Result<String> {
     let mut scope = scope_of(rule, element, context);
-    let test = crate::expressions::translate::conditions::conditions(own, &mut scope)?;
+    let test = conditions(own, &mut scope)?;
     Ok(whole(test.node, &scope))
 }
 
 /// Whether conditions about statements of an image hold, or do not hold.
-///
-/// # Errors
-/// The first construct that cannot be expressed in CEL.
 pub fn fails_not(
     own: &Conditions,
     rule: &Rule,
     payloads: &[Payload],
     negated: bool,
     context: &Context,
-) -> Result<String, Refusal> {
+) -> Result<String> {
     let mut scope = scope_of(rule, None, context);
     scope.loops.push("image".into());
     for payload in payloads {
@@ -207,7 +194,7 @@ pub fn fails_not(
             None => scope.data = Some(found),
         }
     }
-    let test = crate::expressions::translate::conditions::conditions(own, &mut scope)?;
+    let test = conditions(own, &mut scope)?;
     let test = if negated { test.negated() } else { test };
     Ok(whole(test.node, &scope))
 }

@@ -17,8 +17,9 @@ use super::scope::Scope;
 use super::shared::mapped;
 use super::term::{Faults, Path, Test};
 use super::types::Ty;
+use crate::cel::build;
 use crate::cel::build::{all, binary, boolean, text};
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::translate::forms::{plain, ty_of};
 use crate::expressions::translate::template::{as_text, query, template};
 use crate::expressions::translate::variable_leaves::{
@@ -30,7 +31,7 @@ use ephor_cel::ast::{Kind, Node};
 ///
 /// # Errors
 /// A variable in a key, or one that cannot be expressed.
-pub fn test(own: &Template, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+pub fn test(own: &Template, path: &Path, scope: &mut Scope<'_>) -> Result<Test> {
     let mut filled = Filled::default();
     let document = filled.document(own, scope)?;
     let late: &dyn Late = LATE;
@@ -58,7 +59,7 @@ struct Filled {
 }
 
 impl Filled {
-    fn document(&mut self, own: &Template, scope: &mut Scope<'_>) -> Result<Value, Refusal> {
+    fn document(&mut self, own: &Template, scope: &mut Scope<'_>) -> Result<Value> {
         Ok(match own {
             Template::Const(v) => v.clone(),
             Template::Whole(hole) => {
@@ -83,8 +84,7 @@ impl Filled {
                 Value::from(self.mark(&found, scope)?)
             }
             Template::List(items) => {
-                let items: Result<Vec<Value>, Refusal> =
-                    items.iter().map(|t| self.document(t, scope)).collect();
+                let items: Result<Vec<Value>> = items.iter().map(|t| self.document(t, scope)).collect();
                 Value::list(items?)
             }
             Template::Object(pairs) => {
@@ -104,7 +104,7 @@ impl Filled {
         })
     }
 
-    fn mark(&mut self, val: &super::term::Val, scope: &mut Scope<'_>) -> Result<String, Refusal> {
+    fn mark(&mut self, val: &super::term::Val, scope: &mut Scope<'_>) -> Result<String> {
         if matches!(ty_of(val), Ty::List(_) | Ty::Map(_) | Ty::Object(_)) {
             return Err(scope.refuse("an object or a list in a pattern", "compare its parts in conditions"));
         }
@@ -122,7 +122,11 @@ impl Filled {
             Kind::Call { function, target: None, args } if **function == *ORDER => {
                 let found = match args.as_slice() {
                     [written, op, ty, value] => {
-                        let found = placed([written, op, ty].map(text_of), value, &self.variables);
+                        let found = placed(
+                            [written, op, ty].map(|node| build::as_text(node).unwrap_or_default()),
+                            value,
+                            &self.variables,
+                        );
                         found.map(|found| self.placed(&found, is_refused))
                     }
                     _ => None,
@@ -142,13 +146,6 @@ impl Filled {
             _ => Some(self.variables.get(part.parse::<usize>().ok()?)?.text.clone()),
         });
         parts.reduce(|before, node| binary("+", before, node)).unwrap_or_else(|| text(""))
-    }
-}
-
-fn text_of(node: &Node) -> &str {
-    match &node.kind {
-        Kind::Const(Value::Str(s)) => s,
-        _ => "",
     }
 }
 

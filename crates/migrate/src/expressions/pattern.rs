@@ -13,10 +13,11 @@ use super::scope::{MAX_DEPTH, Scope};
 use super::term::Path;
 use super::types::Ty;
 use crate::cel::build::{
-    all_safe as all, any_safe as any, boolean, constant_bool, equals, index, name, not, over,
+    all_safe as all, any_safe as any, binary, boolean, constant, constant_bool, empty_list, equals, index,
+    name, not, over, text,
 };
 use crate::cel::print;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::translate::variable_leaves::{has_variable, is_marked};
 use crate::expressions::translate::{leaf, texts};
 use ephor_cel::ast::Node;
@@ -42,12 +43,7 @@ impl PatternOutcome {
 ///
 /// # Errors
 /// Position by position lists, and patterns that nest too deeply.
-pub fn outcome(
-    shape: &Shape,
-    path: &Path,
-    absent: bool,
-    scope: &mut Scope<'_>,
-) -> Result<PatternOutcome, Refusal> {
+pub fn outcome(shape: &Shape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<PatternOutcome> {
     scope.depth += 1;
     if scope.depth > MAX_DEPTH {
         return Err(scope.refuse("a pattern that nests so deeply", "split it into several rules"));
@@ -82,11 +78,8 @@ fn of_leaf(leaf: &Leaf, path: &Path, absent: bool) -> Node {
     let is_variable = is_whole || path.ty != Ty::Text && leaf.source.as_str().is_some_and(has_variable);
     if is_whole && path.ty == Ty::Quantity {
         // What is missing is no amount, in an object that is there.
-        let above = Path {
-            steps: path.steps.split_last().map(|(_, above)| above.to_vec()).unwrap_or_default(),
-            ..path.clone()
-        };
-        let test = leaf::test(leaf, &path.or(crate::cel::build::text("0")), &path.ty);
+        let above = path.above();
+        let test = leaf::test(leaf, &path.or(text("0")), &path.ty);
         return guarded(&above, absent, test);
     }
     if constant_bool(&strict).is_some() || matches!(path.ty, Ty::List(_)) || is_variable {
@@ -147,12 +140,7 @@ fn when_missing(entry: &Entry) -> bool {
     }
 }
 
-fn of_map(
-    map: &MapShape,
-    path: &Path,
-    absent: bool,
-    scope: &mut Scope<'_>,
-) -> Result<PatternOutcome, Refusal> {
+fn of_map(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<PatternOutcome> {
     let is_simple = !has_conditions(&Shape::Map(Box::new(map.clone())));
     // Without the object, each entry says what the whole says: their paths are guarded alone.
     let is_uniform = is_simple
@@ -170,12 +158,7 @@ fn of_map(
     Ok(PatternOutcome { pass: passing, ok, skips: found.skips })
 }
 
-fn entries(
-    map: &MapShape,
-    path: &Path,
-    absent: bool,
-    scope: &mut Scope<'_>,
-) -> Result<PatternOutcome, Refusal> {
+fn entries(map: &MapShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<PatternOutcome> {
     let (first, second) = map.entries.split_at(map.first.min(map.entries.len()));
     let mut conditions = Vec::new();
     let mut others: Vec<PatternOutcome> = Vec::new();
@@ -208,10 +191,7 @@ fn entries(
     // Entries of the first group.
     let ok_first: Vec<Node> = others.iter().map(|o| o.ok.clone()).collect();
     let decides = conditions.is_empty() && others.iter().any(|o| o.skips);
-    let applied = match decides {
-        true => any(others.iter().map(|o| o.pass.clone()).collect()),
-        false => boolean(true),
-    };
+    let applied = if decides { any(others.iter().map(|o| o.pass.clone()).collect()) } else { boolean(true) };
     // Entries of the second one: the first that does not pass says what the whole is.
     let second_pass = all(rest.iter().map(|o| o.pass.clone()).collect());
     let mut ok_second = boolean(true);
@@ -240,7 +220,7 @@ fn of_entry(
     path: &Path,
     absent: bool,
     scope: &mut Scope<'_>,
-) -> Result<PatternOutcome, Refusal> {
+) -> Result<PatternOutcome> {
     if map.expand {
         return of_label(entry, path, absent, scope);
     }
@@ -266,11 +246,7 @@ fn of_entry(
 }
 
 /// Lists under the same object whose items must look alike become one: their numbers, and the test.
-fn same_lists(
-    map: &MapShape,
-    path: &Path,
-    scope: &mut Scope<'_>,
-) -> Result<Option<(Vec<usize>, Node)>, Refusal> {
+fn same_lists(map: &MapShape, path: &Path, scope: &mut Scope<'_>) -> Result<Option<(Vec<usize>, Node)>> {
     if map.expand {
         return Ok(None);
     }
@@ -289,10 +265,8 @@ fn same_lists(
         {
             continue;
         }
-        scope.loops.push(var.clone());
-        let found = of_map(item, &Path::of(name(&var), below.ty.item()), false, scope);
-        scope.loops.pop();
-        let found = found?;
+        let one = Path::of(name(&var), below.ty.item());
+        let found = scope.in_loop(&var, |scope| of_map(item, &one, false, scope))?;
         if !found.skips {
             lists.push((i, below, print(&found.ok, usize::MAX)));
         }
@@ -330,28 +304,13 @@ pub fn reversed(key: &str) -> std::cmp::Reverse<String> {
 
 /// Lists as one.
 pub fn chained(paths: &[Path]) -> (Node, Ty) {
-    let mut node: Option<Node> = None;
-    let mut ty: Option<Ty> = None;
-    for path in paths {
-        let own = path.or(crate::cel::build::list(Vec::new()));
-        node = Some(match node {
-            None => own,
-            Some(before) => crate::cel::build::binary("+", before, own),
-        });
-        ty = Some(match ty {
-            None => path.ty.clone(),
-            Some(before) => before.common(path.ty.clone()),
-        });
-    }
-    (node.unwrap_or_else(|| crate::cel::build::list(Vec::new())), ty.unwrap_or(Ty::Any))
+    let nodes = paths.iter().map(|path| path.or(empty_list()));
+    let node = nodes.reduce(|before, own| binary("+", before, own)).unwrap_or_else(empty_list);
+    let ty = paths.iter().map(|path| path.ty.clone()).reduce(Ty::common).unwrap_or(Ty::Any);
+    (node, ty)
 }
 
-fn of_list(
-    list: &ListShape,
-    path: &Path,
-    absent: bool,
-    scope: &mut Scope<'_>,
-) -> Result<PatternOutcome, Refusal> {
+fn of_list(list: &ListShape, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<PatternOutcome> {
     if let ListShape::Empty(_) = list {
         return Ok(PatternOutcome::plain(guarded(path, absent, boolean(false))));
     }
@@ -361,15 +320,14 @@ fn of_list(
         let mut shown = path.clone();
         shown.steps.iter_mut().for_each(|step| step.nullable = false);
         let found = of_items(&Shape::List(list.clone()), &path.known(), &label, scope)?;
-        let is_list =
-            crate::cel::build::binary("!=", path.strict(), crate::cel::build::constant(Value::Null));
+        let is_list = binary("!=", path.strict(), constant(Value::Null));
         let of = |test: Node| any(vec![not(shown.present()), all(vec![is_list.clone(), test])]);
         return Ok(PatternOutcome { pass: of(found.pass), ok: of(found.ok), skips: found.skips });
     }
     if absent && !path.is_required() {
         // Nothing of a list that is empty fails.
         let mut joined = path.clone();
-        joined.base = path.or(crate::cel::build::list(Vec::new()));
+        joined.base = path.or(empty_list());
         joined.steps.clear();
         return of_items(&Shape::List(list.clone()), &joined, &label, scope);
     }
@@ -385,18 +343,12 @@ fn of_list(
 }
 
 /// What a list pattern says of the items of a list that is there.
-fn of_items(
-    shape: &Shape,
-    path: &Path,
-    label: &str,
-    scope: &mut Scope<'_>,
-) -> Result<PatternOutcome, Refusal> {
+fn of_items(shape: &Shape, path: &Path, label: &str, scope: &mut Scope<'_>) -> Result<PatternOutcome> {
     let Shape::List(list) = shape else { return Ok(PatternOutcome::plain(boolean(false))) };
     let var = scope.item_name(Some(label));
     let item = Path::of(name(&var), path.ty.item());
     let source = path.strict();
-    scope.loops.push(var.clone());
-    let found = match list {
+    let found = scope.in_loop(&var, |scope| match list {
         ListShape::Each(map, _) => of_map(map, &item, false, scope),
         ListShape::Scalars(leaf, _) => Ok(PatternOutcome::plain(of_leaf(leaf, &item, false))),
         ListShape::Empty(_) => Ok(PatternOutcome::plain(boolean(false))),
@@ -404,9 +356,7 @@ fn of_items(
             "a list pattern that is compared position by position",
             "write a condition for each position",
         )),
-    };
-    scope.loops.pop();
-    let found = found?;
+    })?;
     let every = |node: Node| match constant_bool(&node) {
         Some(true) => boolean(true),
         _ => over(source.clone(), "all", &var, node),
@@ -415,42 +365,32 @@ fn of_items(
     if !found.skips {
         return Ok(PatternOutcome::plain(ok));
     }
-    let is_empty = equals(source.clone(), crate::cel::build::list(Vec::new()));
+    let is_empty = equals(source.clone(), empty_list());
     let some = over(source.clone(), "exists", &var, found.pass);
     Ok(PatternOutcome { pass: all(vec![ok.clone(), any(vec![is_empty, some])]), ok, skips: true })
 }
 
 /// For each pattern of the list some item must match.
-fn existence(entry: &Entry, path: &Path, scope: &mut Scope<'_>) -> Result<PatternOutcome, Refusal> {
+fn existence(entry: &Entry, path: &Path, scope: &mut Scope<'_>) -> Result<PatternOutcome> {
     let Shape::List(list) = &entry.shape else { return Ok(PatternOutcome::plain(not(path.present()))) };
-    let source = path.or(crate::cel::build::list(Vec::new()));
+    let source = path.or(empty_list());
     let mut tests = Vec::new();
     for pattern in list.existence() {
         let Some(map) = pattern else { return Ok(PatternOutcome::plain(not(path.present()))) };
         let var = scope.item_name(path.last());
         let item = Path::of(name(&var), path.ty.item());
-        scope.loops.push(var.clone());
-        let found = of_map(map, &item, false, scope);
-        scope.loops.pop();
-        tests.push(over(source.clone(), "exists", &var, found?.pass));
+        let found = scope.in_loop(&var, |scope| of_map(map, &item, false, scope))?;
+        tests.push(over(source.clone(), "exists", &var, found.pass));
     }
     let found = all(tests);
-    Ok(PatternOutcome::plain(match path.is_required() {
-        true => found,
-        false => any(vec![not(path.present()), found]),
-    }))
+    Ok(PatternOutcome::plain(if path.is_required() { found } else { any(vec![not(path.present()), found]) }))
 }
 
 /// A label or annotation whose key may hold wildcards: it stands for one of the keys that it
 /// matches, whichever comes first. So that the order of keys decides nothing, each of them must
 /// fit, and one is enough for a condition (`compare::Side::with_one_key`). Others than strings are
 /// left out.
-fn of_label(
-    entry: &Entry,
-    path: &Path,
-    absent: bool,
-    scope: &mut Scope<'_>,
-) -> Result<PatternOutcome, Refusal> {
+fn of_label(entry: &Entry, path: &Path, absent: bool, scope: &mut Scope<'_>) -> Result<PatternOutcome> {
     let Shape::Leaf(leaf) = &entry.shape else { return Ok(PatternOutcome::plain(boolean(true))) };
     if leaf.source.as_str().is_none() {
         return Ok(PatternOutcome::plain(boolean(true)));

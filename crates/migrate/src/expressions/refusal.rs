@@ -3,6 +3,9 @@
 use ephor_ir::Origin;
 use ephor_value::Str;
 
+/// What is migrated, or the construct that is not.
+pub type Result<T, E = Refusal> = std::result::Result<T, E>;
+
 /// A construct that cannot be expressed in CEL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -25,9 +28,6 @@ impl Refusal {
     /// The refusal at another place, where it is at the one that this other place is a part of.
     #[must_use]
     pub fn moved(self, from: &Origin, to: &Origin) -> Refusal {
-        match self.place == *from {
-            true => Refusal { place: to.clone(), ..self },
-            false => self,
-        }
+        if self.place == *from { Refusal { place: to.clone(), ..self } } else { self }
     }
 }

@@ -15,17 +15,19 @@ use super::certificates::lacking_field;
 use super::message::{message, with};
 use super::pattern::outcome;
 use super::pod_security;
-use super::scope::Scope;
-use super::shared::{LONG, children, mapped, occurrences, reads, replaced, share_repeated};
+use super::scope::{Scope, Shared};
+use super::shared::{LONG, mapped, occurrences, reads, replaced, share_repeated};
 use super::term::{ABSORBED, Path, Test, Val, has_of};
-use crate::cel::build::{all, any, boolean, choose, constant_bool, is, not};
-use crate::cel::{WIDTH, print};
+use crate::cel::build::{all, any, binary, boolean, choose, constant_bool, is, method, not};
+use crate::cel::walk::children;
+use crate::cel::{WIDTH, build, print};
 use crate::expressions::context::Context;
 use crate::expressions::converted::{Converted, NamedExpression, Validation};
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::translate::conditions::{both, conditions, fails_alike};
 use crate::expressions::translate::lists::{Quantifier, is_list, quantified};
 use crate::expressions::translate::{root, template};
+use crate::expressions::types::Ty;
 use ephor_cel::ast::{Kind, Node};
 
 /// A check as an expression, and what it was written for.
@@ -65,10 +67,7 @@ pub enum Readers {
 }
 
 /// Converts a rule.
-///
-/// # Errors
-/// A construct that cannot be expressed.
-pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted, Refusal> {
+pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted> {
     let mut scope = Scope::new(cx, rule);
     scope.bindings = rule.bindings.to_vec();
     // What its pattern does not apply to is not changed.
@@ -88,8 +87,8 @@ pub fn convert(rule: &Rule, readers: Readers, cx: &Context) -> Result<Converted,
     for one in checks {
         let (text, computed) = match (&one.message, &one.stated) {
             (Some(text), _) => (Some(Str::from(text.as_str())), None),
-            (None, Some(stated)) => message(stated, &rule.name, one.inside.as_ref(), &mut scope)?,
-            (None, None) => message(own, &rule.name, one.inside.as_ref(), &mut scope)?,
+            (None, Some(stated)) => message(stated, &rule.name, one.inside.as_ref(), &mut scope),
+            (None, None) => message(own, &rule.name, one.inside.as_ref(), &mut scope),
         };
         validations.push((one, text, computed));
     }
@@ -139,16 +138,11 @@ fn finished(
         }
     }
     share_repeated(&mut all_of, &mut shared);
-    let mut retained = Vec::new();
+    let mut retained: Vec<Shared> = Vec::new();
     while let Some(one) = shared.pop() {
-        let uses: usize =
-            all_of.iter().chain(messages.iter().flatten()).map(|node| occurrences(node, &one.name)).sum();
-        let in_others: usize = shared.iter().map(|other| occurrences(&other.node, &one.name)).sum::<usize>()
-            + retained
-                .iter()
-                .map(|other: &super::scope::Shared| occurrences(&other.node, &one.name))
-                .sum::<usize>();
-        let uses = uses + in_others;
+        let others = shared.iter().chain(&retained).map(|other| &other.node);
+        let readers = all_of.iter().chain(messages.iter().flatten()).chain(others);
+        let uses: usize = readers.map(|node| occurrences(node, &one.name)).sum();
         let is_long = print(&one.node, usize::MAX).len() > LONG;
         if uses == 0 {
             continue;
@@ -166,12 +160,10 @@ fn finished(
     let admit = scope.with_open_nulls(&admit);
     let conditions = match constant_bool(&admit) {
         Some(true) => Vec::new(),
-        _ => vec![NamedExpression { name: "preconditions".into(), expression: boolean_text(&admit) }],
+        _ => vec![NamedExpression::converted("preconditions", boolean_text(&admit))],
     };
-    let variables = retained
-        .iter()
-        .map(|one| NamedExpression { name: one.name.clone(), expression: written(&one.node) })
-        .collect();
+    let variables = retained.iter().map(|one| NamedExpression::converted(&one.name, written(&one.node)));
+    let variables = variables.collect();
     let mut out: Vec<Validation> = Vec::new();
     for (((one, text, _), node), computed) in validations.into_iter().zip(all_of).zip(messages) {
         if constant_bool(&node) == Some(true) {
@@ -215,20 +207,16 @@ fn plain(test: Test, origin: &Origin) -> Vec<Checked> {
 }
 
 /// What a check requires.
-fn checked(check: &Check, message: &Message, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
+fn checked(check: &Check, message: &Message, scope: &mut Scope<'_>) -> Result<Vec<Checked>> {
     match check {
         Check::Deny(own) => denied(own, message, scope),
         Check::Pattern(overlay, origin) => {
-            let outside = std::mem::replace(&mut scope.place, origin.clone());
-            let test = of_overlay(overlay, &root::object(scope), scope);
-            scope.place = outside;
-            Ok(plain(test?, origin))
+            let test = scope.at(origin, |scope| of_overlay(overlay, &root::object(scope), scope))?;
+            Ok(plain(test, origin))
         }
         Check::AnyPattern(overlays, origin) => {
-            let outside = std::mem::replace(&mut scope.place, origin.clone());
-            let test = of_overlays(overlays, &root::object(scope), scope);
-            scope.place = outside;
-            Ok(plain(test?, origin))
+            let test = scope.at(origin, |scope| of_overlays(overlays, &root::object(scope), scope))?;
+            Ok(plain(test, origin))
         }
         Check::ForEach(loops) => {
             let mut all = Vec::new();
@@ -245,7 +233,7 @@ fn checked(check: &Check, message: &Message, scope: &mut Scope<'_>) -> Result<Ve
 
 /// Checks of conditions that deny, with their messages: those of which one must hold are a check
 /// each, where they say something of their own.
-fn denied(own: &Conditions, message: &Message, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
+fn denied(own: &Conditions, message: &Message, scope: &mut Scope<'_>) -> Result<Vec<Checked>> {
     let said = |all: &[Condition]| -> Vec<Str> {
         all.iter().map(|one| one.message.clone()).filter(|text| !text.is_empty()).collect()
     };
@@ -282,13 +270,13 @@ fn joined(loops: Vec<Checked>, scope: &mut Scope<'_>) -> Vec<Checked> {
     parts.sort_by_key(|(list, _, _)| (list != "containers", super::pattern::reversed(list)));
     let is_all = parts.iter().any(|(list, ..)| list == "containers");
     let lists = parts.into_iter().map(|(_, list, _)| list);
-    let Some(sum) = lists.reduce(|before, list| crate::cel::build::binary("+", before, list)) else {
+    let Some(sum) = lists.reduce(|before, list| binary("+", before, list)) else {
         return loops;
     };
     let list = scope.share(if is_all { "allContainers" } else { "otherContainers" }, sum, false);
     let faults = loops.iter().flat_map(|one| one.test.faults.iter().cloned()).collect();
     let Some(first) = loops.into_iter().next() else { return Vec::new() };
-    let node = crate::cel::build::method(list.clone(), "all", args);
+    let node = method(list.clone(), "all", args);
     let inside = first.inside.map(|inside| CheckLoop { list, ..inside });
     vec![Checked { test: Test { node, faults }, inside, ..first }]
 }
@@ -316,7 +304,7 @@ fn container_loop(node: &Node) -> Option<(String, Node, Vec<Node>)> {
 }
 
 /// What a pattern requires of a value that is there.
-fn of_overlay(overlay: &Overlay, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+fn of_overlay(overlay: &Overlay, path: &Path, scope: &mut Scope<'_>) -> Result<Test> {
     let pattern: Arc<Pattern> = match overlay {
         Overlay::Ready(pattern) => pattern.clone(),
         Overlay::Broken(why) => {
@@ -328,7 +316,7 @@ fn of_overlay(overlay: &Overlay, path: &Path, scope: &mut Scope<'_>) -> Result<T
     Ok(Test::safe(if scope.is_exact { found.pass } else { found.ok }))
 }
 
-fn of_overlays(overlays: &Overlays, path: &Path, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+fn of_overlays(overlays: &Overlays, path: &Path, scope: &mut Scope<'_>) -> Result<Test> {
     let patterns = match overlays {
         Overlays::Ready(patterns) => patterns,
         Overlays::Broken(why) => {
@@ -354,7 +342,7 @@ fn of_overlays(overlays: &Overlays, path: &Path, scope: &mut Scope<'_>) -> Resul
 }
 
 /// What a loop requires.
-fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) -> Result<Checked, Refusal> {
+fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) -> Result<Checked> {
     let outside = std::mem::replace(&mut scope.place, own.origin.clone());
     let list = template::query(&own.list, scope)?.rescued();
     let list = match list {
@@ -362,11 +350,9 @@ fn of_loop(own: &ForEach, depth: usize, object: &Path, scope: &mut Scope<'_>) ->
         Val::Const(Value::Null) => Val::Const(Value::list(Vec::new())),
         Val::Const(v) if v.as_list().is_none() => Val::Const(Value::list(vec![v])),
         other if is_list(&other) => other,
-        Val::Path(path) if path.ty == super::types::Ty::Any => {
-            Val::Path(Path { ty: super::types::Ty::List(Box::new(super::types::Ty::Any)), ..path })
-        }
-        Val::Optional { node, ty: super::types::Ty::Any, faults, rescued } => {
-            let ty = super::types::Ty::List(Box::new(super::types::Ty::Any));
+        Val::Path(path) if path.ty == Ty::Any => Val::Path(Path { ty: Ty::List(Box::new(Ty::Any)), ..path }),
+        Val::Optional { node, ty: Ty::Any, faults, rescued } => {
+            let ty = Ty::List(Box::new(Ty::Any));
             Val::Optional { node, ty, faults, rescued }
         }
         other => Val::Chain(vec![other]),
@@ -416,8 +402,8 @@ fn with_position(node: &Node, position: &str) -> Node {
             if matches!(&**function, "all" | "exists") && args.len() == 2 && part.mentions(position) =>
         {
             let mut args = args.clone();
-            args.insert(0, crate::cel::build::name(position));
-            Some(crate::cel::build::method((**target).clone(), function, args))
+            args.insert(0, build::name(position));
+            Some(method((**target).clone(), function, args))
         }
         _ => None,
     })
@@ -435,23 +421,14 @@ fn unbound(node: &Node, name: &str, is_bound: bool) -> bool {
     found
 }
 
-fn of_element(
-    own: &ForEach,
-    depth: usize,
-    item: &Val,
-    object: &Path,
-    scope: &mut Scope<'_>,
-) -> Result<Test, Refusal> {
+fn of_element(own: &ForEach, depth: usize, item: &Val, object: &Path, scope: &mut Scope<'_>) -> Result<Test> {
     let numbered: Str = format!("element{depth}").into();
     let names = scope.names.clone();
     let bindings = scope.bindings.len();
     scope.names.insert("element".into(), item.clone());
     scope.names.insert(numbered, item.clone());
-    let position = |name: &str| Val::Node {
-        node: crate::cel::build::name(name),
-        ty: super::types::Ty::Int,
-        faults: super::term::Faults::new(),
-    };
+    let position =
+        |name: &str| Val::Node { node: build::name(name), ty: Ty::Int, faults: super::term::Faults::new() };
     let own_position = index_name(depth);
     scope.names.insert("elementIndex".into(), position(&own_position));
     scope.names.insert(format!("elementIndex{depth}").into(), position(&own_position));
@@ -462,14 +439,11 @@ fn of_element(
             // An element whose preconditions fail is skipped.
             Some(admit) => {
                 let test = conditions(admit, scope)?;
-                match test.faults.is_empty() {
-                    true => test,
-                    false => guarded(test, scope)?,
-                }
+                if test.faults.is_empty() { test } else { guarded(test, scope)? }
             }
         };
         let is_object = match item {
-            Val::Path(path) => path.ty.is_object() || path.ty == super::types::Ty::Any,
+            Val::Path(path) => path.ty.is_object() || path.ty == Ty::Any,
             _ => false,
         };
         let scoped = own.element_scope.unwrap_or(is_object);
@@ -483,10 +457,7 @@ fn of_element(
         let test = match &own.check {
             Check::Deny(conditions_of) => conditions(conditions_of, scope)?.negated(),
             Check::Pattern(overlay, origin) => {
-                let outside = std::mem::replace(&mut scope.place, origin.clone());
-                let test = of_overlay(overlay, &inner, scope);
-                scope.place = outside;
-                test?
+                scope.at(origin, |scope| of_overlay(overlay, &inner, scope))?
             }
             Check::AnyPattern(overlays, _) => of_overlays(overlays, &inner, scope)?,
             Check::ForEach(loops) => {
@@ -514,7 +485,7 @@ fn of_element(
 }
 
 /// A test that does not hold where it would fail: what it reads is looked for first.
-fn guarded(test: Test, scope: &Scope<'_>) -> Result<Test, Refusal> {
+fn guarded(test: Test, scope: &Scope<'_>) -> Result<Test> {
     let faults: Vec<&String> = test.faults.iter().filter(|path| **path != *ABSORBED).collect();
     let mut terms: Vec<Node> = faults.iter().filter_map(|path| has_of(path)).collect();
     if terms.len() < faults.len() {

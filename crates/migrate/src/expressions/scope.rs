@@ -12,7 +12,8 @@ use super::types::Ty;
 use crate::cel::build::{name, select};
 use crate::cel::is_same;
 use crate::expressions::context::{Context, Target};
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::{Refusal, Result};
+use crate::model::names::numbered;
 use ephor_cel::ast::Node;
 
 /// A shared expression.
@@ -89,6 +90,38 @@ impl<'c> Scope<'c> {
         }
     }
 
+    /// Converts something inside of a loop.
+    pub fn in_loop<T>(&mut self, var: &Str, convert: impl FnOnce(&mut Scope<'c>) -> T) -> T {
+        self.loops.push(var.clone());
+        let found = convert(self);
+        self.loops.pop();
+        found
+    }
+
+    /// Converts something that is written at a place.
+    pub fn at<T>(&mut self, place: &Origin, convert: impl FnOnce(&mut Scope<'c>) -> T) -> T {
+        let outside = std::mem::replace(&mut self.place, place.clone());
+        let found = convert(self);
+        self.place = outside;
+        found
+    }
+
+    /// Converts queries about other data than the rule's.
+    pub fn about<T>(&mut self, data: Option<Val>, convert: impl FnOnce(&mut Scope<'c>) -> T) -> T {
+        let outside = std::mem::replace(&mut self.data, data);
+        let found = convert(self);
+        self.data = outside;
+        found
+    }
+
+    /// Converts a comparison of a value that may be the text `*`, or may not.
+    pub fn with_wild<T>(&mut self, wild: bool, convert: impl FnOnce(&mut Scope<'c>) -> T) -> T {
+        let outside = std::mem::replace(&mut self.wild, wild);
+        let found = convert(self);
+        self.wild = outside;
+        found
+    }
+
     /// Whether lists that are walked one after the other stay in their order: positions are read.
     pub fn is_in_order(&self) -> bool {
         Tree::of(self.rule).is_some_and(|rule| rule.any_text(&|text| text.contains("elementIndex")))
@@ -103,7 +136,7 @@ impl<'c> Scope<'c> {
     ///
     /// # Errors
     /// The target has none.
-    pub fn needs_kyverno(&self, construct: &str) -> Result<(), Refusal> {
+    pub fn needs_kyverno(&self, construct: &str) -> Result<()> {
         match self.cx.target {
             Target::Kyverno => Ok(()),
             Target::Kubernetes => {
@@ -138,12 +171,7 @@ impl<'c> Scope<'c> {
     /// A name that no loop around has.
     pub fn unused(&self, wanted: &str) -> Str {
         let taken = |name: &str| self.loops.iter().any(|own| **own == *name) || is_taken(name);
-        let numbered = (2..).map(|n| format!("{wanted}{n}"));
-        std::iter::once(wanted.to_string())
-            .chain(numbered)
-            .find(|name| !taken(name))
-            .unwrap_or_default()
-            .into()
+        numbered(wanted, "", taken).into()
     }
 
     /// An expression under a name of its own, as others read it.
@@ -156,9 +184,7 @@ impl<'c> Scope<'c> {
             }
             None => {
                 let is_taken = |name: &str| self.shared.iter().any(|shared| *shared.name == *name);
-                let numbered = (2..).map(|n| format!("{wanted}{n}"));
-                let own = std::iter::once(wanted.to_string()).chain(numbered).find(|n| !is_taken(n));
-                let own: Str = own.unwrap_or_default().into();
+                let own: Str = numbered(wanted, "", is_taken).into();
                 self.shared.push(Shared { name: own.clone(), node, keep });
                 own
             }

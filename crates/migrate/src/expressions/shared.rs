@@ -6,9 +6,13 @@
 use ephor_value::{Str, Value};
 
 use super::scope::Shared;
+use crate::cel::build::select;
 use crate::cel::macros::variables;
-use crate::cel::print;
-use ephor_cel::ast::{Entry, Kind, Node};
+use crate::cel::walk::{children, map_children};
+use crate::cel::{build, print};
+use crate::expressions::shared;
+use crate::model::names::numbered;
+use ephor_cel::ast::{Kind, Node};
 
 /// Shorter expressions stand where they are read, unless they are read often.
 pub const LONG: usize = 60;
@@ -36,11 +40,10 @@ pub fn share_repeated(all_of: &mut [Node], shared: &mut Vec<Shared>) {
             |(written, _, count): &(String, Node, usize)| *count > if written.len() > LONG { 1 } else { 3 };
         let longest = found.into_iter().filter(is_often).max_by_key(|(written, ..)| written.len());
         let Some((written, node, _)) = longest else { return };
-        let wanted = crate::expressions::shared::as_name(&label(&node));
+        let wanted = shared::as_name(&label(&node));
         let is_taken = |name: &str| shared.iter().any(|one| *one.name == *name);
-        let numbered = (2..).map(|n| format!("{wanted}{n}"));
-        let name = std::iter::once(wanted.clone()).chain(numbered).find(|n| !is_taken(n)).unwrap_or_default();
-        let read = crate::cel::build::select(crate::cel::build::name("variables"), &name);
+        let name = numbered(&wanted, "", is_taken);
+        let read = select(build::name("variables"), &name);
         for other in all_of.iter_mut() {
             *other = mapped(other, &|part| (print(part, usize::MAX) == written).then(|| read.clone()));
         }
@@ -81,7 +84,7 @@ fn label(node: &Node) -> String {
 }
 
 /// A name with a capital letter, as one that follows another one.
-fn capitalized(name: &str) -> String {
+pub fn capitalized(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }
@@ -135,24 +138,6 @@ pub fn occurrences(node: &Node, own: &str) -> usize {
     sum
 }
 
-/// Calls `f` with every part directly below the root of a tree.
-pub fn children(node: &Node, f: &mut dyn FnMut(&Node)) {
-    match &node.kind {
-        Kind::Const(_) | Kind::Ident(_) | Kind::Fold(_) => {}
-        Kind::Select { operand, .. } => f(operand),
-        Kind::Call { target, args, .. } => {
-            target.iter().for_each(|t| f(t));
-            args.iter().for_each(f);
-        }
-        Kind::List { items, .. } => items.iter().for_each(f),
-        Kind::Map(entries) => entries.iter().for_each(|e| {
-            f(&e.key);
-            f(&e.value);
-        }),
-        Kind::Struct { fields, .. } => fields.iter().for_each(|e| f(&e.value)),
-    }
-}
-
 /// The tree with an expression in the place of a variable.
 pub fn replaced(node: &Node, own: &str, by: &Node) -> Node {
     mapped(node, &|node| is_variable(node, own).then(|| by.clone()))
@@ -160,35 +145,7 @@ pub fn replaced(node: &Node, own: &str, by: &Node) -> Node {
 
 /// The tree with other nodes where `f` has some.
 pub fn mapped(node: &Node, f: &dyn Fn(&Node) -> Option<Node>) -> Node {
-    if let Some(other) = f(node) {
-        return other;
-    }
-    let of = |node: &Node| mapped(node, f);
-    let kind = match &node.kind {
-        Kind::Const(_) | Kind::Ident(_) | Kind::Fold(_) => node.kind.clone(),
-        Kind::Select { operand, field, test } => {
-            Kind::Select { operand: Box::new(of(operand)), field: field.clone(), test: *test }
-        }
-        Kind::Call { function, target, args } => Kind::Call {
-            function: function.clone(),
-            target: target.as_ref().map(|t| Box::new(of(t))),
-            args: args.iter().map(of).collect(),
-        },
-        Kind::List { items, optional } => {
-            Kind::List { items: items.iter().map(of).collect(), optional: optional.clone() }
-        }
-        Kind::Map(entries) => Kind::Map(
-            entries
-                .iter()
-                .map(|e| Entry { at: e.at, key: of(&e.key), value: of(&e.value), optional: e.optional })
-                .collect(),
-        ),
-        Kind::Struct { name, fields } => Kind::Struct {
-            name: name.clone(),
-            fields: fields.iter().map(|e| Entry { value: of(&e.value), ..e.clone() }).collect(),
-        },
-    };
-    Node::new(node.at, kind)
+    f(node).unwrap_or_else(|| map_children(node, &|child| mapped(child, f)))
 }
 
 /// A name that a variable can have.

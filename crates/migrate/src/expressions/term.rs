@@ -11,13 +11,39 @@ use ephor_value::{Str, Value};
 
 use super::types::Ty;
 use crate::cel::build::{
-    all, binary, boolean, choose, has, held, index, method, or_value, select, select_optional, text,
+    all, binary, boolean, choose, getter, has, held, index, not, optional_none, optional_of, or_value,
+    select, select_optional, text,
 };
-use crate::cel::print;
+use crate::cel::{build, print};
+use crate::expressions::refusal::Result;
 use ephor_cel::ast::{Kind, Node};
 
 /// What an expression fails for: paths that may not be there, by their text.
 pub type Faults = BTreeSet<String>;
+
+/// Two parts of an expression, and what one of them fails for.
+pub fn together<A, B>((a, mut faults): (A, Faults), (b, more): (B, Faults)) -> (A, B, Faults) {
+    faults.extend(more);
+    (a, b, faults)
+}
+
+/// All parts of an expression, and what one of them fails for.
+pub fn all_together<A>(parts: impl Iterator<Item = Result<(A, Faults)>>) -> Result<(Vec<A>, Faults)> {
+    let mut faults = Faults::new();
+    let part = |part: Result<(A, Faults)>| {
+        let (own, more) = part?;
+        faults.extend(more);
+        Ok(own)
+    };
+    let all = parts.map(part).collect::<Result<Vec<A>>>()?;
+    Ok((all, faults))
+}
+
+/// The tests that say whether all is there that an expression fails for; none where it fails for
+/// something else than missing keys.
+pub fn there(faults: &Faults) -> Option<Vec<Node>> {
+    faults.iter().filter(|path| **path != *ABSORBED).map(|path| has_of(path)).collect()
+}
 
 /// Among faults: all of them are missing keys, which some nodes take for null.
 pub const ABSORBED: &str = "?missing keys";
@@ -84,7 +110,7 @@ pub fn extreme(optional: &Node) -> Option<(&Node, Node)> {
 pub fn is_some(optional: &Node) -> Node {
     match extreme(optional) {
         Some((is_some, _)) => is_some.clone(),
-        None => method(optional.clone(), "hasValue", Vec::new()),
+        None => getter(optional.clone(), "hasValue"),
     }
 }
 
@@ -92,7 +118,7 @@ pub fn is_some(optional: &Node) -> Node {
 pub fn some(optional: &Node) -> Node {
     match extreme(optional) {
         Some((_, value)) => value,
-        None => method(optional.clone(), "value", Vec::new()),
+        None => getter(optional.clone(), "value"),
     }
 }
 
@@ -143,7 +169,7 @@ impl Test {
 
     /// The opposite.
     pub fn negated(self) -> Test {
-        Test { node: crate::cel::build::not(self.node), faults: self.faults }
+        Test { node: not(self.node), faults: self.faults }
     }
 }
 
@@ -217,6 +243,14 @@ impl Path {
         self.steps.last().is_some_and(|step| step.nullable && !step.required)
     }
 
+    /// The path to what it is a part of.
+    #[must_use]
+    pub fn above(&self) -> Path {
+        let mut path = self.clone();
+        path.steps.pop();
+        path
+    }
+
     /// The path as it stands.
     pub fn strict(&self) -> Node {
         self.steps.iter().fold(self.base.clone(), |node, step| select(node, &step.key))
@@ -260,20 +294,20 @@ impl Path {
             let rest = Path { guarded: false, ..self.clone() }.present();
             return all(vec![binary("in", text(&first.key), self.base.clone()), rest]);
         }
-        let Some((last, parents)) = self.steps.split_last() else { return boolean(true) };
+        let Some(last) = self.steps.last() else { return boolean(true) };
         if self.is_required() {
             return boolean(true);
         }
         if self.is_nullable() {
-            let null = crate::cel::build::constant(Value::Null);
+            let null = build::constant(Value::Null);
             let found = or_value(self.optional(), null.clone());
             return binary("!=", found, null);
         }
-        let parent = Path { steps: parents.to_vec(), ..self.clone() };
+        let parent = self.above();
         match (parent.is_required(), last.required) {
             (true, _) => has(parent.strict(), &last.key),
             (false, true) => parent.present(),
-            (false, false) => method(self.optional(), "hasValue", Vec::new()),
+            (false, false) => getter(self.optional(), "hasValue"),
         }
     }
 
@@ -370,6 +404,11 @@ pub struct Loop {
 }
 
 impl Val {
+    /// Whether it is a constant that is empty, or null.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Val::Const(v) if v.is_empty())
+    }
+
     /// A truth value.
     pub fn of_test(test: Test) -> Val {
         Val::Node { node: test.node, ty: Ty::Bool, faults: test.faults }
@@ -398,11 +437,11 @@ impl Val {
                 }
                 if ty == Ty::Bool {
                     terms.push(node);
-                    return Val::Node { node: crate::cel::build::all(terms), ty, faults: Faults::new() };
+                    return Val::Node { node: all(terms), ty, faults: Faults::new() };
                 }
-                let some = method(crate::cel::build::name("optional"), "of", vec![node]);
-                let none = method(crate::cel::build::name("optional"), "none", Vec::new());
-                let node = crate::cel::build::choose(crate::cel::build::all(terms), some, none);
+                let some = optional_of(node);
+                let none = optional_none();
+                let node = choose(all(terms), some, none);
                 Val::Optional { node, ty, faults: Faults::new(), rescued: None }
             }
             other => other,

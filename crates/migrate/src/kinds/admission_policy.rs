@@ -5,9 +5,10 @@
 
 use ephor_ir::matcher::{Requirement, SetOperator};
 
-use crate::constraints::{conditions, constraints};
-use crate::model::draft::{Check, Draft, DraftVariable};
-use crate::model::migrated::Document;
+use crate::constraints::model::NAME_OF_NAMESPACE;
+use crate::kinds::shared::document_of;
+use crate::model::draft::Draft;
+use crate::model::migrated::{Document, SEPARATOR};
 use crate::model::original::NewMetadata;
 use crate::model::source::Source;
 use crate::text::{Map, Node, write};
@@ -15,14 +16,11 @@ use crate::text::{Map, Node, write};
 /// The version of both documents.
 const VERSION: &str = "admissionregistration.k8s.io/v1";
 
-/// The kind of the policy.
-const KIND: &str = "ValidatingAdmissionPolicy";
-
 /// The documents of a draft.
 pub fn document(source: &Source<'_>, draft: &Draft, named: &NewMetadata<'_>) -> Document {
     let mut matching = draft.matching.clone();
     matching.namespaces.extend(named.namespace.map(|namespace| Requirement {
-        key: "kubernetes.io/metadata.name".into(),
+        key: NAME_OF_NAMESPACE.into(),
         operator: SetOperator::In,
         values: Box::new([namespace.into()]),
     }));
@@ -31,22 +29,13 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &NewMetadata<'_>) -> 
         spec.push("failurePolicy", Node::text("Ignore"));
     }
     spec.push_some("paramKind", draft.params.as_ref().map(|(kind, _)| Node::of(kind)));
-    spec.push("matchConstraints", constraints(&matching));
-    spec.push_some("matchConditions", conditions(&draft.conditions));
-    let list = |nodes: Vec<Node>| (!nodes.is_empty()).then(|| Node::list(nodes));
-    spec.push_some("variables", list(draft.variables.iter().map(DraftVariable::node).collect()));
-    spec.push("validations", Node::List(draft.checks.iter().map(Check::item).collect()));
-    let annotation = |(key, text): &(String, String)| {
-        Node::map([("key", Node::text(key)), ("valueExpression", Node::text(text))])
-    };
-    spec.push_some("auditAnnotations", list(draft.annotations.iter().map(annotation).collect()));
-    let mut text: String = source.original.head().iter().map(|line| format!("{line}\n")).collect();
-    text.push_str(&format!("apiVersion: {VERSION}\nkind: {KIND}\n"));
-    text.push_str(&source.original.metadata(&NewMetadata { namespace: None, ..named.clone() }));
-    text.push_str(&write(&Node::map([("spec", spec.into())]), 0));
-    text.push_str("---\n");
-    text.push_str(&write(&binding(draft, named), 0));
-    Document { kind: KIND, name: named.name.into(), text }
+    Draft { matching, ..draft.clone() }.write_selection(&mut spec);
+    draft.write_checks(&mut spec);
+    let of_cluster = NewMetadata { namespace: None, ..named.clone() };
+    let mut out = document_of(VERSION, source.original, "ValidatingAdmissionPolicy", &of_cluster, spec);
+    out.text.push_str(SEPARATOR);
+    out.text.push_str(&write(&binding(draft, named), 0));
+    out
 }
 
 fn binding(draft: &Draft, named: &NewMetadata<'_>) -> Node {

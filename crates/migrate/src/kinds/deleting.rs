@@ -3,36 +3,31 @@
 //! In: the document as written. Out: a DeletingPolicy with the same schedule. Conditions are those
 //! of a rule whose object is the target; a DeletingPolicy sees no request.
 
-use ephor_api::autogen::Computed;
 use ephor_ir::Origin;
 use ephor_value::print::json;
 use ephor_value::{Map as Fields, Str, Value};
 
-use crate::constraints::model::Condition;
 use crate::constraints::{add_condition, conditions, constraints, of_stored};
 use crate::expressions::context::{Context, Target};
-use crate::expressions::convert_conditions;
-use crate::expressions::converted::Converted;
-use crate::expressions::refusal::Refusal;
-use crate::kinds::shared::VERSION;
-use crate::model::migrated::{Document, Migrated, Note, Options, TargetApi};
+use crate::expressions::converted::{Converted, NamedExpression};
+use crate::expressions::refusal::{Refusal, Result};
+use crate::kinds::shared;
+use crate::kinds::shared::{VERSION, conditions_of};
+use crate::model::migrated::{Migrated, Note, Options, TargetApi};
 use crate::model::original::{NewMetadata, Original};
 use crate::model::pair::{Pair, PairKind};
 use crate::proof::split::{denial_where, denying_alone, of_object};
-use crate::text::{Map, Node, write};
+use crate::text::{Map, Node};
 
 /// Objects that exist are compared as new ones.
 const CREATE: &str = "CREATE";
 
 /// What takes the place of a CleanupPolicy or ClusterCleanupPolicy.
-///
-/// # Errors
-/// What cannot be expressed in CEL.
 pub fn migrate(original: &Original, options: &Options) -> Result<Migrated, Vec<Refusal>> {
     policy(original, options).map_err(|refusal| vec![refusal])
 }
 
-fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
+fn policy(original: &Original, options: &Options) -> Result<Migrated> {
     let document = &original.value;
     if options.to == TargetApi::Kubernetes {
         return Err(Refusal::new(
@@ -52,12 +47,8 @@ fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
         ..Context::new(Target::Kyverno, found.kinds.clone(), options.types.clone())
     };
     let converted = preconditions(document, &context)?;
-    let mut all: Vec<Condition> = found.conditions.clone();
-    for one in converted.conditions {
-        let condition =
-            Condition { name: one.name.to_string(), expression: one.expression, is_verbatim: false };
-        add_condition(&mut all, condition);
-    }
+    let mut all = found.conditions.clone();
+    converted.conditions.into_iter().for_each(|one| add_condition(&mut all, one));
     let variables = converted.variables.iter().map(|v| v.expression.as_str());
     if all.iter().map(|c| c.expression.as_str()).chain(variables).any(|text| text.contains("request.")) {
         return Err(Refusal::new(
@@ -69,27 +60,20 @@ fn policy(original: &Original, options: &Options) -> Result<Migrated, Refusal> {
     let mut spec = Map::default();
     let text = |key: &str| document.text_at(&["spec", key]).to_string();
     spec.push("schedule", Node::text(text("schedule")));
-    let propagation = text("deletionPropagationPolicy");
-    spec.push_some("deletionPropagationPolicy", (!propagation.is_empty()).then(|| Node::text(propagation)));
+    spec.push_text("deletionPropagationPolicy", &text("deletionPropagationPolicy"));
     spec.push("matchConstraints", constraints(&found));
-    if !converted.variables.is_empty() {
-        let list = converted.variables.iter().map(|v| named(&v.name, &v.expression));
-        spec.push("variables", Node::list(list));
-    }
+    spec.push_list("variables", converted.variables.iter().map(NamedExpression::node));
     spec.push_some("conditions", conditions(&all));
     let kind = if namespace.is_some() { "NamespacedDeletingPolicy" } else { "DeletingPolicy" };
-    let mut out: String = original.head().iter().map(|line| format!("{line}\n")).collect();
-    out.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));
-    out.push_str(&original.metadata(&NewMetadata { name, namespace, origin: None }));
-    out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
+    let out = shared::document(original, kind, &NewMetadata { name, namespace, origin: None }, spec);
     let notes =
         found.notes.iter().map(|text| Note { place: original.place("spec.match"), text: text.clone() });
-    let written = ephor_document::yaml_value(&out).unwrap_or_default();
+    let written = ephor_document::yaml_value(&out.text).unwrap_or_default();
     let denials = denial_of_deletion(document).zip(denial_of_deletion(&written));
     let pair = denials.map(|(old, new)| Pair { old, new, says: PairKind::Acts });
     Ok(Migrated {
         pairs: pair.into_iter().collect(),
-        documents: vec![Document { kind, name: name.into(), text: out }],
+        documents: vec![out],
         notes: notes.collect(),
         ..Migrated::default()
     })
@@ -144,14 +128,7 @@ fn of_deleting(document: &Value) -> String {
             constraints = constraints.with(key, rules);
         }
     }
-    let all = part("conditions").and_then(Value::as_list).unwrap_or_default().iter();
-    let all: Vec<Condition> = all
-        .map(|one| Condition {
-            name: one.text_at(&["name"]).into(),
-            expression: one.text_at(&["expression"]).into(),
-            is_verbatim: true,
-        })
-        .collect();
+    let all = NamedExpression::written(part("conditions"));
     let check = Value::map([("expression", Value::from(denial_where(&all)))]);
     let none = Value::map([("controllers", Value::list(Vec::new()))]);
     let mut spec = Fields::new();
@@ -193,12 +170,8 @@ fn created(block: &Value) -> Value {
     }
 }
 
-fn named(name: &str, expression: &str) -> Node {
-    Node::map([("name", Node::text(name)), ("expression", Node::Code(expression.into()))])
-}
-
 /// The conditions in CEL: those of a rule with the target as its object.
-fn preconditions(document: &Value, context: &Context) -> Result<Converted, Refusal> {
+fn preconditions(document: &Value, context: &Context) -> Result<Converted> {
     let part = |key: &str| document.at(&["spec", key]).filter(|v| !v.is_null());
     if part("conditions").is_none() {
         return Ok(Converted::default());
@@ -210,9 +183,7 @@ fn preconditions(document: &Value, context: &Context) -> Result<Converted, Refus
             rule.insert(to, of_object(value));
         }
     }
-    let computed = Computed { rule: Value::Map(rule), written: 0, generated: None };
-    let converted = convert_conditions(&ephor_lower::rule::rule(&computed), context);
-    converted.map_err(|refusal| {
+    conditions_of(rule, 0, context).map_err(|refusal| {
         let path = refusal.place.path.replace("spec.rules[0].preconditions", "spec.conditions");
         Refusal { place: Origin::new(path.replace("spec.rules[0]", "spec")), ..refusal }
     })

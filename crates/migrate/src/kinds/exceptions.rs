@@ -4,18 +4,17 @@
 //! with references to the new policies and conditions. A new exception exempts from a policy as a
 //! whole, so one that names some rules of a policy that has others, too, is refused.
 
-use ephor_api::autogen::Computed;
 use ephor_ir::{Exception, Origin};
 use ephor_value::{Map as Fields, Value};
 
-use crate::constraints::model::Condition;
 use crate::constraints::{add_condition, as_conditions, conditions};
 use crate::expressions::context::{Context, Target};
-use crate::expressions::convert_conditions;
-use crate::expressions::refusal::Refusal;
-use crate::model::migrated::{Document, Migrated, Options, TargetApi};
+use crate::expressions::converted::NamedExpression;
+use crate::expressions::refusal::{Refusal, Result};
+use crate::kinds::shared::{conditions_of, document_of};
+use crate::model::migrated::{Migrated, Options, TargetApi};
 use crate::model::original::{NewMetadata, Original};
-use crate::text::{Map, Node, write};
+use crate::text::{Map, Node};
 
 /// An exception names some rules of a policy whose rules are one policy now.
 pub const SOME_RULES: &str = "an exception from some rules of a policy that is one now";
@@ -46,7 +45,7 @@ pub fn migrate(
     exception(original, moved, options).map_err(|refusal| vec![refusal])
 }
 
-fn exception(original: &Original, moved: &[Moved<'_>], options: &Options) -> Result<Migrated, Refusal> {
+fn exception(original: &Original, moved: &[Moved<'_>], options: &Options) -> Result<Migrated> {
     let document = &original.value;
     let refuse =
         |what: String, path: &str, nearest: &str| Err(Refusal::new(what, Origin::new(path), nearest));
@@ -80,12 +79,10 @@ fn exception(original: &Original, moved: &[Moved<'_>], options: &Options) -> Res
         let (own, condition) = covered(&lowered, policy, &path)?;
         references.extend(own.into_iter().filter(|one| !references.contains(one)).collect::<Vec<_>>());
         if let Some(expression) = condition.filter(|text| !all.iter().any(|c| c.expression == *text)) {
-            add_condition(&mut all, Condition { name: "kinds".into(), expression, is_verbatim: false });
+            add_condition(&mut all, NamedExpression::converted("kinds", expression));
         }
     }
-    for one in preconditions(document, options)? {
-        add_condition(&mut all, one);
-    }
+    preconditions(document, options)?.into_iter().for_each(|one| add_condition(&mut all, one));
     let mut spec = Map::default();
     let reference =
         |(kind, name): &(String, String)| Node::map([("name", Node::text(name)), ("kind", Node::text(kind))]);
@@ -93,21 +90,16 @@ fn exception(original: &Original, moved: &[Moved<'_>], options: &Options) -> Res
     spec.push_some("matchConditions", conditions(&all));
     let name = document.text_at(&["metadata", "name"]);
     let namespace = Some(document.text_at(&["metadata", "namespace"])).filter(|text| !text.is_empty());
-    let mut out: String = original.head().iter().map(|line| format!("{line}\n")).collect();
-    out.push_str(&format!("apiVersion: {VERSION}\nkind: PolicyException\n"));
-    out.push_str(&original.metadata(&NewMetadata { name, namespace, origin: None }));
-    out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
-    Ok(Migrated {
-        documents: vec![Document { kind: "PolicyException", name: name.into(), text: out }],
-        ..Migrated::default()
-    })
+    let named = NewMetadata { name, namespace, origin: None };
+    let document = document_of(VERSION, original, "PolicyException", &named, spec);
+    Ok(Migrated { documents: vec![document], ..Migrated::default() })
 }
 
 /// Kinds and names of policies, and a condition about the kinds of objects.
 type Covered = (Vec<(String, String)>, Option<String>);
 
 /// The new policies of which an exception covers every rule, and the kinds that it is for.
-fn covered(exception: &Exception, policy: &Moved<'_>, path: &str) -> Result<Covered, Refusal> {
+fn covered(exception: &Exception, policy: &Moved<'_>, path: &str) -> Result<Covered> {
     let refuse = |what: &str, nearest: &str| Err(Refusal::new(what, Origin::new(path), nearest));
     let rules: Vec<(&str, &[String])> =
         policy.migrated.rules.iter().map(|(name, policies)| (name.as_str(), policies.as_slice())).collect();
@@ -142,20 +134,18 @@ fn covered(exception: &Exception, policy: &Moved<'_>, path: &str) -> Result<Cove
 }
 
 /// `conditions` of an exception in CEL.
-fn preconditions(document: &Value, options: &Options) -> Result<Vec<Condition>, Refusal> {
+fn preconditions(document: &Value, options: &Options) -> Result<Vec<NamedExpression>> {
     let Some(written) = document.at(&["spec", "conditions"]).filter(|v| !v.is_null()) else {
         return Ok(Vec::new());
     };
     let mut rule = Fields::new();
     rule.insert("name", Value::from("exception"));
     rule.insert("preconditions", written.clone());
-    let computed = Computed { rule: Value::Map(rule), written: 0, generated: None };
     let context = Context::new(Target::Kyverno, Vec::new(), options.types.clone());
-    let converted =
-        convert_conditions(&ephor_lower::rule::rule(&computed), &context).map_err(|refusal| Refusal {
-            place: Origin::new(refusal.place.path.replace("spec.rules[0].preconditions", "spec.conditions")),
-            ..refusal
-        })?;
+    let converted = conditions_of(rule, 0, &context).map_err(|refusal| Refusal {
+        place: Origin::new(refusal.place.path.replace("spec.rules[0].preconditions", "spec.conditions")),
+        ..refusal
+    })?;
     if !converted.variables.is_empty() {
         return Err(Refusal::new(
             "conditions that share data",
@@ -163,10 +153,5 @@ fn preconditions(document: &Value, options: &Options) -> Result<Vec<Condition>, 
             "write them as one expression",
         ));
     }
-    let of = |one: crate::expressions::converted::NamedExpression| Condition {
-        name: one.name.to_string(),
-        expression: one.expression,
-        is_verbatim: false,
-    };
-    Ok(converted.conditions.into_iter().map(of).collect())
+    Ok(converted.conditions)
 }

@@ -9,30 +9,23 @@
 
 pub(crate) mod copies;
 
-use std::sync::Arc;
-
-use ephor_api::autogen::Computed;
 use ephor_ir::Rule;
-use ephor_lower::template::text;
-use ephor_value::{Map as Fields, Str, Value};
+use ephor_value::{Map as Fields, Value};
 
-use crate::constraints::model::Condition;
-use crate::constraints::{conditions, constraints};
 use crate::expressions::context::Context;
-use crate::expressions::refusal::Refusal;
-use crate::expressions::{convert_conditions, outer_variables, value};
-use crate::kinds::shared::VERSION;
-use crate::model::draft::{Draft, DraftVariable, GenerateFlags, GeneratedBody, GeneratedDraft};
+use crate::expressions::converted::NamedExpression;
+use crate::expressions::outer_variables;
+use crate::expressions::refusal::{Refusal, Result};
+use crate::kinds::shared;
+use crate::kinds::shared::preconditions;
+use crate::model::draft::{Draft, GenerateFlags, GeneratedBody, GeneratedDraft};
 use crate::model::migrated::Document;
 use crate::model::original::NewMetadata;
 use crate::model::source::Source;
 use crate::text::{Map, Node, write};
 
 /// The draft of a generate rule.
-///
-/// # Errors
-/// A construct that has no counterpart.
-pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> Result<Draft, Refusal> {
+pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> Result<Draft> {
     let written = source.written(at, rule);
     let origin = rule.origin.key("generate");
     let refuse =
@@ -65,28 +58,10 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> 
         generated: bodies.into_iter().map(one).collect(),
         ..Draft::default()
     };
-    if written.get("preconditions").is_some_and(|v| !v.is_null()) {
-        let mut fields = Fields::new();
-        for key in ["name", "match", "exclude", "context", "preconditions"] {
-            if let Some(value) = written.get(key) {
-                fields.insert(key, value.clone());
-            }
-        }
-        let computed = Computed { rule: Value::Map(fields), written: at, generated: None };
-        let converted = convert_conditions(&ephor_lower::rule::rule(&computed), context)?;
-        draft.conditions = converted
-            .conditions
-            .into_iter()
-            .map(|c| Condition { name: c.name.to_string(), expression: c.expression, is_verbatim: false })
-            .collect();
-        draft.variables = converted
-            .variables
-            .into_iter()
-            .map(|v| DraftVariable { name: v.name.to_string(), expression: v.expression, is_verbatim: false })
-            .collect();
-    }
+    let converted = preconditions(&written, None, at, context)?;
+    (draft.conditions, draft.variables) = (converted.conditions, converted.variables);
     if let Some(expression) = copies::is_another(&written, context, &|text| filled.text(text))? {
-        draft.conditions.push(Condition { name: "another-object".into(), expression, is_verbatim: false });
+        draft.conditions.push(NamedExpression::converted("another-object", expression));
     }
     Ok(draft)
 }
@@ -98,27 +73,22 @@ struct FilledObject<'f> {
 
 impl FilledObject<'_> {
     /// An object of its own: the data below what names it.
-    fn data<'v>(
-        &self,
-        data: &Value,
-        part: &dyn Fn(&str) -> Option<&'v Value>,
-    ) -> Result<GeneratedBody, Refusal> {
+    fn data<'v>(&self, data: &Value, part: &dyn Fn(&str) -> Option<&'v Value>) -> Result<GeneratedBody> {
         let filled = self.value(&object(data, part))?;
         Ok(GeneratedBody::Template(write(&Node::of(&filled), 0)))
     }
 
     /// A text as an expression.
-    fn text(&self, written: &str) -> Result<String, Refusal> {
-        let names: Arc<[Str]> = self.rule.bindings.iter().map(|b| b.name.clone()).collect();
-        value(&text(&written.into(), &names), self.rule, None, self.context)
+    fn text(&self, written: &str) -> Result<String> {
+        shared::filled(written, self.rule, self.context)
     }
 
     /// A document with placeholders for variables.
-    fn value(&self, v: &Value) -> Result<Value, Refusal> {
+    fn value(&self, v: &Value) -> Result<Value> {
         Ok(match v {
             Value::Str(text) => Value::from(self.placeholders(text)?),
             Value::List(items) => {
-                let items: Result<Vec<Value>, Refusal> = items.iter().map(|item| self.value(item)).collect();
+                let items: Result<Vec<Value>> = items.iter().map(|item| self.value(item)).collect();
                 Value::list(items?)
             }
             Value::Map(fields) => {
@@ -139,7 +109,7 @@ impl FilledObject<'_> {
         })
     }
 
-    fn placeholders(&self, written: &str) -> Result<String, Refusal> {
+    fn placeholders(&self, written: &str) -> Result<String> {
         let literal = |text: &str| text.replace("((", "\\((");
         let mut out = String::new();
         let mut from = 0;
@@ -156,13 +126,7 @@ impl FilledObject<'_> {
 
 /// The document of a draft.
 pub fn document(source: &Source<'_>, draft: &Draft, named: &NewMetadata<'_>) -> Document {
-    let kind = match named.namespace {
-        Some(_) => "NamespacedGeneratingPolicy",
-        None => "GeneratingPolicy",
-    };
-    let mut out: String = source.original.head().iter().map(|line| format!("{line}\n")).collect();
-    out.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));
-    out.push_str(&source.original.metadata(named));
+    let kind = if named.namespace.is_some() { "NamespacedGeneratingPolicy" } else { "GeneratingPolicy" };
     let mut spec = Map::default();
     let flags = draft.generated.first().map(|one| one.flags).unwrap_or_default();
     let mut evaluation = Map::default();
@@ -172,29 +136,18 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &NewMetadata<'_>) -> 
         ("orphanDownstreamOnPolicyDelete", flags.orphan),
     ];
     for (key, _) in all.into_iter().filter(|(_, on)| *on) {
-        evaluation.push(key, Node::map([("enabled", Node::Plain("true".into()))]));
+        evaluation.push(key, Node::enabled(true));
     }
-    if !evaluation.is_empty() {
-        spec.push("evaluation", evaluation.into());
-    }
-    spec.push("matchConstraints", constraints(&draft.matching));
-    spec.push_some("matchConditions", conditions(&draft.conditions));
-    if !draft.variables.is_empty() {
-        spec.push("variables", Node::list(draft.variables.iter().map(DraftVariable::node)));
-    }
+    spec.push_map("evaluation", evaluation);
+    draft.write_selection(&mut spec);
     spec.push("generate", Node::List(draft.generated.iter().map(GeneratedDraft::item).collect()));
-    out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
-    Document { kind, name: named.name.into(), text: out }
+    shared::document(source.original, kind, named, spec)
 }
 
 /// The object that a rule describes: its data below what names it.
 pub(crate) fn object<'v>(data: &Value, part: &dyn Fn(&str) -> Option<&'v Value>) -> Value {
-    let mut metadata = Fields::new();
-    for key in ["name", "namespace"] {
-        if let Some(value) = part(key) {
-            metadata.insert(key, value.clone());
-        }
-    }
+    let named = ["name", "namespace"].into_iter();
+    let mut metadata: Fields = named.filter_map(|key| Some((key.into(), part(key)?.clone()))).collect();
     for (key, value) in data.get("metadata").and_then(Value::as_map).into_iter().flat_map(|m| m.iter()) {
         if !metadata.contains_key(key) {
             metadata.insert(key.clone(), value.clone());

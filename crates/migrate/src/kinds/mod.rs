@@ -15,7 +15,7 @@ pub(crate) mod deleting;
 pub(crate) mod exceptions;
 pub(crate) mod generating;
 pub(crate) mod images;
-pub mod mutating;
+pub(crate) mod mutating;
 pub(crate) mod shared;
 pub(crate) mod validate_cel;
 pub(crate) mod validating;

@@ -1,20 +1,45 @@
 //! What the documents of several kinds of policies have: version, metadata, conditions, variables.
 
+use std::sync::Arc;
+
 use ephor_api::autogen::Computed;
 use ephor_ir::Rule;
-use ephor_value::Value;
+use ephor_lower::template::text;
+use ephor_value::{Map as Fields, Str, Value};
 
-use crate::constraints::model::Condition;
+use crate::constraints::cel::literal;
 use crate::expressions::context::Context;
-use crate::expressions::convert_conditions;
-use crate::expressions::converted::Converted;
-use crate::expressions::refusal::Refusal;
-use crate::model::draft::DraftVariable;
+use crate::expressions::converted::{Converted, NamedExpression};
+use crate::expressions::refusal::Result;
+use crate::expressions::{convert_conditions, value};
+use crate::model::migrated::Document;
+use crate::model::original::{NewMetadata, Original};
 use crate::model::source::Source;
-use crate::text::{Map, Node};
+use crate::model::unique::members;
+use crate::text::{Map, Node, write};
 
 /// The version in which policies are written.
 pub const VERSION: &str = "policies.kyverno.io/v1";
+
+/// A document of `policies.kyverno.io`, with the comments and the metadata of its origin.
+pub fn document(original: &Original, kind: &'static str, named: &NewMetadata<'_>, spec: Map) -> Document {
+    document_of(VERSION, original, kind, named, spec)
+}
+
+/// A document of an API version, with the comments and the metadata of its origin.
+pub fn document_of(
+    version: &str,
+    original: &Original,
+    kind: &'static str,
+    named: &NewMetadata<'_>,
+    spec: Map,
+) -> Document {
+    let mut text: String = original.head().iter().map(|line| format!("{line}\n")).collect();
+    text.push_str(&format!("apiVersion: {version}\nkind: {kind}\n"));
+    text.push_str(&original.metadata(named));
+    text.push_str(&write(&Node::map([("spec", spec.into())]), 0));
+    Document { kind, name: named.name.into(), text }
+}
 
 /// `reportProperties`, whose texts are constant.
 pub fn properties(rule: &Rule) -> Vec<(String, String)> {
@@ -22,7 +47,7 @@ pub fn properties(rule: &Rule) -> Vec<(String, String)> {
     let all = written.into_iter().flat_map(|map| map.iter());
     all.map(|(key, value)| {
         let text = value.as_str().unwrap_or_default();
-        (key.to_string(), crate::constraints::cel::literal(text))
+        (key.to_string(), literal(text))
     })
     .collect()
 }
@@ -40,41 +65,29 @@ pub fn common(source: &Source<'_>, more: Option<(&str, Node)>, out: &mut Map) {
     let mut evaluation = Map::default();
     for key in ["admission", "background"] {
         let flag = written(&["spec", key]).and_then(Value::as_bool);
-        let node = flag.map(|on| Node::map([("enabled", Node::Plain(on.to_string()))]));
-        evaluation.push_some(key, node.filter(|_| key == "background" || flag == Some(false)));
+        let flag = flag.filter(|on| key == "background" || !on);
+        evaluation.push_some(key, flag.map(Node::enabled));
     }
     if let Some((key, node)) = more {
         evaluation.push(key, node);
     }
-    if !evaluation.is_empty() {
-        out.push("evaluation", evaluation.into());
-    }
+    out.push_map("evaluation", evaluation);
 }
 
 /// What must hold of the object, from a converted rule.
-pub fn own_conditions(converted: &Converted) -> Vec<Condition> {
-    let named = |name: &str, expression: &str| Condition {
-        name: name.into(),
-        expression: expression.into(),
-        is_verbatim: false,
-    };
+pub fn own_conditions(converted: &Converted) -> Vec<NamedExpression> {
     let patterns = converted.validations.iter().filter(|one| one.expression != "true");
-    converted
-        .conditions
-        .iter()
-        .map(|c| named(&c.name, &c.expression))
-        .chain(patterns.map(|one| named("pattern", &one.expression)))
-        .collect()
+    let patterns = patterns.map(|one| NamedExpression::converted("pattern", one.expression.clone()));
+    converted.conditions.iter().cloned().chain(patterns).collect()
 }
 
-/// The variables of a converted rule.
-pub fn own_variables(converted: &Converted) -> Vec<DraftVariable> {
-    let one = |v: &crate::expressions::converted::NamedExpression| DraftVariable {
-        name: v.name.to_string(),
-        expression: v.expression.clone(),
-        is_verbatim: false,
-    };
-    converted.variables.iter().map(one).collect()
+/// What fills texts with variables in.
+pub type Fill<'f> = &'f dyn Fn(&str) -> Result<String>;
+
+/// A text of a rule as an expression.
+pub fn filled(written: &str, rule: &Rule, context: &Context) -> Result<String> {
+    let names: Arc<[Str]> = rule.bindings.iter().map(|b| b.name.clone()).collect();
+    value(&text(&written.into(), &names), rule, None, context)
 }
 
 /// The preconditions of a rule, and a pattern that the object must match, in CEL: those of a rule
@@ -84,19 +97,19 @@ pub fn preconditions(
     pattern: Option<Value>,
     at: usize,
     context: &Context,
-) -> Result<Converted, Refusal> {
+) -> Result<Converted> {
     if pattern.is_none() && written.get("preconditions").is_none_or(Value::is_null) {
         return Ok(Converted::default());
     }
-    let mut rule = ephor_value::Map::new();
-    for key in ["name", "match", "exclude", "context", "preconditions"] {
-        if let Some(value) = written.get(key) {
-            rule.insert(key, value.clone());
-        }
-    }
+    let mut rule = members(written, &["name", "match", "exclude", "context", "preconditions"]);
     if let Some(pattern) = pattern {
         rule.insert("validate", Value::map([("message", Value::from("x")), ("pattern", pattern)]));
     }
+    conditions_of(rule, at, context)
+}
+
+/// The conditions in CEL of a rule that has no more than these fields.
+pub fn conditions_of(rule: Fields, at: usize, context: &Context) -> Result<Converted> {
     let computed = Computed { rule: Value::Map(rule), written: at, generated: None };
     convert_conditions(&ephor_lower::rule::rule(&computed), context)
 }

@@ -6,10 +6,10 @@
 use ephor_ir::Rule;
 use ephor_value::Value;
 
-use crate::constraints::model::Condition;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::converted::NamedExpression;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::kinds::shared::properties;
-use crate::model::draft::{Check, Draft, DraftVariable};
+use crate::model::draft::{Check, Draft};
 use crate::model::migrated::TargetApi;
 use crate::model::source::Source;
 
@@ -17,7 +17,7 @@ use crate::model::source::Source;
 ///
 /// # Errors
 /// It has parameters or an authorizer, which the kind that is written does not have.
-pub fn draft(source: &Source<'_>, at: usize, rule: &Rule) -> Result<Draft, Refusal> {
+pub fn draft(source: &Source<'_>, at: usize, rule: &Rule) -> Result<Draft> {
     let written = &source.written(at, rule);
     let list = |path: &[&str]| written.at(path).and_then(Value::as_list).unwrap_or_default();
     let text = |v: &Value, key: &str| v.text_at(&[key]).to_string();
@@ -40,24 +40,14 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule) -> Result<Draft, Refus
         }
     });
     let checks = checks.collect();
-    let conditions = list(&["celPreconditions"]).iter().map(|one| Condition {
-        name: text(one, "name"),
-        expression: text(one, "expression"),
-        is_verbatim: true,
-    });
-    let variables = list(&["validate", "cel", "variables"]).iter().map(|one| DraftVariable {
-        name: text(one, "name"),
-        expression: text(one, "expression"),
-        is_verbatim: true,
-    });
     let param = |key: &str| written.at(&["validate", "cel", key]).filter(|v| !v.is_null()).cloned();
     let mut annotations = properties(rule);
     let audit = list(&["validate", "cel", "auditAnnotations"]).iter();
     annotations.extend(audit.map(|one| (text(one, "key"), text(one, "valueExpression"))));
     Ok(Draft {
         rules: vec![(at, rule.name.to_string())],
-        conditions: conditions.collect(),
-        variables: variables.collect(),
+        conditions: NamedExpression::written(written.get("celPreconditions")),
+        variables: NamedExpression::written(written.at(&["validate", "cel", "variables"])),
         checks,
         annotations,
         params: param("paramKind").zip(param("paramRef")),
@@ -66,7 +56,7 @@ pub fn draft(source: &Source<'_>, at: usize, rule: &Rule) -> Result<Draft, Refus
     })
 }
 
-fn refuse(written: &Value, rule: &Rule) -> Result<(), Refusal> {
+fn refuse(written: &Value, rule: &Rule) -> Result<()> {
     let cel = written.at(&["validate", "cel"]);
     let place = rule.origin.key("validate.cel");
     if cel.and_then(|cel| cel.get("paramKind")).is_some_and(|v| !v.is_null()) {

@@ -14,8 +14,9 @@ use ephor_value::wildcard::Wildcard;
 
 use crate::constraints::cel;
 use crate::constraints::filters::requirements;
-use crate::constraints::model::{Condition, Matching};
-use crate::expressions::refusal::Refusal;
+use crate::constraints::model::{Matching, NAME_OF_NAMESPACE};
+use crate::expressions::converted::NamedExpression;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::text::Node;
 
 /// What follows from a violation; it is reported in any case.
@@ -52,7 +53,7 @@ pub struct NamespacePart {
     /// Which namespaces.
     pub namespaces: Vec<Requirement>,
     /// Which namespaces, where labels cannot say it.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<NamedExpression>,
     /// What the policy's name ends with.
     pub suffix: Option<String>,
 }
@@ -62,7 +63,7 @@ pub struct NamespacePart {
 /// # Errors
 /// An override of the policy selects namespaces by labels, or one of the rule by labels with
 /// wildcards or by names and labels.
-pub fn parts(policy: &Policy, rule: &Rule, found: &Matching) -> Result<Vec<NamespacePart>, Refusal> {
+pub fn parts(policy: &Policy, rule: &Rule, found: &Matching) -> Result<Vec<NamespacePart>> {
     let (overrides, place) = match rule.action.overrides.is_empty() {
         false => (&rule.action.overrides, rule.origin.key("validate.failureActionOverrides")),
         true if rule.action.rule.is_some() => (&rule.action.overrides, Origin::default()),
@@ -157,12 +158,12 @@ impl NamespacePart {
         let is_exact = list.iter().all(|w| !w.is_wild()) && found.is_in_namespaces;
         if is_exact {
             let values = list.iter().map(|w| w.pattern().clone()).collect();
-            self.namespaces.push(Requirement { key: "kubernetes.io/metadata.name".into(), operator, values });
+            self.namespaces.push(Requirement { key: NAME_OF_NAMESPACE.into(), operator, values });
             return;
         }
         let test = cel::matches_any("request.?namespace.orValue('')", list);
         let expression = if operator == SetOperator::In { test } else { cel::not(&test) };
-        self.conditions.push(Condition { name: "namespaces".into(), expression, is_verbatim: false });
+        self.conditions.push(NamedExpression::converted("namespaces", expression));
     }
 
     /// Leaves out the namespaces that a selector selects.
@@ -179,7 +180,7 @@ impl NamespacePart {
             return;
         }
         let expression = cel::not(&cel::all(&cel::selects("namespaceObject.metadata.?labels", selector)));
-        self.conditions.push(Condition { name: "namespace-labels".into(), expression, is_verbatim: false });
+        self.conditions.push(NamedExpression::converted("namespace-labels", expression));
     }
 }
 

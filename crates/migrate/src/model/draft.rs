@@ -5,44 +5,16 @@
 
 use ephor_value::Value;
 
-use crate::constraints::model::{Condition, Matching};
+use crate::constraints::model::Matching;
 use crate::constraints::{conditions, constraints};
+use crate::expressions::converted::NamedExpression;
 use crate::kinds::images::references::References;
 use crate::model::actions::Action;
 use crate::model::names::renamed;
 use crate::text::{Item, Map, Node};
 
-/// A variable.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DraftVariable {
-    /// The name.
-    pub name: String,
-    /// The expression.
-    pub expression: String,
-    /// Whether it was written by a person, and stays as it is.
-    pub is_verbatim: bool,
-}
-
-impl DraftVariable {
-    /// As a part of a document.
-    pub fn node(&self) -> Node {
-        Node::map([
-            ("name", Node::text(&self.name)),
-            ("expression", expression(&self.expression, self.is_verbatim)),
-        ])
-    }
-}
-
-/// An expression as a part of a document.
-pub fn expression(text: &str, is_verbatim: bool) -> Node {
-    match is_verbatim {
-        true => Node::text(text),
-        false => Node::Code(text.into()),
-    }
-}
-
 /// A validation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Check {
     /// The comments above it.
     pub comments: Vec<String>,
@@ -61,10 +33,11 @@ pub struct Check {
 impl Check {
     /// As an item of a list.
     pub fn item(&self) -> Item {
-        let mut map = crate::text::Map::default();
-        map.push("expression", expression(&self.expression, self.is_verbatim));
+        let mut map = Map::default();
+        map.push("expression", Node::expression(&self.expression, self.is_verbatim));
         map.push_some("message", self.message.as_ref().map(Node::text));
-        let computed = self.message_expression.as_deref().map(|text| expression(text, self.is_verbatim));
+        let computed =
+            self.message_expression.as_deref().map(|text| Node::expression(text, self.is_verbatim));
         map.push_some("messageExpression", computed);
         map.push_some("reason", self.reason.as_ref().map(Node::text));
         Item { comments: self.comments.clone(), node: map.into() }
@@ -79,9 +52,9 @@ pub struct Draft {
     /// Which requests it is about; its conditions are among `conditions`.
     pub matching: Matching,
     /// All conditions.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<NamedExpression>,
     /// Variables, in order.
-    pub variables: Vec<DraftVariable>,
+    pub variables: Vec<NamedExpression>,
     /// Validations, in order.
     pub checks: Vec<Check>,
     /// Audit annotations: key and expression.
@@ -107,6 +80,34 @@ pub struct Draft {
 }
 
 impl Draft {
+    /// `autogen`, where the draft says more than what policies have without it.
+    pub fn autogen(&self) -> Option<Node> {
+        let mut out = Map::default();
+        if let Some(controllers) = &self.controllers {
+            out.push("podControllers", Node::map([("controllers", Node::texts(controllers))]));
+        }
+        if self.generates_native {
+            out.push("validatingAdmissionPolicy", Node::enabled(true));
+        }
+        (!out.is_empty()).then(|| out.into())
+    }
+
+    /// Adds which requests the policy is about, and its variables.
+    pub fn write_selection(&self, spec: &mut Map) {
+        spec.push("matchConstraints", constraints(&self.matching));
+        spec.push_some("matchConditions", conditions(&self.conditions));
+        spec.push_list("variables", self.variables.iter().map(NamedExpression::node));
+    }
+
+    /// Adds its validations, and the annotations of their reports.
+    pub fn write_checks(&self, spec: &mut Map) {
+        spec.push("validations", Node::List(self.checks.iter().map(Check::item).collect()));
+        let annotation = |(key, text): &(String, String)| {
+            Node::map([("key", Node::text(key)), ("valueExpression", Node::text(text))])
+        };
+        spec.push_list("auditAnnotations", self.annotations.iter().map(annotation));
+    }
+
     /// Puts a word before what distinguishes its name.
     pub fn add_suffix(&mut self, word: &str) {
         self.suffix = Some(match &self.suffix {
@@ -162,7 +163,7 @@ impl Draft {
                     let name =
                         (2..).map(|n| format!("{}{n}", variable.name)).find(is_free).unwrap_or_default();
                     other.rename(&variable.name, &name);
-                    self.variables.push(DraftVariable { name, expression: variable.expression, ..variable });
+                    self.variables.push(NamedExpression { name, ..variable });
                 }
             }
         }
@@ -256,7 +257,7 @@ pub struct TargetsDraft {
     /// What selects them.
     pub matching: Matching,
     /// What else must hold of them.
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<NamedExpression>,
 }
 
 /// Objects that an expression returns.
@@ -348,7 +349,7 @@ mod tests {
     use super::*;
 
     fn draft(variable: &str) -> Draft {
-        let variable = DraftVariable { name: "x".into(), expression: variable.into(), is_verbatim: false };
+        let variable = NamedExpression::converted("x", variable.into());
         let check = Check {
             comments: Vec::new(),
             expression: "variables.x".into(),

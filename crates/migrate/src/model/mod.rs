@@ -10,6 +10,7 @@
 //! - `original`: the policy as it was written
 //! - `pair`: policies that are compared in parts
 //! - `source`: a rule that is migrated
+//! - `unique`: lists without repetitions, and parts of objects
 
 pub(crate) mod actions;
 pub(crate) mod draft;
@@ -20,3 +21,4 @@ pub(crate) mod operations;
 pub(crate) mod original;
 pub(crate) mod pair;
 pub(crate) mod source;
+pub(crate) mod unique;

@@ -5,6 +5,12 @@ use std::collections::BTreeSet;
 /// The longest name of a policy: Kyverno puts it into labels.
 const LONGEST: usize = 63;
 
+/// A name, or the first one with a number behind it that is free.
+pub fn numbered(name: &str, between: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let others = (2..).map(|n| format!("{name}{between}{n}"));
+    std::iter::once(name.to_string()).chain(others).find(|name| !is_taken(name)).unwrap_or_default()
+}
+
 /// Names that are taken.
 #[derive(Debug, Default)]
 pub struct Names(BTreeSet<String>);
@@ -44,9 +50,10 @@ pub fn renamed(text: &str, from: &str, to: &str) -> String {
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let is_whole = !before.ends_with(|c: char| is_word(c) || c == '.') && !after.starts_with(is_word);
         out.push_str(before);
-        match is_whole {
-            true => out.push_str(&format!("variables.{to}")),
-            false => out.push_str(&wanted),
+        if is_whole {
+            out.push_str(&format!("variables.{to}"))
+        } else {
+            out.push_str(&wanted)
         }
         rest = after;
     }

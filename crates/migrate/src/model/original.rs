@@ -12,6 +12,7 @@ use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, parse};
 
 use crate::text::{Map, Node, write};
+use ephor_policies::load::LoadedPolicy;
 
 /// The annotation that selects pod controllers for ClusterPolicies; policies in CEL have a field
 /// for it.
@@ -57,6 +58,16 @@ pub struct NewMetadata<'n> {
 }
 
 impl Original {
+    /// A policy as it was loaded.
+    pub fn of(loaded: &LoadedPolicy) -> Original {
+        Original {
+            file: loaded.source.clone(),
+            line: loaded.line,
+            text: loaded.text.clone(),
+            value: ephor_document::yaml_value(&loaded.text).unwrap_or_else(|_| loaded.document.clone()),
+        }
+    }
+
     /// The line of the file on which the part at a path begins, or the nearest part around it.
     pub fn line_of(&self, path: &[PathPart]) -> usize {
         let found = (1..=path.len())

@@ -9,6 +9,7 @@ use ephor_value::Value;
 
 use crate::model::migrated::{AutogenStrategy, Note, Options};
 use crate::model::original::Original;
+use crate::model::unique::add_new;
 
 /// A rule, and what is known of its policy.
 pub(crate) struct Source<'s> {
@@ -32,14 +33,9 @@ impl Source<'_> {
         };
         found.unwrap_or_default()
     }
-}
 
-impl Source<'_> {
     /// Adds a note about a place, once.
     pub fn note(&self, path: &str, text: impl Into<String>, notes: &mut Vec<Note>) {
-        let note = Note { place: self.original.place(path), text: text.into() };
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
+        add_new(notes, [Note { place: self.original.place(path), text: text.into() }]);
     }
 }

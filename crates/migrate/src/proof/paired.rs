@@ -9,39 +9,34 @@ use ephor_compare::{
 };
 
 use crate::model::pair::{Pair, PairKind};
-use crate::proof::prove::{Limits, Proof, policies, prove};
+use crate::model::unique::add_new;
+use crate::proof::prove::{Limits, Proof, prove, sides};
 
 /// Compares the policies of all pairs.
-///
-/// # Errors
-/// One cannot be used.
 pub fn prove_pairs(file: &str, pairs: &[Pair], limits: Limits) -> Result<Proof, SideError> {
-    let parts = u32::try_from(pairs.len()).unwrap_or(u32::MAX).max(1);
-    let limits = Limits { time: limits.time.map(|time| time / parts), boundary: false, ..limits };
-    let mut whole = Proof::without(Answer::Proved);
-    for pair in pairs {
-        let own = match pair.says {
-            PairKind::Acts => acting(file, pair, limits)?,
-            PairKind::Changes => prove(file, &pair.old, &pair.new, limits)?,
-        };
-        whole = together(whole, own);
-    }
-    Ok(whole)
+    let limits = Limits { boundary: false, ..limits };
+    each(pairs, limits, |pair, limits| match pair.says {
+        PairKind::Acts => acting(file, pair, limits),
+        PairKind::Changes => prove(file, &pair.old, &pair.new, limits),
+    })
 }
 
 /// Compares the rules of each kind of a policy whose rules act in different ways: old and new
 /// texts.
-///
-/// # Errors
-/// One cannot be used.
 pub fn prove_apart(file: &str, all: &[[String; 2]], limits: Limits) -> Result<Proof, SideError> {
+    each(all, limits, |[old, new], limits| prove(file, old, new, limits))
+}
+
+/// What is known of all parts, each of which has its share of the time.
+fn each<T>(
+    all: &[T],
+    limits: Limits,
+    prove: impl Fn(&T, Limits) -> Result<Proof, SideError>,
+) -> Result<Proof, SideError> {
     let parts = u32::try_from(all.len()).unwrap_or(u32::MAX).max(1);
     let limits = Limits { time: limits.time.map(|time| time / parts), ..limits };
-    let mut whole = Proof::without(Answer::Proved);
-    for [old, new] in all {
-        whole = together(whole, prove(file, old, new, limits)?);
-    }
-    Ok(whole)
+    let nothing = Proof::without(Answer::Proved);
+    all.iter().try_fold(nothing, |whole, one| Ok(together(whole, prove(one, limits)?)))
 }
 
 /// What is known of two policies together.
@@ -60,11 +55,7 @@ pub fn together(one: Proof, other: Proof) -> Proof {
 /// The answer about two parts.
 pub fn joined(one: Answer, other: Answer) -> Answer {
     let union = |mut all: Vec<String>, more: Vec<String>| {
-        for reason in more {
-            if !all.contains(&reason) {
-                all.push(reason);
-            }
-        }
+        add_new(&mut all, more);
         all
     };
     match (one, other) {
@@ -82,8 +73,7 @@ pub fn joined(one: Answer, other: Answer) -> Answer {
 
 /// Whether both act on the same objects.
 fn acting(file: &str, pair: &Pair, limits: Limits) -> Result<Proof, SideError> {
-    let before = Side::new(policies(file, &pair.old), file)?;
-    let after = Side::new(policies("migrated", &pair.new), "the migrated policy")?;
+    let [before, after] = sides(file, &pair.old, &pair.new)?;
     Ok(Proof { claim: compare_acting(&before, &after, limits.options()).1, boundary: Vec::new() })
 }
 
@@ -122,6 +112,7 @@ mod tests {
 
     use super::*;
     use crate::driver::policy::migrate;
+    use crate::proof::prove::policies;
 
     /// Policies that act on ConfigMaps whose field has a value.
     fn pair(key: &str, expression: &str) -> Pair {

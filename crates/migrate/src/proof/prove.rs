@@ -52,13 +52,18 @@ pub(crate) fn policies(name: &str, text: &str) -> Policies {
     argument_for(&[SourceText { name: name.into(), text: text.into() }], Reader::Scan)
 }
 
+/// A policy and what takes its place, to be compared.
+pub(crate) fn sides(file: &str, old: &str, new: &str) -> Result<[Side; 2], SideError> {
+    let before = Side::new(policies(file, old), file)?;
+    Ok([before, Side::new(policies("migrated", new), "the migrated policy")?])
+}
+
 /// Compares a policy with what takes its place.
 ///
 /// # Errors
 /// A side cannot be used.
 pub fn prove(file: &str, old: &str, new: &str, limits: Limits) -> Result<Proof, SideError> {
-    let before = Side::new(policies(file, old), file)?;
-    let after = Side::new(policies("migrated", new), "the migrated policy")?;
+    let [before, after] = sides(file, old, new)?;
     let seen = Seen::default();
     let observer = limits.boundary.then_some(&seen as &dyn Observer);
     let claim = Claim::about(&before, &after, limits.options(), observer);
@@ -74,12 +79,8 @@ impl Limits {
 }
 
 /// Whether a policy and what takes its place can be used, where what they do cannot be compared.
-///
-/// # Errors
-/// A side cannot be used.
 pub fn usable(file: &str, old: &str, new: &str) -> Result<(), SideError> {
-    Side::new(policies(file, old), file)?;
-    let after = Side::new(policies("migrated", new), "the migrated policy")?;
+    let [_, after] = sides(file, old, new)?;
     // Policies about images report their faults with each request only.
     let mut rules = after.policies().iter().flat_map(|policy| policy.all_rules());
     let fault = rules.find_map(|rule| match &rule.body {

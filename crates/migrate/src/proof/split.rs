@@ -10,12 +10,14 @@ use ephor_value::print::json;
 use ephor_value::{Map as Fields, Str, Value};
 
 use crate::constraints::Deletions;
-use crate::constraints::model::{Condition, Matching};
+use crate::constraints::model::Matching;
 use crate::driver::policy::documents;
+use crate::expressions::converted::NamedExpression;
 use crate::model::draft::{Check, Draft, MutationDraft};
 use crate::model::migrated::SEPARATOR;
 use crate::model::pair::{Pair, PairKind};
 use crate::model::source::Source;
+use crate::model::unique::members;
 
 /// A policy with a rule that denies what it selects, in the place of one that deletes that.
 pub fn denying_alone(document: &Value, rule: Value) -> String {
@@ -113,42 +115,29 @@ fn acts(source: &Source<'_>, rule: &Value, drafts: &[&Draft]) -> Pair {
         }
         new.push(own);
     }
-    let autogen = match drafts.iter().any(|draft| draft.targets.is_some()) {
-        true => Some("none"),
-        false => None,
-    };
+    let autogen = if drafts.iter().any(|draft| draft.targets.is_some()) { Some("none") } else { None };
     Pair { old: denying(source, rule, autogen), new: written(source, &new), says: PairKind::Acts }
 }
 
 /// What is false where all conditions hold.
-pub fn denial_where(all: &[Condition]) -> String {
+pub fn denial_where(all: &[NamedExpression]) -> String {
     let all: Vec<String> = all.iter().map(|one| format!("({})", one.expression)).collect();
-    match all.is_empty() {
-        true => "false".into(),
-        false => format!("!({})", all.join(" && ")),
-    }
+    if all.is_empty() { "false".into() } else { format!("!({})", all.join(" && ")) }
 }
 
 /// A validation that is never true.
 fn never() -> Check {
-    Check {
-        comments: Vec::new(),
-        expression: "false".into(),
-        message: None,
-        message_expression: None,
-        reason: None,
-        is_verbatim: false,
-    }
+    Check { expression: "false".into(), ..Check::default() }
 }
+
+/// What a rule says of the requests that it is about.
+const OF_MATCH: [&str; 6] = ["name", "match", "exclude", "context", "preconditions", "celPreconditions"];
 
 /// A policy whose only rule denies what another one acts on.
 fn denying(source: &Source<'_>, rule: &Value, autogen: Option<&str>) -> String {
-    let mut own = Fields::new();
-    let has_conditions = rule.get("preconditions").is_some_and(|value| !value.is_null());
-    for key in ["name", "match", "exclude", "context", "preconditions", "celPreconditions"] {
-        if let Some(value) = rule.get(key).filter(|_| key != "context" || has_conditions) {
-            own.insert(key, value.clone());
-        }
+    let mut own = members(rule, &OF_MATCH);
+    if rule.get("preconditions").is_none_or(Value::is_null) {
+        own.remove("context");
     }
     own.insert("validate", denial());
     policy(source.document, Value::Map(own), autogen)
@@ -166,12 +155,8 @@ fn denial() -> Value {
 /// A policy with a rule, in the place of the one that moves.
 fn policy(document: &Value, rule: Value, autogen: Option<&str>) -> String {
     let is_namespaced = matches!(document.text_at(&["kind"]), "Policy" | "CleanupPolicy");
-    let mut metadata = Fields::new();
-    for key in ["name", "namespace"] {
-        if let Some(value) = document.at(&["metadata", key]) {
-            metadata.insert(key, value.clone());
-        }
-    }
+    let written = document.get("metadata").unwrap_or(&Value::Null);
+    let mut metadata = members(written, &["name", "namespace"]);
     let own = document.at(&["metadata", "annotations", CONTROLLERS]).cloned();
     if let Some(controllers) = autogen.map(Value::from).or(own) {
         metadata.insert("annotations", Value::map([(CONTROLLERS, controllers)]));
@@ -204,11 +189,11 @@ fn changes(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> 
         own.operations = vec![operation.into()];
     }
     // What goes away is the object of the request, too.
-    let of_object = |text: &str| text.replace("request.oldObject", "request.object");
+    let as_object = |text: &str| text.replace("request.oldObject", "request.object");
     let mut mutations = draft.mutations.clone();
-    mutations.iter_mut().for_each(|one| one.expression = of_object(&one.expression));
+    mutations.iter_mut().for_each(|one| one.expression = as_object(&one.expression));
     let mut conditions = targets.conditions.clone();
-    conditions.iter_mut().for_each(|one| one.expression = of_object(&one.expression));
+    conditions.iter_mut().for_each(|one| one.expression = as_object(&one.expression));
     let new = Draft {
         matching,
         conditions,
@@ -245,16 +230,13 @@ fn changes(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> 
     let mut own = Fields::new();
     own.insert("name", rule.get("name").cloned().unwrap_or_default());
     own.insert("match", Value::map([("any", Value::list(vec![block]))]));
-    own.insert("context", crate::proof::split::of_object(&Value::list(context)));
+    own.insert("context", of_object(&Value::list(context)));
     if let Some(conditions) = target.get("preconditions").filter(|v| !v.is_null()) {
-        own.insert("preconditions", crate::proof::split::of_object(conditions));
+        own.insert("preconditions", of_object(conditions));
     }
     let is_change = |key: &str| !matches!(key, "targets" | "mutateExistingOnPolicyUpdate");
     let mutate = rule.get("mutate").and_then(Value::as_map).into_iter().flat_map(|map| map.iter());
-    let mutate = mutate
-        .filter(|(key, _)| is_change(key))
-        .map(|(k, v)| (k.clone(), crate::proof::split::of_object(v)))
-        .collect();
+    let mutate = mutate.filter(|(key, _)| is_change(key)).map(|(k, v)| (k.clone(), of_object(v))).collect();
     own.insert("mutate", Value::Map(mutate));
     Pair {
         old: policy(source.document, Value::Map(own), Some("none")),
@@ -272,10 +254,7 @@ fn names(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> Op
     }
     // Deletions change no object.
     let deletes = draft.matching.deletions() == Deletions::Only;
-    let of_object = |text: &str| match deletes {
-        true => text.replace("oldObject", "object"),
-        false => text.to_string(),
-    };
+    let of_object = |text: &str| if deletes { text.replace("oldObject", "object") } else { text.to_string() };
     let all: Vec<String> =
         found.by.iter().map(|(key, text)| format!("'target-{key}': dyn({})", of_object(text))).collect();
     let mut matching = draft.matching.clone();
@@ -308,12 +287,7 @@ fn names(source: &Source<'_>, rule: &Value, target: &Value, draft: &Draft) -> Op
     };
     let annotations = Value::Map(found.by.iter().map(by).collect());
     let change = Value::map([("metadata", Value::map([("annotations", annotations)]))]);
-    let mut own = Fields::new();
-    for key in ["name", "match", "exclude", "context", "preconditions", "celPreconditions"] {
-        if let Some(value) = rule.get(key) {
-            own.insert(key, value.clone());
-        }
-    }
+    let mut own = members(rule, &OF_MATCH);
     own.insert("mutate", Value::map([("patchStrategicMerge", change)]));
     let old = policy(source.document, Value::Map(own), Some("none"));
     let old = match deletes {

@@ -57,6 +57,21 @@ impl Node {
         Node::Text(text.into())
     }
 
+    /// An expression: as it is where a person wrote it, else laid out already.
+    pub fn expression(text: &str, is_verbatim: bool) -> Node {
+        if is_verbatim { Node::text(text) } else { Node::Code(text.into()) }
+    }
+
+    /// A flag that is on or off.
+    pub fn flag(is_on: bool) -> Node {
+        Node::Plain(is_on.to_string())
+    }
+
+    /// `enabled`, on or off.
+    pub fn enabled(is_on: bool) -> Node {
+        Node::map([("enabled", Node::flag(is_on))])
+    }
+
     /// A list of texts.
     pub fn texts<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) -> Node {
         Node::list(texts.into_iter().map(|text| Node::text(text.as_ref())))
@@ -114,6 +129,24 @@ impl Map {
         if let Some(node) = node {
             self.push(key, node);
         }
+    }
+
+    /// Adds a text, if it is not empty.
+    pub fn push_text(&mut self, key: &str, text: &str) {
+        if !text.is_empty() {
+            self.push(key, Node::text(text));
+        }
+    }
+
+    /// Adds a list, if it has items.
+    pub fn push_list(&mut self, key: &str, nodes: impl IntoIterator<Item = Node>) {
+        let list = Node::list(nodes);
+        self.push_some(key, (!list.is_empty()).then_some(list));
+    }
+
+    /// Adds a map, if it has members.
+    pub fn push_map(&mut self, key: &str, map: Map) {
+        self.push_some(key, (!map.is_empty()).then(|| map.into()));
     }
 
     /// Whether nothing was added.

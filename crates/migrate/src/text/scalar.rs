@@ -8,10 +8,7 @@ use super::WIDTH;
 
 /// A text as a key.
 pub fn key(text: &str) -> String {
-    match is_plain(text) && !text.contains(['{', '}', '[', ']', ',']) {
-        true => text.into(),
-        false => quoted(text),
-    }
+    if is_plain(text) && !text.contains(['{', '}', '[', ']', ',']) { text.into() } else { quoted(text) }
 }
 
 /// A text in a list on one line; `None` when it does not fit on one.

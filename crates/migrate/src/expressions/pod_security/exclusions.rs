@@ -8,7 +8,7 @@ use ephor_ir::pod_security::{CONTROLS, Field, FieldCondition, FieldRequirement, 
 use ephor_value::Value;
 
 use super::super::scope::Scope;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::{Refusal, Result};
 
 /// An exclusion from a control.
 pub(crate) struct Exclusion {
@@ -97,7 +97,7 @@ fn written(field: &Field) -> String {
 
 /// The values that an exclusion names; it must be about a field of its control, of containers where
 /// it names images.
-fn allowed(one: &Value, images: Option<&Vec<String>>, scope: &Scope<'_>) -> Result<Allowed, Refusal> {
+fn allowed(one: &Value, images: Option<&Vec<String>>, scope: &Scope<'_>) -> Result<Allowed> {
     let field = one.text_at(&["restrictedField"]);
     let values = one.get("values").and_then(Value::as_list).unwrap_or_default();
     let values: Vec<String> = values.iter().filter_map(Value::as_str).map(String::from).collect();
@@ -122,7 +122,7 @@ fn allowed(one: &Value, images: Option<&Vec<String>>, scope: &Scope<'_>) -> Resu
 ///
 /// # Errors
 /// One is about values of a field that no control has.
-pub(crate) fn exclusions(written: &Value, scope: &Scope<'_>) -> Result<Vec<Exclusion>, Refusal> {
+pub(crate) fn exclusions(written: &Value, scope: &Scope<'_>) -> Result<Vec<Exclusion>> {
     let mut found = Vec::new();
     for one in written.as_list().unwrap_or_default() {
         let images = one

@@ -23,11 +23,12 @@ use super::scope::Scope;
 use super::term::{Path, Test};
 use super::types::Ty;
 use crate::cel::build::{
-    all_safe as all, any_safe as any, boolean, call, choose, equals, flatten, has, index, int, list, method,
-    name, not, object, or_value, over, select, select_optional, text, texts as list_of,
+    all_safe as all, any_safe as any, binary, boolean, call, choose, empty_list, empty_object, equals,
+    flatten, has, index, int, list, method, name, not, or_value, over, select, select_optional, size, text,
+    texts as list_of,
 };
 use crate::cel::is_same;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::translate::{root, texts};
 use ephor_cel::ast::Node;
 
@@ -35,7 +36,7 @@ use ephor_cel::ast::Node;
 ///
 /// # Errors
 /// The version is none, or an exclusion is about single values.
-pub fn controls(own: &PodSecurity, scope: &mut Scope<'_>) -> Result<Vec<Checked>, Refusal> {
+pub fn controls(own: &PodSecurity, scope: &mut Scope<'_>) -> Result<Vec<Checked>> {
     let exclusions = exclusions(&own.exclude, scope)?;
     let Some(placed) = own.controls() else {
         return Err(scope.refuse(
@@ -73,7 +74,7 @@ const CONTAINERS: &str = "containers";
 const CRON_JOB: &str = "CronJob";
 
 /// The kind whose pods a rule is about; all of its kinds have them at the same path.
-fn kind_of<'c>(scope: &Scope<'c>) -> Result<&'c str, Refusal> {
+fn kind_of<'c>(scope: &Scope<'c>) -> Result<&'c str> {
     let kinds = || scope.cx.kinds.iter().map(|[_, _, kind]| &**kind);
     let Some(kind) = kinds().find(|kind| pod_spec_path(kind).is_some()) else {
         return Err(scope.refuse("Pod Security Standards for objects without pods", "match pods"));
@@ -92,12 +93,7 @@ fn of_object(keys: &[&str], scope: &Scope<'_>) -> Path {
     keys.iter().fold(root::object(scope), |path, key| path.key(key, &scope.cx.types))
 }
 
-fn form(
-    form: &ControlVersion,
-    spec: &Path,
-    exempt: &Exempt<'_>,
-    scope: &mut Scope<'_>,
-) -> Result<Node, Refusal> {
+fn form(form: &ControlVersion, spec: &Path, exempt: &Exempt<'_>, scope: &mut Scope<'_>) -> Result<Node> {
     let whole = match form.joined {
         Some(_) => of_requirements(form, form.requirements, spec, exempt, scope)?,
         // What the first requirement finds that is not met is all that is found.
@@ -128,7 +124,7 @@ fn of_requirements(
     spec: &Path,
     exempt: &Exempt<'_>,
     scope: &mut Scope<'_>,
-) -> Result<Node, Refusal> {
+) -> Result<Node> {
     let (mut parts, mut of_containers) = (Vec::new(), Vec::new());
     for own in all_of {
         if !exempt.pod {
@@ -160,7 +156,7 @@ fn of_pod(
     spec: &Path,
     exempt: &Exempt<'_>,
     scope: &mut Scope<'_>,
-) -> Result<Vec<Node>, Refusal> {
+) -> Result<Vec<Node>> {
     let mut parts = Vec::new();
     for field in own.fields.iter().filter(|_| own.of != Of::Containers) {
         let its = exempt.values.iter().find(|a| a.list.is_none() && a.is_of(field));
@@ -173,12 +169,7 @@ fn of_pod(
 }
 
 /// The fields of the containers.
-fn of_lists(
-    own: &FieldRequirement,
-    spec: &Path,
-    exempt: &Exempt<'_>,
-    scope: &mut Scope<'_>,
-) -> Result<Node, Refusal> {
+fn of_lists(own: &FieldRequirement, spec: &Path, exempt: &Exempt<'_>, scope: &mut Scope<'_>) -> Result<Node> {
     let var = scope.item_name(Some("containers"));
     let apart = exempt.values.iter().any(|a| a.list.is_some() && own.fields.iter().any(|f| a.is_of(f)));
     let lists: Vec<(Node, Path, &str)> = match apart {
@@ -205,7 +196,7 @@ fn meets(own: &FieldRequirement, condition: &FieldCondition, spec: &Path, scope:
 /// The containers of one list, and one of them.
 fn one_list<'k>(spec: &Path, key: &'k str, var: &str, scope: &Scope<'_>) -> (Node, Path, &'k str) {
     let path = spec.key(key, &scope.cx.types);
-    (path.or(list(Vec::new())), Path::of(name(var), path.ty.item()), key)
+    (path.or(empty_list()), Path::of(name(var), path.ty.item()), key)
 }
 
 /// A container of a list; `has_images`: those with some images are exempt.
@@ -215,7 +206,7 @@ fn of_container(
     exempt: &Exempt<'_>,
     has_images: bool,
     scope: &mut Scope<'_>,
-) -> Result<Node, Refusal> {
+) -> Result<Node> {
     let image = item.key("image", &scope.cx.types).or(text(""));
     scope.loops.extend(item.base.as_ident().cloned());
     let mut fields = Vec::new();
@@ -242,9 +233,8 @@ fn of_container(
 
 /// What is enough for a test, but for what is enough anyway.
 fn without(test: Node, known: &[Node]) -> Node {
-    let (mut terms, mut others) = (Vec::new(), Vec::new());
-    flatten("_||_", test, &mut terms);
-    known.iter().for_each(|node| flatten("_||_", node.clone(), &mut others));
+    let mut terms = flatten("_||_", test);
+    let others: Vec<Node> = known.iter().flat_map(|node| flatten("_||_", node.clone())).collect();
     terms.retain(|node| !others.iter().any(|other| is_same(node, other)));
     any(terms)
 }
@@ -257,7 +247,7 @@ fn spared(
     spec: &Path,
     exempt: &Exempt<'_>,
     scope: &mut Scope<'_>,
-) -> Result<Option<Node>, Refusal> {
+) -> Result<Option<Node>> {
     let mut of_form = form.requirements.iter();
     let Some((lacking, condition)) = of_form.find_map(|own| Some((own, own.unless_pod.as_ref()?))) else {
         return Ok(None);
@@ -272,7 +262,7 @@ fn spared(
     let var = scope.item_name(Some("containers"));
     let fine = |list: (&Path, &str), exempt: &Exempt<'_>, has_images, scope: &mut Scope<'_>| {
         let each = all_of.iter().map(|own| of_container(own, list, exempt, has_images, scope));
-        each.collect::<Result<Vec<Node>, Refusal>>().map(all)
+        each.collect::<Result<Vec<Node>>>().map(all)
     };
     for key in LISTS.iter().filter(|key| **key != CONTAINERS) {
         let (source, item, _) = one_list(spec, key, &var, scope);
@@ -281,7 +271,7 @@ fn spared(
     let (source, item, _) = one_list(spec, CONTAINERS, &var, scope);
     let lacks = not(fine((&item, CONTAINERS), exempt, true, scope)?);
     let those = over(source.clone(), "filter", &var, lacks);
-    parts.push(equals(method(those, "size", Vec::new()), int(1)));
+    parts.push(equals(size(those), int(1)));
     if exempt.is_pod_first {
         if form.joined.is_some() {
             // Which one that is depends on how violations are removed from those of the pod.
@@ -328,16 +318,14 @@ fn or_values(condition: &FieldCondition, path: &Path, values: &[&str], types: &T
     let usual = of_condition(condition, path);
     let has_value = |value: &str| values.iter().any(|pattern| matches(pattern, value));
     let fits = |node: Node| texts::matches_any(&node, values, &[""]);
-    let of_items = |fits: Node| over(path.or(list(Vec::new())), "all", "item", fits);
+    let of_items = |fits: Node| over(path.or(empty_list()), "all", "item", fits);
     match condition {
         FieldCondition::Not(b) if has_value(&b.to_string()) => boolean(true),
         FieldCondition::NotNumber(n) if has_value(&n.to_string()) => boolean(true),
         FieldCondition::Not(_) | FieldCondition::NotNumber(_) | FieldCondition::FirstKey(..) => usual,
         FieldCondition::Present | FieldCondition::Parent => boolean(true),
         FieldCondition::Is(b) => {
-            let mut parent = path.clone();
-            parent.steps.pop();
-            let mut either = vec![usual, not(parent.present())];
+            let mut either = vec![usual, not(path.above().present())];
             either.extend(has_value("nil").then(|| not(path.present())));
             either.extend(has_value(&(!b).to_string()).then(|| path.present()));
             any(either)
@@ -348,7 +336,7 @@ fn or_values(condition: &FieldCondition, path: &Path, values: &[&str], types: &T
             let own = path.or(int(*n));
             match numbers {
                 Some(numbers) => {
-                    call("@in", vec![own, list(std::iter::once(*n).chain(numbers).map(int).collect())])
+                    binary("in", own, list(std::iter::once(*n).chain(numbers).map(int).collect()))
                 }
                 // Wildcards are about texts.
                 None => any(vec![usual, fits(call("string", vec![own]))]),
@@ -374,17 +362,13 @@ fn each(field: &Field, base: &Path, scope: &mut Scope<'_>, say: &dyn Fn(&Path, &
     let var = scope.item_name(source.last());
     let item = Path::of(name(&var), source.ty.item());
     let test = say(&at(&item, rest), &types);
-    over(source.or(list(Vec::new())), "all", &var, test)
+    over(source.or(empty_list()), "all", &var, test)
 }
 
 /// Whether what stands under a path is as it may be.
 fn of_condition(condition: &FieldCondition, path: &Path) -> Node {
     let truth = |absent: bool| path.or(boolean(absent));
-    let parent = || {
-        let mut parent = path.clone();
-        parent.steps.pop();
-        parent.present()
-    };
+    let parent = || path.above().present();
     match condition {
         FieldCondition::Not(b) => equals(truth(!b), boolean(!b)),
         FieldCondition::Is(b) => equals(truth(!b), boolean(*b)),
@@ -394,10 +378,7 @@ fn of_condition(condition: &FieldCondition, path: &Path) -> Node {
         FieldCondition::Number(n) => equals(path.or(int(*n)), int(*n)),
         FieldCondition::NotNumber(n) => not(equals(path.or(int(n + 1)), int(*n))),
         FieldCondition::Texts(allowed, absent) => {
-            let is_one = |value: Node| match allowed {
-                [one] => equals(value, text(one)),
-                allowed => call("@in", vec![value, list_of(allowed.iter().copied())]),
-            };
+            let is_one = |value: Node| is_one_of(value, allowed);
             let first = allowed.iter().find(|t| !t.is_empty()).copied().unwrap_or_default();
             match absent {
                 Absent::Allowed => is_one(path.or(text(first))),
@@ -408,21 +389,24 @@ fn of_condition(condition: &FieldCondition, path: &Path) -> Node {
             }
         }
         FieldCondition::Items(allowed) => {
-            let test = match allowed {
-                [one] => equals(name("item"), text(one)),
-                allowed => call("@in", vec![name("item"), list_of(allowed.iter().copied())]),
-            };
-            over(path.or(list(Vec::new())), "all", "item", test)
+            over(path.or(empty_list()), "all", "item", is_one_of(name("item"), allowed))
         }
-        FieldCondition::Holds(wanted) => call("@in", vec![text(wanted), path.or(list(Vec::new()))]),
+        FieldCondition::Holds(wanted) => binary("in", text(wanted), path.or(empty_list())),
         FieldCondition::FirstKey(allowed, _) => {
             any(allowed.iter().map(|key| has(path.strict(), key)).collect())
         }
     }
 }
 
+fn is_one_of(value: Node, allowed: &[&str]) -> Node {
+    match allowed {
+        [one] => equals(value, text(one)),
+        allowed => binary("in", value, list_of(allowed.iter().copied())),
+    }
+}
+
 /// Annotations with profiles: those for the pod, and those for its containers.
-fn of_annotations(own: &Annotations, spec: &Path, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
+fn of_annotations(own: &Annotations, spec: &Path, scope: &mut Scope<'_>) -> Result<Node> {
     let (source, read) = annotations(kind_of(scope)?, scope);
     let key = scope.unused("key");
     let (list, _) = containers(spec, "container", scope);
@@ -441,7 +425,7 @@ fn of_annotations(own: &Annotations, spec: &Path, scope: &mut Scope<'_>) -> Resu
     };
     let value = index(read, name(&key));
     let allowed = any(vec![
-        call("@in", vec![value.clone(), list_of(own.allowed.iter().copied())]),
+        binary("in", value.clone(), list_of(own.allowed.iter().copied())),
         method(value, "startsWith", vec![text("localhost/")]),
     ]);
     Ok(over(source, "all", &key, any(vec![not(is_meant), allowed])))
@@ -457,7 +441,7 @@ fn annotations(kind: &str, scope: &mut Scope<'_>) -> (Node, Node) {
         }
     };
     let own = of_kind(kind, scope);
-    let source = own.or(object(Vec::new()));
+    let source = own.or(empty_object());
     if !scope.cx.generates_cron_jobs {
         return (source, own.strict());
     }
@@ -466,7 +450,7 @@ fn annotations(kind: &str, scope: &mut Scope<'_>) -> (Node, Node) {
     let base = root::object(scope).base;
     let its = annotations_path(CRON_JOB).iter().fold(base.clone(), |node, key| select_optional(node, key));
     let is_cron_job = equals(select(base, "kind"), text(CRON_JOB));
-    let either = choose(is_cron_job, or_value(its, object(Vec::new())), source);
+    let either = choose(is_cron_job, or_value(its, empty_object()), source);
     let shared = scope.share("podAnnotations", either, true);
     (shared.clone(), shared)
 }

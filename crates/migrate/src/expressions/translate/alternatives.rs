@@ -9,7 +9,7 @@ use ephor_ir::ops::truthy as is_true;
 use ephor_value::Value;
 
 use crate::cel::build::choose;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::Val;
 use crate::expressions::translate::forms::{literal, plain, truthy, ty_of};
@@ -23,14 +23,7 @@ pub fn json(expr: &Expr) -> Option<Value> {
 }
 
 /// `test && 'one' || 'other'`: one of two values.
-///
-/// # Errors
-/// One of them, or the test, cannot be expressed.
-pub fn alternative(
-    sides: &[Expr; 2],
-    locals: &mut Vec<Val>,
-    scope: &mut Scope<'_>,
-) -> Result<Option<Val>, Refusal> {
+pub fn alternative(sides: &[Expr; 2], locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Option<Val>> {
     let first = match &sides[0] {
         Expr::Rescue { expr, .. } => expr,
         first => first,

@@ -10,16 +10,17 @@ use ephor_ir::rule::QuerySource;
 use ephor_ir::template::Part;
 use ephor_value::{Str, Value};
 
+use crate::cel::build;
 use crate::cel::build::{
-    binary, call as cel_call, choose, constant, equals, index, int, list, method, name, object, or_value,
-    over, select, select_optional, text,
+    binary, call as cel_call, choose, constant, equals, index, int, list, method, name, object, optional_of,
+    or_value, over, select, select_optional, text,
 };
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Val};
 use crate::expressions::translate::bindings::{arguments, fetched, outside, queried};
 use crate::expressions::translate::forms::{default_for, plain, ty_of};
-use crate::expressions::translate::template::{as_text, query, template};
+use crate::expressions::translate::template::{as_text, query, resolved_in, template};
 use crate::expressions::types::Ty;
 use ephor_cel::ast::{Entry, Kind, Node};
 
@@ -27,7 +28,7 @@ use ephor_cel::ast::{Entry, Kind, Node};
 ///
 /// # Errors
 /// The path is none that names objects, or a service is called.
-pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Result<Val> {
     scope.needs_kyverno("a call of the API in the context")?;
     let default = raw.get("default").filter(|default| !default.is_null());
     let found = match raw.get("service").is_some_and(|s| !s.is_null()) {
@@ -64,7 +65,7 @@ pub fn api_call(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) 
     let is_missing = equals(object, constant(Value::Null));
     // What the query does not find is null, and not the default.
     if let Val::Optional { node, faults, rescued: None, .. } = &projected {
-        let other = method(name("optional"), "of", vec![other]);
+        let other = optional_of(other);
         let faults = faults.iter().cloned().chain(more).collect();
         return Ok(Val::Optional {
             node: choose(is_missing, other, node.clone()),
@@ -91,16 +92,11 @@ fn object_of(found: &Val) -> Option<Node> {
 }
 
 /// What a call's own query finds in its answer.
-fn projected(found: Val, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn projected(found: Val, raw: &Value, scope: &mut Scope<'_>) -> Result<Val> {
     let text_of = |key: &str| raw.get(key).and_then(Value::as_str).filter(|s| !s.is_empty());
     match text_of("jmesPath") {
         None => Ok(found),
-        Some(own) if own.contains("{{") => crate::expressions::translate::template::resolved_in(
-            own,
-            &std::sync::Arc::from([]),
-            Some(found),
-            scope,
-        ),
+        Some(own) if own.contains("{{") => resolved_in(own, &std::sync::Arc::from([]), Some(found), scope),
         Some(own) => {
             let own = QuerySource::Ready(ephor_lower::query::plain(own, &[]));
             queried(&own, Some(found), scope)
@@ -109,7 +105,7 @@ fn projected(found: Val, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refu
 }
 
 /// Whether a call sends data.
-fn is_post(raw: &Value, scope: &Scope<'_>) -> Result<bool, Refusal> {
+fn is_post(raw: &Value, scope: &Scope<'_>) -> Result<bool> {
     match raw.get("method").and_then(Value::as_str).unwrap_or("GET") {
         "GET" => Ok(false),
         "POST" => Ok(true),
@@ -118,7 +114,7 @@ fn is_post(raw: &Value, scope: &Scope<'_>) -> Result<bool, Refusal> {
 }
 
 /// What a call sends: an object of its data.
-fn data(call: &Template, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+fn data(call: &Template, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     let mut all = Vec::new();
     for one in items(member(call, "data"), scope)? {
         let (Some(Template::Const(Value::Str(key))), Some(value)) =
@@ -136,7 +132,7 @@ fn data(call: &Template, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusa
 /// any.
 fn with_free_values(node: Node) -> Node {
     let Kind::Map(entries) = node.kind else { return node };
-    let is_text = |entry: &Entry<Node>| as_word(&entry.value).is_some();
+    let is_text = |entry: &Entry<Node>| build::as_text(&entry.value).is_some();
     let is_free = entries.len() > 1 && !entries.iter().all(is_text);
     let of = |entry: Entry<Node>| {
         let value = with_free_values(entry.value);
@@ -146,7 +142,7 @@ fn with_free_values(node: Node) -> Node {
 }
 
 /// The items of a list.
-fn items(list: Option<Template>, scope: &Scope<'_>) -> Result<Vec<Template>, Refusal> {
+fn items(list: Option<Template>, scope: &Scope<'_>) -> Result<Vec<Template>> {
     match list {
         None | Some(Template::Const(Value::Null)) => Ok(Vec::new()),
         Some(Template::Const(Value::List(items))) => Ok(items.iter().cloned().map(Template::Const).collect()),
@@ -157,7 +153,7 @@ fn items(list: Option<Template>, scope: &Scope<'_>) -> Result<Vec<Template>, Ref
 
 /// What a service answers. An answer that is no success fails the old rule, and is an object with
 /// its status in CEL: no item is left of it.
-fn service(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn service(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Result<Val> {
     if scope.cx.namespace.is_some() {
         return Err(scope.refuse("a call of a service in a policy of a namespace", "write a ClusterPolicy"));
     }
@@ -181,14 +177,14 @@ fn service(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
         };
         let ((key, more), (value, others)) = (text_of("key")?, text_of("value")?);
         faults.extend(more.into_iter().chain(others));
-        let is_written = as_word(&value).is_some();
+        let is_written = build::as_text(&value).is_some();
         headers.push((key, if is_written { value } else { cel_call("string", vec![value]) }));
     }
     if !headers.is_empty() {
         args.push(object(headers));
     }
     let client = match part("caBundle", scope)? {
-        (node, _) if as_word(&node).is_some_and(|word| word.is_empty()) => name("http"),
+        (node, _) if build::as_text(&node).is_some_and(|word| word.is_empty()) => name("http"),
         (node, more) => {
             faults.extend(more);
             method(name("http"), "client", vec![node])
@@ -201,7 +197,7 @@ fn service(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
 }
 
 /// What a path of the Kubernetes API names.
-fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Result<Val> {
     let is_post = is_post(raw, scope)?;
     let path =
         member(call, "urlPath").ok_or_else(|| scope.refuse("a call without a path", "give it a path"))?;
@@ -213,11 +209,13 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
         words.push(node);
         faults.extend(more);
     }
-    let is = |i: usize, wanted: &str| words.get(i).and_then(as_word).as_deref() == Some(wanted);
+    let is = |i: usize, wanted: &str| words.get(i).and_then(build::as_text) == Some(wanted);
     let (api_version, rest) = match &words[..] {
         [_, version, ..] if is(0, "api") => (version.clone(), 2),
         // A variable with group and version.
-        [_, both, ..] if is(0, "apis") && as_word(both).is_none() && is(2, "namespaces") => (both.clone(), 2),
+        [_, both, ..] if is(0, "apis") && build::as_text(both).is_none() && is(2, "namespaces") => {
+            (both.clone(), 2)
+        }
         [_, group, version, ..] if is(0, "apis") => {
             (concatenated([group.clone(), text("/"), version.clone()]), 3)
         }
@@ -225,9 +223,7 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
     };
     let rest = words.get(rest..).unwrap_or_default();
     let (namespace, rest) = match rest {
-        [first, namespace, more @ ..]
-            if as_word(first).as_deref() == Some("namespaces") && !more.is_empty() =>
-        {
+        [first, namespace, more @ ..] if build::as_text(first) == Some("namespaces") && !more.is_empty() => {
             (namespace.clone(), more)
         }
         rest => (text(""), rest),
@@ -260,7 +256,7 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
                     equals(or_value(found, text("")), value)
                 }
             };
-            let test = crate::cel::build::all(fields.into_iter().map(test).collect());
+            let test = build::all(fields.into_iter().map(test).collect());
             let items = over(select(all, "items"), "filter", &item, test);
             outside(own, cel_call("dyn", vec![object(vec![(text("items"), items)])]), ty, faults, scope)
         }
@@ -278,9 +274,11 @@ fn of_path(own: &Str, call: &Template, raw: &Value, scope: &mut Scope<'_>) -> Re
 
 /// The type of the objects that are served under a plural.
 fn served(api_version: &Node, plural: &Node, scope: &Scope<'_>) -> Ty {
-    let (Some(api_version), Some(plural)) = (as_word(api_version), as_word(plural)) else { return Ty::Any };
-    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    match ephor_kubernetes::Kinds::built_in().resource(group, version, &plural) {
+    let (Some(api_version), Some(plural)) = (build::as_text(api_version), build::as_text(plural)) else {
+        return Ty::Any;
+    };
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    match ephor_kubernetes::Kinds::built_in().resource(group, version, plural) {
         Some(found) => {
             let kind = [found.group.clone(), found.version.clone(), found.kind.clone()];
             Ty::of_kinds(std::slice::from_ref(&kind), &scope.cx.types)
@@ -291,7 +289,7 @@ fn served(api_version: &Node, plural: &Node, scope: &Scope<'_>) -> Ty {
 
 /// Texts one after the other.
 fn concatenated(parts: [Node; 3]) -> Node {
-    let words: Option<String> = parts.iter().map(as_word).collect();
+    let words: Option<String> = parts.iter().map(build::as_text).collect();
     match words {
         Some(written) => text(&written),
         None => {
@@ -307,13 +305,6 @@ fn member(template: &Template, key: &str) -> Option<Template> {
             Template::Const(Value::Str(k)) if **k == *key => Some(v.clone()),
             _ => None,
         }),
-        _ => None,
-    }
-}
-
-fn as_word(node: &Node) -> Option<String> {
-    match &node.kind {
-        Kind::Const(Value::Str(s)) => Some(s.to_string()),
         _ => None,
     }
 }
@@ -340,7 +331,7 @@ impl Selectors {
     }
 }
 
-fn segments(path: &Template, scope: &mut Scope<'_>) -> Result<Segments, Refusal> {
+fn segments(path: &Template, scope: &mut Scope<'_>) -> Result<Segments> {
     let parts: Vec<Part> = match path {
         Template::Const(Value::Str(s)) => vec![Part::Literal(s.clone())],
         Template::Whole(hole) => vec![Part::Hole(hole.query.clone())],
@@ -428,7 +419,7 @@ const FIELDS: [&str; 8] = [
 
 /// `labelSelector=a%3Db` and `fieldSelector=metadata.name=a`; a variable may be the whole value of
 /// a label or field.
-fn selectors(query: &[Result<String, Node>], scope: &Scope<'_>) -> Result<Selectors, Refusal> {
+fn selectors(query: &[Result<String, Node>], scope: &Scope<'_>) -> Result<Selectors> {
     // Variables stand as a character that no query has.
     const HOLE: char = '\u{0}';
     let written: String = query

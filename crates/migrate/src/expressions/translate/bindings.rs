@@ -11,22 +11,22 @@ use ephor_ir::rule::{Binding, BindingSource, QuerySource};
 use ephor_value::wildcard::has_wildcard;
 use ephor_value::{Map, Str, Value};
 
-use crate::cel::build::{all, call, choose, method, name, or_value, text};
-use crate::expressions::refusal::Refusal;
+use crate::cel::build::{all, call, choose, getter, method, name, or_value, text};
+use crate::cel::walk::children;
+use crate::cel::{is_same, print};
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::{MAX_DEPTH, Scope};
-use crate::expressions::shared::{as_name, children};
-use crate::expressions::term::{ABSORBED, Faults, Loop, Path, Val};
+use crate::expressions::shared::as_name;
+use crate::expressions::term::{ABSORBED, Faults, Loop, Path, Val, there};
+use crate::expressions::translate::api_call::api_call;
 use crate::expressions::translate::forms::{default_for, plain, ty_of};
 use crate::expressions::translate::functions::arithmetic;
-use crate::expressions::translate::template::{as_text, query, template};
+use crate::expressions::translate::template::{as_text, query, resolved_in, template};
 use crate::expressions::types::Ty;
 use ephor_cel::ast::{Kind, Node};
 
 /// The value under a name.
-///
-/// # Errors
-/// There is none, or it cannot be expressed.
-pub fn named(key: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn named(key: &str, scope: &mut Scope<'_>) -> Result<Val> {
     if let Some(known) = scope.names.get(key) {
         return Ok(known.clone());
     }
@@ -34,10 +34,8 @@ pub fn named(key: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         // `""` is a name, which nothing has: people write it for an empty text.
         return Ok(Val::Const(Value::Null));
     }
-    let Some(at) = scope.bindings.iter().rposition(|b| *b.name == *key) else {
-        return Err(scope.refuse(format!("the unknown name `{key}`"), "declare it in the context"));
-    };
-    let Some(binding) = scope.bindings.get(at).cloned() else {
+    let all = scope.bindings.iter().enumerate();
+    let Some((at, binding)) = all.rev().find(|(_, b)| *b.name == *key).map(|(at, b)| (at, b.clone())) else {
         return Err(scope.refuse(format!("the unknown name `{key}`"), "declare it in the context"));
     };
     scope.depth += 1;
@@ -46,9 +44,7 @@ pub fn named(key: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
     }
     // An entry reads those before it.
     let behind = scope.bindings.split_off(at);
-    let outside = std::mem::replace(&mut scope.place, binding.origin.clone());
-    let found = of(&binding, scope);
-    scope.place = outside;
+    let found = scope.at(&binding.origin, |scope| of(&binding, scope));
     scope.bindings.extend(behind);
     scope.depth -= 1;
     let found = retained(key, found?, scope);
@@ -87,13 +83,10 @@ fn is_parsed(node: &Node) -> bool {
     }
 }
 
-fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val> {
     match &binding.source {
         BindingSource::Variable { value, query, default, .. } => {
-            let value = match value {
-                None => None,
-                Some(value) => Some(template(value, scope)?),
-            };
+            let value = value.as_ref().map(|value| template(value, scope)).transpose()?;
             let found = match (query, value) {
                 (None, Some(value)) => value,
                 (None, None) => return Err(scope.refuse("a variable without a value", "give it one")),
@@ -111,16 +104,9 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             scope.needs_kyverno("a ConfigMap in the context")?;
             let own = constant_text(own, scope)?;
             let namespace = match constant_text(namespace, scope)? {
-                Text { node, faults, is_empty: true } => {
-                    let default = scope.cx.namespace.clone().unwrap_or_else(|| "default".into());
-                    Text {
-                        node: text(&default),
-                        faults: {
-                            let _ = node;
-                            faults
-                        },
-                        is_empty: false,
-                    }
+                Text { faults, is_empty: true, .. } => {
+                    let default = scope.cx.namespace.as_deref().unwrap_or("default");
+                    Text { node: text(default), faults, is_empty: false }
                 }
                 other => other,
             };
@@ -137,9 +123,7 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
                 other => other,
             })
         }
-        BindingSource::ApiCall { call, raw } => {
-            crate::expressions::translate::api_call::api_call(&binding.name, call, raw, scope)
-        }
+        BindingSource::ApiCall { call, raw } => api_call(&binding.name, call, raw, scope),
         BindingSource::Global { name: own, query } => {
             scope.needs_kyverno("a global context entry")?;
             let (entry, projection) = match own.split_once('.') {
@@ -148,10 +132,7 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             };
             let args = vec![text(entry), text(projection)];
             let found = fetched(&binding.name, "globalContext", "get", args, Ty::Any, Faults::new(), scope);
-            match query {
-                None => Ok(found),
-                Some(own) => queried(own, Some(found), scope),
-            }
+            queried_if(query.as_ref(), found, scope)
         }
         BindingSource::Given { .. } => {
             Err(scope.refuse("an answer that is given", "name where it comes from"))
@@ -161,10 +142,7 @@ fn of(binding: &Arc<Binding>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             let reference = template(reference, scope)?;
             let (node, faults) = as_text(&reference, scope)?;
             let found = fetched(&binding.name, "image", "getMetadata", vec![node], Ty::Image, faults, scope);
-            match query {
-                None => Ok(found),
-                Some(own) => queried(own, Some(found), scope),
-            }
+            queried_if(query.as_ref(), found, scope)
         }
     }
 }
@@ -180,7 +158,7 @@ pub fn arguments(
     namespace: Node,
     last: Option<Node>,
     scope: &Scope<'_>,
-) -> Result<Vec<Node>, Refusal> {
+) -> Result<Vec<Node>> {
     let mut out = vec![api_version, plural];
     match (&scope.cx.namespace, &namespace.kind) {
         (None, _) => out.push(namespace),
@@ -200,9 +178,9 @@ struct Text {
     is_empty: bool,
 }
 
-fn constant_text(own: &Template, scope: &mut Scope<'_>) -> Result<Text, Refusal> {
+fn constant_text(own: &Template, scope: &mut Scope<'_>) -> Result<Text> {
     let found = template(own, scope)?;
-    let is_empty = matches!(&found, Val::Const(v) if v.is_empty());
+    let is_empty = found.is_empty();
     let (node, faults) = as_text(&found, scope)?;
     Ok(Text { node, faults, is_empty })
 }
@@ -229,15 +207,12 @@ pub fn outside(own: &Str, found: Node, ty: Ty, faults: Faults, scope: &mut Scope
     let base = if is_inside { found } else { scope.share(&as_name(own), found, true) };
     let mut faults = faults;
     // Whether it answers is not known.
-    faults.insert(crate::cel::print(&base, usize::MAX));
+    faults.insert(print(&base, usize::MAX));
     Val::Path(Path { faults, ..Path::of(base, ty) })
 }
 
 /// What a query finds in a value, or in the rule's data.
-///
-/// # Errors
-/// It cannot be expressed.
-pub fn queried(own: &QuerySource, data: Option<Val>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn queried(own: &QuerySource, data: Option<Val>, scope: &mut Scope<'_>) -> Result<Val> {
     let ready;
     let own = match own {
         QuerySource::Ready(own) => own,
@@ -251,19 +226,23 @@ pub fn queried(own: &QuerySource, data: Option<Val>, scope: &mut Scope<'_>) -> R
                 Template::Rounds(rounds) => &rounds.source,
                 _ => return Err(scope.refuse("a query whose text is computed", "write the query")),
             };
-            return crate::expressions::translate::template::resolved_in(source, names, data, scope);
+            return resolved_in(source, names, data, scope);
         }
     };
-    let outside = std::mem::replace(&mut scope.data, data);
-    let found = query(own, scope);
-    scope.data = outside;
-    found
+    scope.about(data, |scope| query(own, scope))
+}
+
+fn queried_if(own: Option<&QuerySource>, found: Val, scope: &mut Scope<'_>) -> Result<Val> {
+    match own {
+        None => Ok(found),
+        Some(own) => queried(own, Some(found), scope),
+    }
 }
 
 /// A value, or the default where it is missing, null, or cannot be computed. Data of lookups that
 /// do not exist are null, of which no field is there; what is computed of data that cannot be read
 /// fails: no expression of CEL sees a failure.
-fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn with_default(found: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     let (own, ty, faults) = match found {
         Val::Const(Value::Null) => return Ok(default.clone()),
         Val::Path(path) if !path.is_required() || path.faults.iter().any(|own| !is_outside(own)) => {
@@ -368,10 +347,10 @@ fn is_answer(path: &str) -> bool {
 fn values_in(node: &Node, faults: &Faults) -> Option<Vec<Node>> {
     let mut read: Vec<Node> = Vec::new();
     values_read(node, &mut read);
-    let is_one = |path: &String| read.iter().any(|one| crate::cel::print(one, usize::MAX) == **path);
+    let is_one = |path: &String| read.iter().any(|one| print(one, usize::MAX) == **path);
     let is_known = |path: &String| **path == *ABSORBED || is_answer(path) || is_one(path);
     (!read.is_empty() && faults.iter().all(is_known))
-        .then(|| read.iter().map(|one| method(one.clone(), "hasValue", Vec::new())).collect())
+        .then(|| read.iter().map(|one| getter(one.clone(), "hasValue")).collect())
 }
 
 /// Whether some text of a value is a pattern.
@@ -389,7 +368,7 @@ fn values_read(node: &Node, found: &mut Vec<Node>) {
     if let Kind::Call { function, target: Some(target), args } = &node.kind
         && **function == *"value"
         && args.is_empty()
-        && !found.iter().any(|known| crate::cel::is_same(known, target))
+        && !found.iter().any(|known| is_same(known, target))
     {
         found.push((**target).clone());
     }
@@ -407,9 +386,5 @@ fn readable(faults: &Faults) -> Option<Vec<Node>> {
     if faults.is_empty() || faults.iter().any(|path| is_outside(path)) {
         return None;
     }
-    faults
-        .iter()
-        .filter(|path| **path != *ABSORBED)
-        .map(|path| crate::expressions::term::has_of(path))
-        .collect()
+    there(faults)
 }

@@ -7,20 +7,17 @@
 use ephor_ir::expr::Cmp;
 use ephor_value::Value;
 
-use crate::cel::build::{binary, boolean, constant, method, text};
-use crate::expressions::refusal::Refusal;
+use crate::cel::build::{binary, boolean, constant, int, is, optional_of, or_value, text};
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
-use crate::expressions::term::{Faults, Test, Val};
-use crate::expressions::translate::conditions;
+use crate::expressions::term::{Faults, Path, Test, Val, together};
 use crate::expressions::translate::forms::{literal, plain, present, ty_of};
+use crate::expressions::translate::{conditions, lists};
 use crate::expressions::types::Ty;
 use ephor_cel::ast::Node;
 
 /// A comparison.
-///
-/// # Errors
-/// It cannot be expressed.
-pub fn compare(op: Cmp, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+pub fn compare(op: Cmp, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     // A quantity is a text, which is ordered by nothing; its letters are not known.
     if ty_of(left) == Ty::Thousandths || ty_of(right) == Ty::Thousandths {
         return Err(scope.refuse("a computed quantity in a comparison", "write a condition with an operator"));
@@ -38,12 +35,12 @@ pub fn compare(op: Cmp, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Resul
     }
 }
 
-fn equal(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+fn equal(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     match (left, right) {
         (Val::Const(c), other) | (other, Val::Const(c)) => equal_constant(other, c, scope),
         (Val::Path(a), Val::Path(b)) if !a.is_required() || !b.is_required() => {
             // None is none.
-            let side = |path: &crate::expressions::term::Path| match path.is_required() {
+            let side = |path: &Path| match path.is_required() {
                 true => method_of_optional(path.strict()),
                 false => path.optional(),
             };
@@ -52,9 +49,7 @@ fn equal(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal
         }
         (a, b) => {
             let there = conditions::both(present(a, scope)?, present(b, scope)?);
-            let (x, mut faults) = plain(a, scope)?;
-            let (y, more) = plain(b, scope)?;
-            faults.extend(more);
+            let (x, y, faults) = together(plain(a, scope)?, plain(b, scope)?);
             let same = Test { node: binary("==", scope.opened(x, &ty_of(a)), y), faults };
             Ok(conditions::both(there, same))
         }
@@ -62,11 +57,11 @@ fn equal(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal
 }
 
 fn method_of_optional(node: Node) -> Node {
-    method(crate::cel::build::name("optional"), "of", vec![node])
+    optional_of(node)
 }
 
 /// Whether a value is a constant.
-pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Test> {
     if c.is_null() {
         return Ok(present(val, scope)?.negated());
     }
@@ -90,25 +85,23 @@ pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Tes
     let other = match c {
         Value::Str(s) => text(if s.is_empty() { "none" } else { "" }),
         Value::Bool(b) => boolean(!b),
-        Value::Int(0) => crate::cel::build::int(-1),
-        Value::Float(f) if *f == 0.0 => crate::cel::build::int(-1),
-        Value::Int(_) | Value::Float(_) => crate::cel::build::int(0),
-        _ => crate::cel::build::constant(Value::Null),
+        Value::Int(0) => int(-1),
+        Value::Float(f) if *f == 0.0 => int(-1),
+        Value::Int(_) | Value::Float(_) => int(0),
+        _ => constant(Value::Null),
     };
     if let (Val::Path(path), true) = (val, matches!(c, Value::Str(_) | Value::Bool(_)))
         && !path.faults.is_empty()
         && !path.is_required()
     {
         // A default would stand for a failure, too.
-        let some = method(crate::cel::build::name("optional"), "of", vec![literal(c)]);
+        let some = optional_of(literal(c));
         return Ok(Test { node: binary("==", path.optional(), some), faults: path.faults.clone() });
     }
     let is_computed = ty == Ty::Double && matches!(val, Val::Node { .. });
     let (node, faults): (Node, Faults) = match val {
         Val::Path(path) => (path.or(other), path.faults.clone()),
-        Val::Optional { node, faults, .. } => {
-            (crate::cel::build::or_value(node.clone(), other), faults.clone())
-        }
+        Val::Optional { node, faults, .. } => (or_value(node.clone(), other), faults.clone()),
         Val::Or(sides) => {
             let [left, right] = &**sides;
             if let Val::Const(d) = right
@@ -123,7 +116,7 @@ pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Tes
         other => plain(other, scope)?,
     };
     let node = match c {
-        Value::Bool(b) => crate::cel::build::is(node, *b),
+        Value::Bool(b) => is(node, *b),
         // The checker takes no whole number for another one.
         Value::Int(n) if is_computed => binary("==", node, constant(Value::Float(*n as f64))),
         Value::Float(_) if is_computed => binary("==", node, constant(c.clone())),
@@ -132,7 +125,7 @@ pub fn equal_constant(val: &Val, c: &Value, scope: &mut Scope<'_>) -> Result<Tes
     Ok(Test { node, faults })
 }
 
-fn ordered(sign: &str, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+fn ordered(sign: &str, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     let is_number = |ty: Ty| matches!(ty, Ty::Int | Ty::Double);
     if !is_number(ty_of(left)) || !is_number(ty_of(right)) {
         let known = |ty: Ty| !matches!(ty, Ty::Any | Ty::IntOrText);
@@ -142,8 +135,6 @@ fn ordered(sign: &str, left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result
         return Err(scope.refuse("an ordering of values of unknown types", "compare numbers"));
     }
     let there = conditions::both(present(left, scope)?, present(right, scope)?);
-    let (x, mut faults) = plain(&crate::expressions::translate::lists::known(left), scope)?;
-    let (y, more) = plain(&crate::expressions::translate::lists::known(right), scope)?;
-    faults.extend(more);
+    let (x, y, faults) = together(plain(&lists::known(left), scope)?, plain(&lists::known(right), scope)?);
     Ok(conditions::both(there, Test { node: binary(sign, x, y), faults }))
 }

@@ -4,33 +4,31 @@
 //! where its wildcards stand at the ends; others have no counterpart that reads well, and are
 //! refused. Semantics: `docs/semantics/conditions.md`, "Equals, NotEquals".
 
-use ephor_value::Value;
 use ephor_value::wildcard::has_wildcard;
 
-use crate::cel::build::{binary, method, text};
-use crate::expressions::refusal::Refusal;
+use crate::cel::build::{as_text, binary, flatten, method, text};
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
 use crate::expressions::translate::texts;
-use ephor_cel::ast::{Kind, Node};
+use ephor_cel::ast::Node;
 
 /// Whether a value matches a sum of texts; `None` where the sum has no wildcards of its own.
 ///
 /// # Errors
 /// A wildcard stands inside, or is a `?`.
-pub fn matches(value: &Node, sum: &Node, scope: &Scope<'_>) -> Result<Option<Node>, Refusal> {
-    let mut parts = Vec::new();
-    collect(sum, &mut parts);
-    if !parts.iter().any(|part| literal(part).is_some_and(has_wildcard)) {
+pub fn matches(value: &Node, sum: &Node, scope: &Scope<'_>) -> Result<Option<Node>> {
+    let parts = flatten("_+_", sum.clone());
+    if !parts.iter().any(|part| as_text(part).is_some_and(has_wildcard)) {
         return Ok(None);
     }
     if let [one] = &parts[..] {
-        return Ok(literal(one).map(|pattern| texts::matches(value, pattern)));
+        return Ok(as_text(one).map(|pattern| texts::matches(value, pattern)));
     }
-    let begins = parts.first().and_then(literal).is_some_and(|s| s.starts_with('*'));
-    let ends = parts.last().and_then(literal).is_some_and(|s| s.ends_with('*'));
+    let begins = parts.first().and_then(as_text).is_some_and(|s| s.starts_with('*'));
+    let ends = parts.last().and_then(as_text).is_some_and(|s| s.ends_with('*'));
     let last = parts.len().saturating_sub(1);
     let cut = |(at, part): (usize, Node)| {
-        let Some(mut own) = literal(&part).map(String::from) else { return Some(part) };
+        let Some(mut own) = as_text(&part).map(String::from) else { return Some(part) };
         if at == 0 && begins {
             own.remove(0);
         }
@@ -40,7 +38,7 @@ pub fn matches(value: &Node, sum: &Node, scope: &Scope<'_>) -> Result<Option<Nod
         (!own.is_empty()).then(|| text(&own))
     };
     let rest: Vec<Node> = parts.into_iter().enumerate().filter_map(cut).collect();
-    if rest.iter().any(|part| literal(part).is_some_and(has_wildcard)) {
+    if rest.iter().any(|part| as_text(part).is_some_and(has_wildcard)) {
         return Err(scope.refuse(
             "a wildcard inside of a text with variables",
             "compare the beginning and the end of the text",
@@ -57,24 +55,6 @@ pub fn matches(value: &Node, sum: &Node, scope: &Scope<'_>) -> Result<Option<Nod
 
 /// Whether a sum of texts has wildcards of its own.
 pub fn has_wildcards(sum: &Node) -> bool {
-    let mut parts = Vec::new();
-    collect(sum, &mut parts);
-    parts.len() > 1 && parts.iter().any(|part| literal(part).is_some_and(has_wildcard))
-}
-
-/// The parts of a sum.
-fn collect(node: &Node, out: &mut Vec<Node>) {
-    match &node.kind {
-        Kind::Call { function, target: None, args } if &**function == "_+_" => {
-            args.iter().for_each(|part| collect(part, out));
-        }
-        _ => out.push(node.clone()),
-    }
-}
-
-fn literal(node: &Node) -> Option<&str> {
-    match &node.kind {
-        Kind::Const(Value::Str(s)) => Some(s),
-        _ => None,
-    }
+    let parts = flatten("_+_", sum.clone());
+    parts.len() > 1 && parts.iter().any(|part| as_text(part).is_some_and(has_wildcard))
 }

@@ -12,20 +12,20 @@ use ephor_value::Value;
 use ephor_value::wildcard::has_wildcard;
 
 use crate::cel::build::{
-    all, any, binary, boolean, call, choose, constant_bool, equals, int, not, select, text,
+    all, any, binary, boolean, call, choose, constant_bool, equals, int, not, or_value, select, text,
 };
 use crate::cel::macros::variables;
 use crate::cel::{is_same, print};
 use crate::expressions::context::Target;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
-use crate::expressions::term::{ABSORBED, Faults, Test, Val};
+use crate::expressions::term::{ABSORBED, Test, Val, together};
 use crate::expressions::translate::forms::{plain, present, truthy, ty_of};
-use crate::expressions::translate::lists::is_list;
+use crate::expressions::translate::lists::{is_list, known, known_unless_failing};
 use crate::expressions::translate::membership::{Member, may_be_wild, membership};
 use crate::expressions::translate::ordering::{duration_ordered, of_count, ordered};
 use crate::expressions::translate::template::template;
-use crate::expressions::translate::{comparisons, composed, counts, leaf, root, texts};
+use crate::expressions::translate::{comparisons, composed, counts, forms, leaf, root, texts};
 use crate::expressions::types::Ty;
 use ephor_cel::ast::{Kind, Node};
 
@@ -85,40 +85,26 @@ pub fn either(first: Test, second: Test) -> Test {
 }
 
 /// Whether conditions hold.
-///
-/// # Errors
-/// One cannot be expressed.
-pub fn conditions(own: &Conditions, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+pub fn conditions(own: &Conditions, scope: &mut Scope<'_>) -> Result<Test> {
+    let mut each = |all: &[Condition]| -> Result<Vec<Test>> { all.iter().map(|c| one(c, scope)).collect() };
     let mut whole = Test::constant(true);
     if let Some(listed) = &own.any {
-        let mut tests = Vec::new();
-        for condition in listed.iter() {
-            tests.push(one(condition, scope)?);
-        }
-        whole = tests
-            .into_iter()
-            .rev()
-            .reduce(|rest, first| either(first, rest))
-            .unwrap_or(Test::constant(false));
+        let tests = each(listed)?.into_iter().rev();
+        whole = tests.reduce(|rest, first| either(first, rest)).unwrap_or(Test::constant(false));
         // All of the others are read, too.
         if own.all.is_empty() {
             return Ok(whole);
         }
     }
-    let mut tests = Vec::new();
-    for condition in own.all.iter() {
-        tests.push(one(condition, scope)?);
-    }
-    let rest = tests.into_iter().rev().reduce(|rest, first| both(first, rest));
+    let rest = each(&own.all)?.into_iter().rev().reduce(|rest, first| both(first, rest));
     Ok(match rest {
         None => whole,
         Some(rest) => both(whole, rest),
     })
 }
 
-fn one(condition: &Condition, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
-    let outside = std::mem::replace(&mut scope.place, condition.origin.clone());
-    let found = (|| {
+fn one(condition: &Condition, scope: &mut Scope<'_>) -> Result<Test> {
+    scope.at(&condition.origin, |scope| {
         let Some(op) = condition.operator else {
             return Err(scope.refuse("an operator that does not exist", "write one that does"));
         };
@@ -128,9 +114,7 @@ fn one(condition: &Condition, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
             return Err(scope.refuse("a range with a variable", "write two conditions"));
         }
         holds(op, &key, &right, scope)
-    })();
-    scope.place = outside;
-    found
+    })
 }
 
 /// Whether a text is a range of amounts of which a variable is one: `1-{{ x }}`, `{{ x }}!-5Gi`.
@@ -151,10 +135,7 @@ fn is_open_range(value: &Template) -> bool {
 }
 
 /// Whether `key operator right` holds.
-///
-/// # Errors
-/// It cannot be expressed.
-pub fn holds(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+pub fn holds(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     if let (Val::Const(key), Val::Const(right)) = (key, right) {
         let prepared = Prepared::new(op, right.clone());
         return Ok(Test::constant(operator::holds(op, key, &prepared)));
@@ -187,11 +168,11 @@ pub fn holds(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Res
                 && is_rescued(key)
                 && !c.as_str().is_some_and(|s| text_measures(s) || has_wildcard(s))
             {
-                let literal = crate::expressions::translate::forms::literal(c);
+                let literal = forms::literal(c);
                 let found = match key {
                     Val::Path(path) => Some((path.or(literal.clone()), path.faults.clone())),
                     Val::Optional { node, faults, .. } => {
-                        Some((crate::cel::build::or_value(node.clone(), literal.clone()), faults.clone()))
+                        Some((or_value(node.clone(), literal.clone()), faults.clone()))
                     }
                     _ => None,
                 };
@@ -224,12 +205,7 @@ fn is_computed(val: &Val) -> bool {
 
 /// Whether `(left || default) == constant`, where the default is another constant: what is missing
 /// or empty is none of both.
-fn without_default(
-    op: Operator,
-    key: &Val,
-    right: &Val,
-    scope: &mut Scope<'_>,
-) -> Result<Option<Test>, Refusal> {
+fn without_default(op: Operator, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Option<Test>> {
     let (Val::Or(sides), Val::Const(c @ Value::Str(s))) = (key, right) else { return Ok(None) };
     let [left, Val::Const(Value::Str(default))] = &**sides else { return Ok(None) };
     let reads = match left {
@@ -250,17 +226,17 @@ fn without_default(
 }
 
 /// Whether a value is not null: a missing one fails elsewhere.
-pub fn not_null(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+pub fn not_null(val: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     match val {
         Val::Path(path) if path.fails => Ok(Test::constant(true)),
         other => present(other, scope),
     }
 }
 
-type Comparand<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test, Refusal>;
+type Comparand<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test>;
 
 /// A statement about `left || right`.
-fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Comparand<'_, 'c>) -> Result<Test, Refusal> {
+fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Comparand<'_, 'c>) -> Result<Test> {
     let [left, right] = sides;
     let of_right = said(right, scope)?;
     // What is false of a missing value needs no default.
@@ -299,17 +275,11 @@ fn of_default<'c>(sides: &[Val; 2], scope: &mut Scope<'c>, said: Comparand<'_, '
         let ty = ty_of(left);
         let (node, faults) = plain(&both, scope)?;
         let wild = may_be_wild(left, scope);
-        let outside = std::mem::replace(&mut scope.wild, wild);
-        let test = said(&Val::Node { node, ty, faults }, scope);
-        scope.wild = outside;
-        return test;
+        return scope.with_wild(wild, |scope| said(&Val::Node { node, ty, faults }, scope));
     }
     let there = truthy(left, scope)?;
     let wild = may_be_wild(left, scope);
-    let outside = std::mem::replace(&mut scope.wild, wild);
-    let of_left = said(&crate::expressions::translate::lists::known(left), scope);
-    scope.wild = outside;
-    let of_left = of_left?;
+    let of_left = scope.with_wild(wild, |scope| said(&known(left), scope))?;
     Ok(decided(there, of_left, of_right))
 }
 
@@ -334,12 +304,7 @@ fn decided(there: Test, left: Test, right: Test) -> Test {
     }
 }
 
-/// A scalar as an expression, with the default that a missing one may have.
-pub fn scalar(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
-    plain(val, scope)
-}
-
-fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     if let Val::Count(of) = key
         && let Some(found) = of_count("==", of, right, scope)?
     {
@@ -364,9 +329,7 @@ fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal>
         }
         (key, right) => {
             let there = both(not_null(key, scope)?, not_null(right, scope)?);
-            let (x, mut faults) = scalar(key, scope)?;
-            let (y, more) = scalar(right, scope)?;
-            faults.extend(more);
+            let (x, y, faults) = together(plain(key, scope)?, plain(right, scope)?);
             if let (Val::Count(_), Val::Count(_), true) = (key, right, faults.is_empty())
                 && let Some(node) = counts::equal_counts(&x, &y)
             {
@@ -384,7 +347,7 @@ fn equal(key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal>
 
 /// Whether a value equals a constant; `is_key`: the constant is the right side, whose wildcards
 /// count.
-fn equal_constant(val: &Val, c: &Value, is_key: bool, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+fn equal_constant(val: &Val, c: &Value, is_key: bool, scope: &mut Scope<'_>) -> Result<Test> {
     let ty = ty_of(val);
     match c {
         Value::Str(s) => {
@@ -398,14 +361,13 @@ fn equal_constant(val: &Val, c: &Value, is_key: bool, scope: &mut Scope<'_>) -> 
                     Ty::Bool => Ok(Test::constant(false)),
                     _ if is_rescued(val) => comparisons::equal_constant(val, c, scope),
                     _ => {
-                        let (node, faults) = scalar(val, scope)?;
+                        let (node, faults) = plain(val, scope)?;
                         Ok(Test { node: equals(node, text(s)), faults })
                     }
                 };
             }
             let there = not_null(val, scope)?;
-            let (node, faults) =
-                scalar(&crate::expressions::translate::lists::known_unless_failing(val), scope)?;
+            let (node, faults) = plain(&known_unless_failing(val), scope)?;
             let of_text = |node: Node| match (is_measure, is_key && has_wildcard(s)) {
                 (_, true) => match may_be_quantity(s) {
                     true => all(vec![not(call("isQuantity", vec![node.clone()])), texts::matches(&node, s)]),

@@ -6,7 +6,7 @@
 //! fails where another item decides.
 
 use crate::cel::build::{any, flatten, not, over};
-use crate::cel::is_same;
+use crate::cel::{build, is_same};
 use crate::expressions::shared::mapped;
 use ephor_cel::ast::{Kind, Node};
 
@@ -21,10 +21,9 @@ pub fn equal_counts(one: &Node, other: &Node) -> Option<Node> {
 pub fn of_each_list(node: &Node) -> Node {
     mapped(node, &|node| {
         let (range, var, body) = of_macro(node, "all")?;
-        let mut lists = Vec::new();
-        flatten("_+_", range.clone(), &mut lists);
+        let lists = flatten("_+_", range.clone());
         let of = |list: Node| over(list, "all", var, of_each_list(body));
-        (lists.len() > 1).then(|| crate::cel::build::all(lists.into_iter().map(of).collect()))
+        (lists.len() > 1).then(|| build::all(lists.into_iter().map(of).collect()))
     })
 }
 
@@ -39,27 +38,23 @@ fn alike(all: &Node, some: &Node) -> Option<Node> {
     }
     let (own, var, passing) = of_macro(some, "filter")?;
     let (range, before) = match of_macro(all, "filter") {
-        Some((range, same, before)) if same == var && is_same(range, own) => (range, terms(before)),
+        Some((range, same, before)) if same == var && is_same(range, own) => {
+            (range, flatten("_&&_", before.clone()))
+        }
         _ if is_same(all, own) => (all, Vec::new()),
         _ => return None,
     };
-    let mut passing = terms(passing);
+    let mut passing = flatten("_&&_", passing.clone());
     let starts_alike =
         passing.len() > before.len() && before.iter().zip(&passing).all(|(a, b)| is_same(a, b));
     if !starts_alike {
         return None;
     }
     let more = passing.split_off(before.len());
-    let passes = crate::cel::build::all(more);
+    let passes = build::all(more);
     let mut either: Vec<Node> = before.into_iter().map(not).collect();
     either.push(passes);
     Some(over(range.clone(), "all", var, any(either)))
-}
-
-fn terms(node: &Node) -> Vec<Node> {
-    let mut found = Vec::new();
-    flatten("_&&_", node.clone(), &mut found);
-    found
 }
 
 /// What a method without arguments is called on.

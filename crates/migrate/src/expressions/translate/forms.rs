@@ -4,13 +4,18 @@ use ephor_ir::ops::truthy as is_true;
 use ephor_value::Value;
 
 use crate::cel::build::{
-    any, binary, boolean, choose, constant, constant_bool, int, list, method, not, object, or_value, text,
+    any, binary, boolean, choose, constant, constant_bool, empty_list, empty_object, int, list, not, object,
+    or_value, size, text,
 };
-use crate::expressions::refusal::Refusal;
+use crate::cel::{build, print};
+use crate::expressions::context::Target;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
-use crate::expressions::term::{Faults, Missing, Path, Test, Val, has_value, is_some, some, value_in};
+use crate::expressions::term::{
+    Faults, Missing, Path, Test, Val, all_together, has_value, is_some, some, value_in,
+};
 use crate::expressions::translate::conditions;
-use crate::expressions::translate::lists::{Quantifier, built, quantified};
+use crate::expressions::translate::lists::{Quantifier, built, count, known, quantified};
 use crate::expressions::types::Ty;
 use ephor_cel::ast::Node;
 
@@ -32,10 +37,13 @@ pub fn ty_of(val: &Val) -> Ty {
         },
         Val::Path(path) => path.ty.clone(),
         Val::Node { ty, .. } | Val::Optional { ty, .. } => ty.clone(),
-        Val::Loop(own) => match own.flat {
-            true => ty_of(&own.body),
-            false => Ty::List(Box::new(ty_of(&own.body))),
-        },
+        Val::Loop(own) => {
+            if own.flat {
+                ty_of(&own.body)
+            } else {
+                Ty::List(Box::new(ty_of(&own.body)))
+            }
+        }
         Val::Chain(parts) | Val::Tuple(parts) => {
             let of = |part: &Val| match (val, ty_of(part)) {
                 (Val::Chain(_), Ty::List(item)) => *item,
@@ -55,19 +63,13 @@ pub fn ty_of(val: &Val) -> Ty {
 }
 
 /// Whether a value is there, and not null.
-///
-/// # Errors
-/// It cannot be expressed.
-pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     Ok(match val {
         Val::Const(v) => Test::constant(!v.is_null()),
         Val::Keys(_, Missing::Empty) => Test::constant(true),
         Val::Path(path) | Val::Keys(path, _) => Test { node: path.present(), faults: path.faults.clone() },
         Val::Optional { node, faults, .. } => {
-            let node = match faults.is_empty() {
-                true => is_some(node),
-                false => has_value(node),
-            };
+            let node = if faults.is_empty() { is_some(node) } else { has_value(node) };
             Test { node, faults: faults.clone() }
         }
         Val::Loop(own) => match &own.source {
@@ -91,14 +93,11 @@ pub fn present(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
 }
 
 /// Whether a value counts as true.
-///
-/// # Errors
-/// It cannot be expressed.
-pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     let of = |node: Node, ty: &Ty| match ty {
         Ty::Bool => Some(binary("==", node, boolean(true))),
         Ty::Text => Some(binary("!=", node, text(""))),
-        Ty::List(_) | Ty::Map(_) => Some(binary(">", method(node, "size", Vec::new()), int(0))),
+        Ty::List(_) | Ty::Map(_) => Some(binary(">", size(node), int(0))),
         _ => None,
     };
     Ok(match val {
@@ -116,7 +115,7 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
         {
             let test = of(path.strict(), &path.ty).into_iter();
             let terms = std::iter::once(path.present()).chain(test).collect();
-            Test { node: crate::cel::build::all(terms), faults: path.faults.clone() }
+            Test { node: build::all(terms), faults: path.faults.clone() }
         }
         Val::Path(path) => {
             let faults = path.faults.clone();
@@ -126,19 +125,16 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
                 None => {
                     let may_be_empty = match &path.ty {
                         Ty::Object(all) => !all.iter().all(|(def, _)| def.fields.iter().any(|f| f.required)),
-                        Ty::Any => return truthy_any(path, scope),
+                        Ty::Any => return Ok(truthy_any(path)),
                         _ => false,
                     };
                     match may_be_empty {
                         // Where the target checks types, an object with fields is no map.
-                        true if scope.cx.target == crate::expressions::context::Target::Kubernetes => {
+                        true if scope.cx.target == Target::Kubernetes => {
                             let own = scope.opened(path.strict(), &path.ty);
-                            crate::cel::build::all(vec![
-                                path.present(),
-                                binary("!=", own, object(Vec::new())),
-                            ])
+                            build::all(vec![path.present(), binary("!=", own, empty_object())])
                         }
-                        true => binary("!=", path.or(object(Vec::new())), object(Vec::new())),
+                        true => binary("!=", path.or(empty_object()), empty_object()),
                         false => path.present(),
                     }
                 }
@@ -146,14 +142,11 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
             Test { node, faults }
         }
         Val::Optional { node, ty, faults, .. } => {
-            let there = || match faults.is_empty() {
-                true => is_some(node),
-                false => has_value(node),
-            };
+            let there = || if faults.is_empty() { is_some(node) } else { has_value(node) };
             let test = match faults.is_empty() {
                 true => falsy(ty).and_then(|default| of(or_value(node.clone(), default), ty)),
                 // Kyverno's `orValue` would take the default for a failure, too.
-                false => of(value_in(node), ty).map(|test| crate::cel::build::all(vec![there(), test])),
+                false => of(value_in(node), ty).map(|test| build::all(vec![there(), test])),
             };
             Test { node: test.unwrap_or_else(there), faults: faults.clone() }
         }
@@ -171,12 +164,12 @@ pub fn truthy(val: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
     })
 }
 
-fn truthy_any(path: &Path, _: &Scope<'_>) -> Result<Test, Refusal> {
+fn truthy_any(path: &Path) -> Test {
     let value = path.strict();
-    let falsy = [text(""), boolean(false), list(Vec::new()), object(Vec::new())];
+    let falsy = [text(""), boolean(false), empty_list(), empty_object()];
     let is_false = any(falsy.into_iter().map(|v| binary("==", value.clone(), v)).collect());
-    let node = crate::cel::build::all(vec![path.present(), not(is_false)]);
-    Ok(Test { node, faults: path.faults.clone() })
+    let node = build::all(vec![path.present(), not(is_false)]);
+    Test { node, faults: path.faults.clone() }
 }
 
 /// The value of a type that counts as false.
@@ -184,17 +177,14 @@ pub fn falsy(ty: &Ty) -> Option<Node> {
     Some(match ty {
         Ty::Text => text(""),
         Ty::Bool => boolean(false),
-        Ty::List(_) => list(Vec::new()),
-        Ty::Map(_) => object(Vec::new()),
+        Ty::List(_) => empty_list(),
+        Ty::Map(_) => empty_object(),
         _ => return None,
     })
 }
 
 /// A value as an expression that fails where the value is missing; null where it may be null.
-///
-/// # Errors
-/// It cannot be built.
-pub fn plain(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+pub fn plain(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     Ok(match val {
         Val::Const(v) => (literal(v), Faults::new()),
         Val::Path(path) => (path.strict(), path.missing()),
@@ -204,29 +194,23 @@ pub fn plain(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
         }
         Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
         Val::Optional { node, faults, .. } => {
-            let value = match faults.is_empty() {
-                true => some(node),
-                false => value_in(node),
-            };
+            let value = if faults.is_empty() { some(node) } else { value_in(node) };
             let mut faults = faults.clone();
-            faults.insert(crate::cel::print(node, usize::MAX));
+            faults.insert(print(node, usize::MAX));
             (value, faults)
         }
         Val::Record(pairs) => {
-            let mut faults = Faults::new();
-            let mut entries = Vec::new();
-            for (key, val) in pairs {
-                let (node, more) = plain(val, scope)?;
-                faults.extend(more);
-                entries.push((text(key), node));
-            }
+            let (entries, faults) = all_together(pairs.iter().map(|(key, val)| {
+                let (node, faults) = plain(val, scope)?;
+                Ok(((text(key), node), faults))
+            }))?;
             (object(entries), faults)
         }
         Val::Or(sides) => {
             let [left, right] = &**sides;
             defaulted(left, right, scope)?
         }
-        Val::Count(of) => crate::expressions::translate::lists::count(of, scope)?,
+        Val::Count(of) => count(of, scope)?,
         Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) | Val::Keys(..) => built(val, scope)?,
     })
 }
@@ -242,10 +226,7 @@ pub fn literal(v: &Value) -> Node {
 }
 
 /// The default of a value of a type: the checker takes no whole number for a double.
-///
-/// # Errors
-/// It cannot be built.
-pub fn default_for(ty: &Ty, default: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+pub fn default_for(ty: &Ty, default: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     match (ty, default) {
         (Ty::Double, Val::Const(c)) if let Some(n) = c.as_number() => {
             Ok((constant(Value::Float(n)), Faults::new()))
@@ -255,7 +236,7 @@ pub fn default_for(ty: &Ty, default: &Val, scope: &mut Scope<'_>) -> Result<(Nod
 }
 
 /// `left || right` as an expression.
-fn defaulted(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+fn defaulted(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     let ty = ty_of(left);
     let (default, mut faults) = default_for(&ty, right, scope)?;
     let is_falsy_default = matches!(right, Val::Const(v) if !is_true(v));
@@ -283,7 +264,7 @@ fn defaulted(left: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<(Node, Fa
         }
         left => {
             let test = truthy(left, scope)?;
-            let (node, own) = plain(&crate::expressions::translate::lists::known(left), scope)?;
+            let (node, own) = plain(&known(left), scope)?;
             faults.extend(own);
             faults.extend(test.faults);
             choose(test.node, node, default)

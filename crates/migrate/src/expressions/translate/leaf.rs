@@ -11,7 +11,7 @@ use ephor_value::number::parse_int;
 use ephor_value::quantity::Quantity;
 
 use crate::cel::build::{
-    all, any, binary, boolean, call, constant, equals, int, is, method, not, over, text,
+    all, any, binary, boolean, call, constant, equals, int, is, method, name, not, over, text,
 };
 use crate::expressions::translate::texts;
 use crate::expressions::translate::variable_leaves::{has_variable, ordered};
@@ -22,7 +22,7 @@ use ephor_cel::ast::Node;
 pub fn test(leaf: &Leaf, value: &Node, ty: &Ty) -> Node {
     match (ty, &leaf.source) {
         (Ty::List(item), _) => {
-            let inner = test(leaf, &crate::cel::build::name("item"), item);
+            let inner = test(leaf, &name("item"), item);
             over(value.clone(), "all", "item", inner)
         }
         (Ty::Map(_) | Ty::Object(_), _) => boolean(false),

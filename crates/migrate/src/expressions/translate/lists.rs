@@ -5,12 +5,16 @@
 
 use ephor_value::Value;
 
-use crate::cel::build::{all, any, binary, boolean, constant_bool, int, list, method, name, not, over};
-use crate::expressions::pattern::chained;
-use crate::expressions::refusal::Refusal;
+use crate::cel::build::{
+    all, any, binary, boolean, choose, constant_bool, empty_list, empty_object, getter, int, list, method,
+    name, not, or_value, over, size,
+};
+use crate::expressions::pattern::{chained, reversed};
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
-use crate::expressions::term::{Faults, Loop, Path, Test, Val, outside, some, value_in};
-use crate::expressions::translate::forms::{present, ty_of};
+use crate::expressions::shared::mapped;
+use crate::expressions::term::{Faults, Loop, Path, Test, Val, all_together, outside, some, value_in};
+use crate::expressions::translate::forms::{literal, plain, present, truthy, ty_of};
 use crate::expressions::translate::membership::may_be_wild;
 use crate::expressions::types::Ty;
 use ephor_cel::ast::{Kind, Node};
@@ -47,7 +51,7 @@ impl Quantifier {
 }
 
 /// The test of an item.
-pub type ItemTest<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test, Refusal>;
+pub type ItemTest<'a, 'c> = &'a mut dyn FnMut(&Val, &mut Scope<'c>) -> Result<Test>;
 
 /// Whether a value is a list, as far as is known.
 pub fn is_list(val: &Val) -> bool {
@@ -68,7 +72,7 @@ pub fn quantified<'c>(
     val: &Val,
     scope: &mut Scope<'c>,
     per_item: ItemTest<'_, 'c>,
-) -> Result<Test, Refusal> {
+) -> Result<Test> {
     match val {
         Val::Const(Value::Null) => Ok(Test::constant(quantifier.of_none())),
         Val::Const(Value::List(items)) => {
@@ -126,22 +130,9 @@ pub fn quantified<'c>(
             let var = scope.item_name(label.as_deref());
             let wild = may_be_wild(val, scope);
             let item = Val::Path(Path { wild, ..Path::of(name(&var), ty_of(val).item()) });
-            scope.loops.push(var.clone());
-            let test = per_item(&item, scope);
-            scope.loops.pop();
-            let test = test?;
-            if let Val::Path(path) = val
-                && path.is_nullable()
-                && !path.fails
-            {
-                let node = looped(quantifier, path.strict(), &var, test.node);
-                let faults = path.faults.iter().cloned().chain(outside(test.faults, &var)).collect();
-                return Ok(Test { node: quantifier.among(path.present(), node), faults });
-            }
-            Ok(Test {
-                node: looped(quantifier, source, &var, test.node),
-                faults: faults.into_iter().chain(outside(test.faults, &var)).collect(),
-            })
+            let test = scope.in_loop(&var, |scope| per_item(&item, scope))?;
+            let list = if let Val::Path(path) = val { Some(path) } else { None };
+            Ok(stated(quantifier, list, (source, faults), &var, test))
         }
         Val::Const(_) | Val::Record(_) | Val::Count(_) => {
             Err(scope.refuse("a loop over what is no list", "use a list"))
@@ -152,8 +143,8 @@ pub fn quantified<'c>(
 fn looped(quantifier: Quantifier, source: Node, var: &str, test: Node) -> Node {
     match (constant_bool(&test), quantifier) {
         (Some(b), _) if b == quantifier.of_none() => boolean(b),
-        (Some(_), Quantifier::Some) => binary(">", method(source, "size", Vec::new()), int(0)),
-        (Some(_), Quantifier::Every) => binary("==", method(source, "size", Vec::new()), int(0)),
+        (Some(_), Quantifier::Some) => binary(">", size(source), int(0)),
+        (Some(_), Quantifier::Every) => binary("==", size(source), int(0)),
         _ => match (quantifier, compared(&test, var)) {
             // Some item is the constant, or none is.
             (Quantifier::Some, Some(("_==_", constant))) => binary("in", constant, source),
@@ -190,7 +181,7 @@ fn unrolled<'c>(
     items: &[Val],
     scope: &mut Scope<'c>,
     per_item: ItemTest<'_, 'c>,
-) -> Result<Test, Refusal> {
+) -> Result<Test> {
     let mut tests = Vec::new();
     for item in items {
         tests.push(match is_failing(item) {
@@ -208,16 +199,10 @@ fn is_failing(item: &Val) -> bool {
 }
 
 /// The list of values that are there, or fail.
-fn listed(items: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
-    let mut faults = Faults::new();
-    let mut nodes = Vec::new();
-    for item in items {
-        let (node, more) = crate::expressions::translate::forms::plain(item, scope)?;
-        faults.extend(more);
-        nodes.push(node);
-    }
+fn listed(items: &[Val], scope: &mut Scope<'_>) -> Result<Val> {
+    let (node, faults) = self::items(items, scope)?;
     let ty = ty_of(&Val::Tuple(items.to_vec()));
-    Ok(Val::Node { node: list(nodes), ty, faults })
+    Ok(Val::Node { node, ty, faults })
 }
 
 /// A statement about a value that counts only when it is there.
@@ -226,7 +211,7 @@ fn when_present<'c>(
     item: &Val,
     scope: &mut Scope<'c>,
     per_item: ItemTest<'_, 'c>,
-) -> Result<Test, Refusal> {
+) -> Result<Test> {
     let there = present(item, scope)?;
     let known = known(item);
     let test = per_item(&known, scope)?;
@@ -246,10 +231,7 @@ pub fn known(val: &Val) -> Val {
     match val {
         Val::Path(path) => Val::Path(path.known()),
         Val::Optional { node, ty, faults, .. } => Val::Node {
-            node: match faults.is_empty() {
-                true => some(node),
-                false => value_in(node),
-            },
+            node: if faults.is_empty() { some(node) } else { value_in(node) },
             ty: ty.clone(),
             faults: faults.clone(),
         },
@@ -262,11 +244,11 @@ fn of_loop<'c>(
     own: &Loop,
     scope: &mut Scope<'c>,
     per_item: ItemTest<'_, 'c>,
-) -> Result<Test, Refusal> {
+) -> Result<Test> {
     if matches!(&own.source, Val::Loop(_) | Val::Or(_)) && !own.values {
         // A loop over a loop is a loop inside of a loop.
         return quantified(quantifier, &own.source, scope, &mut |item, scope| {
-            let (node, _) = crate::expressions::translate::forms::plain(&known(item), scope)?;
+            let (node, _) = plain(&known(item), scope)?;
             let keep = own
                 .keep
                 .as_ref()
@@ -276,23 +258,36 @@ fn of_loop<'c>(
         });
     }
     let (source, faults) = source_of(own, scope)?;
-    scope.loops.push(own.var.clone());
-    let test = of_item(quantifier, own.flat, own.keep.as_ref(), &own.body, scope, per_item);
-    scope.loops.pop();
-    let test = test?;
-    if let Val::Path(path) = &own.source
-        && path.is_nullable()
-        && !path.fails
-        && !own.values
-    {
-        let node = looped(quantifier, path.strict(), &own.var, test.node);
-        let faults = path.faults.iter().cloned().chain(outside(test.faults, &own.var)).collect();
-        return Ok(Test { node: quantifier.among(path.present(), node), faults });
+    let test = scope.in_loop(&own.var, |scope| {
+        of_item(quantifier, own.flat, own.keep.as_ref(), &own.body, scope, per_item)
+    })?;
+    let list = match &own.source {
+        Val::Path(path) if !own.values => Some(path),
+        _ => None,
+    };
+    Ok(stated(quantifier, list, (source, faults), &own.var, test))
+}
+
+/// A statement about the items of a list; of one that may be null, where it is there.
+fn stated(
+    quantifier: Quantifier,
+    list: Option<&Path>,
+    (source, faults): (Node, Faults),
+    var: &str,
+    test: Test,
+) -> Test {
+    let inner = outside(test.faults, var);
+    match list.filter(|path| path.is_nullable() && !path.fails) {
+        Some(path) => {
+            let node = looped(quantifier, path.strict(), var, test.node);
+            let faults = path.faults.iter().cloned().chain(inner).collect();
+            Test { node: quantifier.among(path.present(), node), faults }
+        }
+        None => {
+            let faults = faults.into_iter().chain(inner).collect();
+            Test { node: looped(quantifier, source, var, test.node), faults }
+        }
     }
-    Ok(Test {
-        node: looped(quantifier, source, &own.var, test.node),
-        faults: faults.into_iter().chain(outside(test.faults, &own.var)).collect(),
-    })
 }
 
 /// A statement about the value that stands for an item.
@@ -303,7 +298,7 @@ fn of_item<'c>(
     body: &Val,
     scope: &mut Scope<'c>,
     per_item: ItemTest<'_, 'c>,
-) -> Result<Test, Refusal> {
+) -> Result<Test> {
     let inner = match is_flat {
         true => quantified(quantifier, &body.clone().rescued(), scope, per_item)?,
         false => when_present(quantifier, body, scope, per_item)?,
@@ -319,7 +314,7 @@ fn of_item<'c>(
 
 /// A tree with an expression in the place of a name.
 pub fn renamed(node: &Node, var: &str, by: &Node) -> Node {
-    crate::expressions::shared::mapped(node, &|node| match &node.kind {
+    mapped(node, &|node| match &node.kind {
         Kind::Ident(name) if **name == *var => Some(by.clone()),
         // A loop with a variable of this name has another one.
         Kind::Call { function, target: Some(target), args }
@@ -367,45 +362,36 @@ fn substituted(val: &Val, var: &str, by: &Node) -> Val {
 }
 
 /// The expression of a loop's source.
-fn source_of(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+fn source_of(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     match &own.source {
         Val::Loop(_) | Val::Chain(_) | Val::Tuple(_) | Val::Or(_) => built(&own.source, scope),
         other if own.values => {
             // The keys of an object; its values are read by them.
-            let (node, faults) = map_source(other);
-            Ok((node, faults))
+            Ok(read_or(other, empty_object))
         }
         other => Ok(source(other)),
     }
 }
 
-fn map_source(val: &Val) -> (Node, Faults) {
-    let empty = || crate::cel::build::object(Vec::new());
+/// The expression of a value as it is read, empty where it is missing and that is no fault.
+fn read_or(val: &Val, empty: fn() -> Node) -> (Node, Faults) {
     match val {
         Val::Path(path) | Val::Keys(path, _) if path.fails || path.is_required() => {
             (path.strict(), path.missing())
         }
         Val::Path(path) | Val::Keys(path, _) => (path.or(empty()), path.faults.clone()),
-        Val::Optional { node, faults, .. } => {
-            (crate::cel::build::or_value(node.clone(), empty()), faults.clone())
-        }
+        Val::Optional { node, faults, .. } => (or_value(node.clone(), empty()), faults.clone()),
         Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
         _ => (empty(), Faults::new()),
     }
 }
 
-/// The expression of a list as it is read, empty where it is missing and that is no fault.
+/// The expression of a list as it is read.
 pub fn source(val: &Val) -> (Node, Faults) {
     match val {
-        Val::Path(path) if path.fails || path.is_required() => (path.strict(), path.missing()),
-        Val::Path(path) => (path.or(list(Vec::new())), path.faults.clone()),
-        Val::Optional { node, faults, .. } => {
-            (crate::cel::build::or_value(node.clone(), list(Vec::new())), faults.clone())
-        }
-        Val::Node { node, faults, .. } => (node.clone(), faults.clone()),
-        Val::Keys(..) => map_source(val),
-        Val::Const(v) => (crate::expressions::translate::forms::literal(v), Faults::new()),
-        _ => (list(Vec::new()), Faults::new()),
+        Val::Const(v) => (literal(v), Faults::new()),
+        Val::Keys(..) => read_or(val, empty_object),
+        val => read_or(val, empty_list),
     }
 }
 
@@ -446,9 +432,7 @@ fn container_lists(parts: &[Val], scope: &mut Scope<'_>) -> Option<Val> {
         return None;
     }
     if !scope.is_in_order() {
-        paths.sort_by_key(|p| {
-            (!p.is_required(), crate::expressions::pattern::reversed(p.last().unwrap_or_default()))
-        });
+        paths.sort_by_key(|p| (!p.is_required(), reversed(p.last().unwrap_or_default())));
     }
     let is_containers = paths.iter().any(|p| p.last() == Some("containers"));
     let (node, ty) = chained(&paths);
@@ -460,19 +444,16 @@ fn container_lists(parts: &[Val], scope: &mut Scope<'_>) -> Option<Val> {
 }
 
 /// A list as an expression.
-///
-/// # Errors
-/// It cannot be built.
-pub fn built(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+pub fn built(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     match val {
         Val::Or(sides) => match &sides[1] {
             Val::Const(v) if v.is_empty() => built(&sides[0].clone().rescued(), scope),
             right if is_list(right) => {
-                let there = crate::expressions::translate::forms::truthy(&sides[0], scope)?;
+                let there = truthy(&sides[0], scope)?;
                 let (own, mut faults) = built(&sides[0].clone().rescued(), scope)?;
                 let (other, more) = built(right, scope)?;
                 faults.extend(there.faults.into_iter().chain(more));
-                Ok((crate::cel::build::choose(there.node, own, other), faults))
+                Ok((choose(there.node, own, other), faults))
             }
             _ => Err(scope.refuse("a list with another default", "use a list")),
         },
@@ -480,28 +461,17 @@ pub fn built(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
             if let Some(joined) = container_lists(parts, scope) {
                 return Ok(source(&joined));
             }
-            let mut faults = Faults::new();
-            let mut sum: Option<Node> = None;
-            for part in parts {
-                let (own, more) = match is_list(part) {
-                    true => built(&part.clone().rescued(), scope)?,
-                    false => items(std::slice::from_ref(part), scope)?,
-                };
-                faults.extend(more);
-                sum = Some(match sum {
-                    None => own,
-                    Some(before) => binary("+", before, own),
-                });
-            }
-            Ok((sum.unwrap_or_else(|| list(Vec::new())), faults))
+            let (parts, faults) = all_together(parts.iter().map(|part| match is_list(part) {
+                true => built(&part.clone().rescued(), scope),
+                false => items(std::slice::from_ref(part), scope),
+            }))?;
+            let sum = parts.into_iter().reduce(|before, own| binary("+", before, own));
+            Ok((sum.unwrap_or_else(empty_list), faults))
         }
         Val::Tuple(parts) => items(parts, scope),
         Val::Loop(own) => {
             let (mut node, mut faults) = source_of(own, scope)?;
-            scope.loops.push(own.var.clone());
-            let inner = loop_parts(own, scope);
-            scope.loops.pop();
-            let (keep, body, more) = inner?;
+            let (keep, body, more) = scope.in_loop(&own.var, |scope| loop_parts(own, scope))?;
             faults.extend(outside(more, &own.var));
             if constant_bool(&keep) != Some(true) {
                 node = over(node, "filter", &own.var, keep);
@@ -510,13 +480,13 @@ pub fn built(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
                 node = over(node, "map", &own.var, body);
             }
             if own.flat {
-                node = method(node, "flatten", Vec::new());
+                node = getter(node, "flatten");
             }
             Ok((node, faults))
         }
         // The keys alone: an object is no list for functions of lists.
         Val::Keys(..) => {
-            let (node, faults) = map_source(val);
+            let (node, faults) = read_or(val, empty_object);
             Ok((over(node, "map", "key", name("key")), faults))
         }
         other => Ok(source(other)),
@@ -524,7 +494,7 @@ pub fn built(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
 }
 
 /// Which items count, and what stands for one.
-fn loop_parts(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Node, Faults), Refusal> {
+fn loop_parts(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Node, Faults)> {
     let (mut keep, mut faults) = match &own.keep {
         None => (boolean(true), Faults::new()),
         Some(keep) => (keep.node.clone(), keep.faults.clone()),
@@ -537,35 +507,23 @@ fn loop_parts(own: &Loop, scope: &mut Scope<'_>) -> Result<(Node, Node, Faults),
     let there = present(&own.body, scope)?;
     faults.extend(there.faults);
     keep = all(vec![keep, there.node]);
-    let (body, more) = crate::expressions::translate::forms::plain(&known(&own.body), scope)?;
+    let (body, more) = plain(&known(&own.body), scope)?;
     faults.extend(more);
     Ok((keep, body, faults))
 }
 
-fn items(parts: &[Val], scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
-    let mut faults = Faults::new();
-    let mut nodes = Vec::new();
-    for part in parts {
-        let (node, more) = crate::expressions::translate::forms::plain(part, scope)?;
-        faults.extend(more);
-        nodes.push(node);
-    }
+fn items(parts: &[Val], scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
+    let (nodes, faults) = all_together(parts.iter().map(|part| plain(part, scope)))?;
     Ok((list(nodes), faults))
 }
 
 /// How many items a list has.
-///
-/// # Errors
-/// It cannot be built.
-pub fn count(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+pub fn count(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     if let Val::Loop(own) = val
         && !own.flat
     {
         let (mut node, mut faults) = source_of(own, scope)?;
-        scope.loops.push(own.var.clone());
-        let inner = present(&own.body, scope);
-        scope.loops.pop();
-        let there = inner?;
+        let there = scope.in_loop(&own.var, |scope| present(&own.body, scope))?;
         faults.extend(outside(there.faults, &own.var));
         let mut keep = vec![there.node];
         if let Some(test) = &own.keep {
@@ -576,14 +534,14 @@ pub fn count(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal
         if constant_bool(&keep) != Some(true) {
             node = over(node, "filter", &own.var, keep);
         }
-        return Ok((method(node, "size", Vec::new()), faults));
+        return Ok((size(node), faults));
     }
     if let Val::Keys(path, _) = val {
-        let (node, faults) = map_source(val);
-        return Ok((method(scope.opened(node, &path.ty), "size", Vec::new()), faults));
+        let (node, faults) = read_or(val, empty_object);
+        return Ok((size(scope.opened(node, &path.ty)), faults));
     }
     let (node, faults) = built(val, scope)?;
-    Ok((method(node, "size", Vec::new()), faults))
+    Ok((size(node), faults))
 }
 
 /// A value that is known to be there, unless a missing one fails: then it is read as it stands.

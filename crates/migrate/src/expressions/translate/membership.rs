@@ -7,15 +7,17 @@ use ephor_value::range::Range;
 use ephor_value::wildcard::has_wildcard;
 use ephor_value::{Str, Value};
 
-use crate::cel::build::{binary, boolean, call, choose, equals, int, method, text};
-use crate::cel::is_same;
-use crate::expressions::refusal::Refusal;
+use crate::cel::build::{any, binary, boolean, call, choose, equals, int, is, method, text};
+use crate::cel::{build, is_same};
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
-use crate::expressions::term::{Path, Test, Val, is_entry};
-use crate::expressions::translate::conditions::{both, not_null, scalar};
-use crate::expressions::translate::forms::ty_of;
-use crate::expressions::translate::lists::{Quantifier, is_list, quantified};
-use crate::expressions::translate::{leaf, texts};
+use crate::expressions::term::{Path, Test, Val, is_entry, together};
+use crate::expressions::translate::comparisons::equal_constant;
+use crate::expressions::translate::composed::has_wildcards;
+use crate::expressions::translate::conditions::{both, not_null};
+use crate::expressions::translate::forms::{plain, ty_of};
+use crate::expressions::translate::lists::{Quantifier, built, is_list, known_unless_failing, quantified};
+use crate::expressions::translate::{composed, leaf, texts};
 use crate::expressions::types::Ty;
 use ephor_cel::ast::{Kind, Node};
 
@@ -28,7 +30,7 @@ pub struct Member {
     pub negated: bool,
 }
 
-pub fn membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+pub fn membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     if let Val::Const(Value::Null) = key {
         return Ok(Test::constant(false));
     }
@@ -55,16 +57,16 @@ fn as_list(val: &Val) -> Option<Val> {
 }
 
 /// A statement about a value that may be a list or a scalar.
-fn either_kind(val: &Val, list: Test, scalar: Test, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+fn either_kind(val: &Val, list: Test, scalar: Test, scope: &mut Scope<'_>) -> Result<Test> {
     let Val::Path(path) = val else { return Ok(scalar) };
     let there = not_null(val, scope)?;
-    let is_list = equals(call("type", vec![path.strict()]), crate::cel::build::name("list"));
+    let is_list = equals(call("type", vec![path.strict()]), build::name("list"));
     let faults = [&there, &list, &scalar].into_iter().flat_map(|t| t.faults.iter().cloned()).collect();
     let node = choose(is_list, list.node, scalar.node);
     Ok(both(there, Test { node, faults }))
 }
 
-fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     if matches!(ty_of(key), Ty::Map(_) | Ty::Object(_)) {
         return Ok(Test::constant(false));
     }
@@ -73,19 +75,15 @@ fn scalar_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'
     }
     let there = not_null(key, scope)?;
     let wild = may_be_wild(key, scope);
-    let known = crate::expressions::translate::lists::known_unless_failing(key);
+    let known = known_unless_failing(key);
     let found = match right {
         // A text is a pattern for a scalar, but a scalar is none for it.
         Val::Const(Value::Str(s)) => {
-            let (node, faults) = scalar(&known, scope)?;
+            let (node, faults) = plain(&known, scope)?;
             let found = in_text(&node, &ty_of(key), s, wild, false);
             // What is missing equals no text.
             if !member.negated && is_same(&found, &equals(node, text(s))) {
-                return crate::expressions::translate::comparisons::equal_constant(
-                    key,
-                    &Value::Str(s.clone()),
-                    scope,
-                );
+                return equal_constant(key, &Value::Str(s.clone()), scope);
             }
             Test { node: found, faults }
         }
@@ -160,36 +158,36 @@ fn is_own(val: &Val) -> bool {
 }
 
 /// Whether a scalar is in a list, or matches a text; `wild`: it may be `*`.
-fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Result<Test> {
     match right {
         Val::Const(Value::List(items)) => {
-            let (node, faults) = scalar(key, scope)?;
+            let (node, faults) = plain(key, scope)?;
             Ok(Test { node: word_in(&node, &ty_of(key), items, wild), faults })
         }
         Val::Const(Value::Str(s)) => {
-            let (node, faults) = scalar(key, scope)?;
+            let (node, faults) = plain(key, scope)?;
             Ok(Test { node: in_text(&node, &ty_of(key), s, wild, true), faults })
         }
         Val::Const(_) => Ok(Test::constant(false)),
         // Each item may have wildcards of its own.
         Val::Tuple(items) if items.iter().any(is_wild_pattern) && !matches!(key, Val::Const(_)) => {
-            let (own, mut faults) = scalar(key, scope)?;
+            let (own, mut faults) = plain(key, scope)?;
             let mut tests = Vec::new();
             for item in items {
                 tests.push(match item {
                     Val::Const(c) => word_in(&own, &ty_of(key), std::slice::from_ref(c), wild),
                     item => {
-                        let (other, more) = scalar(item, scope)?;
+                        let (other, more) = plain(item, scope)?;
                         faults.extend(more);
                         let own = leaf::as_text(&own, &ty_of(key));
-                        match crate::expressions::translate::composed::matches(&own, &other, scope)? {
+                        match composed::matches(&own, &other, scope)? {
                             Some(test) => test,
                             None => equals(own, other),
                         }
                     }
                 });
             }
-            Ok(Test { node: crate::cel::build::any(tests), faults })
+            Ok(Test { node: any(tests), faults })
         }
         Val::Keys(path, _) if matches!(key, Val::Const(Value::Str(s)) if !has_wildcard(s)) => {
             let Val::Const(Value::Str(s)) = key else { return Ok(Test::constant(false)) };
@@ -199,15 +197,13 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
             Val::Const(c) => {
                 let wild = may_be_wild(right, scope);
                 quantified(Quantifier::Some, right, scope, &mut |item, scope| {
-                    let (node, faults) = scalar(item, scope)?;
+                    let (node, faults) = plain(item, scope)?;
                     Ok(Test { node: word_in(&node, &ty_of(item), std::slice::from_ref(c), wild), faults })
                 })
             }
             key => match (wild && is_text(key), may_be_wild(right, scope)) {
                 (false, false) => {
-                    let (own, mut faults) = scalar(key, scope)?;
-                    let (list, more) = crate::expressions::translate::lists::built(right, scope)?;
-                    faults.extend(more);
+                    let (own, list, faults) = together(plain(key, scope)?, built(right, scope)?);
                     Ok(Test { node: binary("in", own, list), faults })
                 }
                 wild => quantified(Quantifier::Some, right, scope, &mut |item, scope| {
@@ -216,14 +212,12 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
             },
         },
         right => {
-            let (own, mut faults) = scalar(key, scope)?;
-            let (other, more) = scalar(right, scope)?;
-            faults.extend(more);
+            let (own, other, faults) = together(plain(key, scope)?, plain(right, scope)?);
             let wild = may_be_wild(right, scope);
             let same = is_one_of(&other, &own, (wild && is_text(right)).then(|| text("*")));
             if is_text_of_list(right) && scope.needs_kyverno("a list in a text").is_ok() {
                 let is_json = method(other.clone(), "startsWith", vec![text("[")]);
-                let list = method(crate::cel::build::name("json"), "unmarshal", vec![other.clone()]);
+                let list = method(build::name("json"), "unmarshal", vec![other.clone()]);
                 let node = choose(is_json, binary("in", own.clone(), list), same);
                 return Ok(Test { node: in_any(own, other, &ty_of(right), node), faults });
             }
@@ -232,7 +226,7 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
                 (true, Val::Const(Value::Str(s))) => {
                     let list = Value::list(vec![Value::Str(s.clone())]);
                     let words = [&**s, "*", &ephor_value::print::json(&list)].map(text);
-                    call("@in", vec![other, crate::cel::build::list(words.into())])
+                    call("@in", vec![other, build::list(words.into())])
                 }
                 _ => in_any(own, other, &ty_of(right), same),
             };
@@ -246,7 +240,7 @@ fn scalar_in(key: &Val, right: &Val, wild: bool, scope: &mut Scope<'_>) -> Resul
 fn in_any(own: Node, right: Node, ty: &Ty, other: Node) -> Node {
     match ty {
         Ty::Any => {
-            let is_list = equals(call("type", vec![right.clone()]), crate::cel::build::name("list"));
+            let is_list = equals(call("type", vec![right.clone()]), build::name("list"));
             choose(is_list, binary("in", own, right), other)
         }
         _ => other,
@@ -256,9 +250,7 @@ fn in_any(own: Node, right: Node, ty: &Ty, other: Node) -> Node {
 /// Whether a value is another one, or one more.
 fn is_one_of(value: &Node, own: &Node, other: Option<Node>) -> Node {
     match other {
-        Some(other) => {
-            crate::cel::build::any(vec![equals(value.clone(), own.clone()), equals(value.clone(), other)])
-        }
+        Some(other) => any(vec![equals(value.clone(), own.clone()), equals(value.clone(), other)]),
         None => equals(value.clone(), own.clone()),
     }
 }
@@ -267,7 +259,7 @@ fn is_one_of(value: &Node, own: &Node, other: Option<Node>) -> Node {
 fn is_wild_pattern(val: &Val) -> bool {
     match val {
         Val::Const(Value::Str(s)) => has_wildcard(s),
-        Val::Node { node, .. } => crate::expressions::translate::composed::has_wildcards(node),
+        Val::Node { node, .. } => has_wildcards(node),
         _ => false,
     }
 }
@@ -278,10 +270,8 @@ fn is_text(val: &Val) -> bool {
 
 /// Whether a key and an item of a list match; `wild`: which of them may be `*`, which as a pattern
 /// matches the other one.
-fn matching(key: &Val, item: &Val, wild: (bool, bool), scope: &mut Scope<'_>) -> Result<Test, Refusal> {
-    let (own, mut faults) = scalar(key, scope)?;
-    let (other, more) = scalar(item, scope)?;
-    faults.extend(more);
+fn matching(key: &Val, item: &Val, wild: (bool, bool), scope: &mut Scope<'_>) -> Result<Test> {
+    let (own, other, faults) = together(plain(key, scope)?, plain(item, scope)?);
     let star = || text("*");
     let is_star = wild.1 && is_text(item);
     let node = match (wild.0, is_star) {
@@ -318,8 +308,8 @@ fn is_read(node: &Node) -> bool {
 }
 
 /// Whether an object has a key; one that is missing fails, or has none.
-pub fn has_key(path: &crate::expressions::term::Path, key: &str, scope: &Scope<'_>) -> Test {
-    let of = |path: &crate::expressions::term::Path| path.key(key, &scope.cx.types).present();
+pub fn has_key(path: &Path, key: &str, scope: &Scope<'_>) -> Test {
+    let of = |path: &Path| path.key(key, &scope.cx.types).present();
     match path.fails {
         true => Test { node: of(&path.known()), faults: path.missing() },
         false => Test { node: of(path), faults: path.faults.clone() },
@@ -338,16 +328,15 @@ fn word_in(node: &Node, ty: &Ty, items: &[Value], wild: bool) -> Node {
             match [holds(true), holds(false)] {
                 [true, true] => boolean(true),
                 [false, false] => boolean(false),
-                [is_true, _] => crate::cel::build::is(node.clone(), is_true),
+                [is_true, _] => is(node.clone(), is_true),
             }
         }
         Ty::Int => {
             let numbers: Option<Vec<i64>> = words.iter().map(|w| ephor_value::number::parse_int(w)).collect();
             match numbers {
-                Some(numbers) => call(
-                    "@in",
-                    vec![node.clone(), crate::cel::build::list(numbers.into_iter().map(int).collect())],
-                ),
+                Some(numbers) => {
+                    call("@in", vec![node.clone(), build::list(numbers.into_iter().map(int).collect())])
+                }
                 None => texts::matches_any(&leaf::as_text(node, ty), &words, &[]),
             }
         }
@@ -382,7 +371,7 @@ fn in_text(node: &Node, ty: &Ty, s: &str, wild: bool, is_item: bool) -> Node {
             let own = leaf::as_text(node, ty);
             match &words[..] {
                 [only] => equals(own, text(only)),
-                words => call("@in", vec![own, crate::cel::build::texts(words.iter().map(|word| &**word))]),
+                words => call("@in", vec![own, build::texts(words.iter().map(|word| &**word))]),
             }
         }
         None => word_in(node, ty, &[Value::from(s)], wild && is_item),
@@ -395,7 +384,7 @@ fn texts_of_list(s: &str) -> Option<Vec<Str>> {
     own.as_list()?.iter().map(|item| item.as_str().map(Str::from)).collect()
 }
 
-fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     // `AnyNotIn`: some item is outside; `AllNotIn`: none is inside.
     let quantifier = if member.every { Quantifier::Every } else { Quantifier::Some };
     if let (Val::Const(Value::List(keys)), true) = (key, is_list(right)) {
@@ -403,7 +392,7 @@ fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>
         if !member.every && !member.negated {
             let (keys, wild) = (keys.clone(), may_be_wild(right, scope));
             return quantified(Quantifier::Some, right, scope, &mut |item, scope| {
-                let (node, faults) = scalar(item, scope)?;
+                let (node, faults) = plain(item, scope)?;
                 Ok(Test { node: word_in(&node, &ty_of(item), &keys, wild), faults })
             });
         }
@@ -414,11 +403,11 @@ fn list_membership(member: Member, key: &Val, right: &Val, scope: &mut Scope<'_>
         return Ok(Test::constant(false));
     }
     let wild = may_be_wild(key, scope);
-    let one = |item: &Val, scope: &mut Scope<'_>| -> Result<Test, Refusal> {
+    let one = |item: &Val, scope: &mut Scope<'_>| -> Result<Test> {
         let found = match right {
             Val::Const(Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
                 let Val::Const(v) = right else { return Ok(Test::constant(false)) };
-                let (node, faults) = scalar(item, scope)?;
+                let (node, faults) = plain(item, scope)?;
                 Test { node: word_in(&node, &ty_of(item), std::slice::from_ref(v), wild), faults }
             }
             right => scalar_in(item, right, wild, scope)?,

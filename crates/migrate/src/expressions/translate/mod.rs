@@ -33,7 +33,7 @@ pub(crate) mod composed;
 pub(crate) mod conditions;
 pub(crate) mod counts;
 pub(crate) mod forms;
-pub mod functions;
+pub(crate) mod functions;
 pub(crate) mod leaf;
 pub(crate) mod lists;
 pub(crate) mod membership;

@@ -8,12 +8,14 @@ use ephor_ir::pattern::TermOp;
 use ephor_value::Value;
 use ephor_value::semver::Version;
 
-use crate::cel::build::{all, any, binary, boolean, call, choose, int, list, method, name, over, text};
-use crate::expressions::refusal::Refusal;
+use crate::cel::build::{
+    all, any, binary, boolean, call, choose, constant, int, list, method, name, over, text,
+};
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
-use crate::expressions::term::{ABSORBED, Faults, Test, Val};
-use crate::expressions::translate::conditions::{both, not_null, scalar, text_measures};
-use crate::expressions::translate::forms::ty_of;
+use crate::expressions::term::{ABSORBED, Faults, Test, Val, together};
+use crate::expressions::translate::conditions::{both, not_null, text_measures};
+use crate::expressions::translate::forms::{literal, plain, ty_of};
 use crate::expressions::translate::functions::arithmetic;
 use crate::expressions::translate::lists::{Quantifier, is_list, known_unless_failing, quantified};
 use crate::expressions::translate::{leaf, texts};
@@ -66,7 +68,7 @@ pub fn as_number(c: &Value) -> Option<Value> {
 }
 
 /// Whether a list has items, where that is what a number of items is compared for.
-pub fn of_count(sign: &str, of: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Option<Test>, Refusal> {
+pub fn of_count(sign: &str, of: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Option<Test>> {
     let Val::Const(c) = right else { return Ok(None) };
     let Some(Value::Int(n)) = as_number(c) else { return Ok(None) };
     let is_some = match (sign, n) {
@@ -94,7 +96,7 @@ fn duration_of(c: &Value) -> Option<String> {
     }
 }
 
-pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     if let Val::Count(of) = key
         && let Some(found) = of_count(sign(order), of, right, scope)?
     {
@@ -128,7 +130,7 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
         Val::Optional { .. } => not_null(right, scope)?,
         _ => Test::constant(true),
     };
-    let (node, mut faults) = scalar(&known_unless_failing(key), scope)?;
+    let (node, mut faults) = plain(&known_unless_failing(key), scope)?;
     let ty = ty_of(key);
     let test = match (right, &ty) {
         (Val::Const(c), Ty::Duration) => match duration_of(c) {
@@ -136,7 +138,7 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
             None => boolean(false),
         },
         (Val::Const(c), Ty::Int | Ty::Double) => match as_number(c) {
-            Some(n) => binary(sign(order), node, crate::expressions::translate::forms::literal(&n)),
+            Some(n) => binary(sign(order), node, literal(&n)),
             None => boolean(false),
         },
         (Val::Const(Value::Str(s)), Ty::Text | Ty::Quantity | Ty::Any | Ty::IntOrText) => {
@@ -145,27 +147,22 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
         (
             Val::Const(c @ (Value::Int(_) | Value::Float(_))),
             Ty::Text | Ty::Quantity | Ty::Any | Ty::IntOrText,
-        ) => number_ordered(
-            order,
-            (&leaf::as_text(&node, &ty), &ty),
-            crate::expressions::translate::forms::literal(c),
-            boolean(true),
-        ),
+        ) => number_ordered(order, (&leaf::as_text(&node, &ty), &ty), literal(c), boolean(true)),
         (Val::Const(_), Ty::Text | Ty::Quantity | Ty::Any | Ty::IntOrText) => boolean(false),
         (right, Ty::Int | Ty::Double) if matches!(ty_of(right), Ty::Int | Ty::Double) => {
-            let (other, more) = scalar(right, scope)?;
+            let (other, more) = plain(right, scope)?;
             faults.extend(more);
             binary(sign(order), node, other)
         }
         (right, Ty::Quantity) if ty_of(right) == Ty::Quantity => {
-            let (other, more) = scalar(right, scope)?;
+            let (other, more) = plain(right, scope)?;
             faults.extend(more);
             let of = |node: Node| call("quantity", vec![call("string", vec![node])]);
             binary(sign(order), method(of(node), "compareTo", vec![of(other)]), int(0))
         }
         // Both are numbers by their types or defaults: what is none fails.
         (right, Ty::Any) if by_default(key) == Some(Ty::Int) && is_number(right) => {
-            let (other, more) = scalar(right, scope)?;
+            let (other, more) = plain(right, scope)?;
             faults.extend(more);
             let other = match ty_of(right) {
                 Ty::Any => call("double", vec![other]),
@@ -176,7 +173,7 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
         (right, Ty::Text | Ty::Any | Ty::IntOrText | Ty::Quantity)
             if matches!(ty_of(right), Ty::Int | Ty::Double) =>
         {
-            let (other, more) = scalar(right, scope)?;
+            let (other, more) = plain(right, scope)?;
             faults.extend(more);
             faults.extend(is_some.faults);
             let own = leaf::as_text(&node, &ty);
@@ -247,16 +244,17 @@ fn number_ordered(order: Ordering, (own, ty): (&Node, &Ty), number: Node, is_som
 }
 
 /// An order of a computed quantity and another one; what is no quantity is neither more nor less.
-fn of_computed(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test, Refusal> {
+fn of_computed(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     let is_amount = |val: &Val| match val {
         Val::Const(c) => c.as_str().is_some_and(|s| arithmetic::thousandths_of(s).is_some()),
         val => matches!(ty_of(val), Ty::Quantity | Ty::Thousandths),
     };
     if is_amount(key) && is_amount(right) {
         let there = both(not_null(key, scope)?, not_null(right, scope)?);
-        let (x, mut faults) = arithmetic::thousandths(&known_unless_failing(key), scope)?;
-        let (y, more) = arithmetic::thousandths(&known_unless_failing(right), scope)?;
-        faults.extend(more);
+        let (x, y, faults) = together(
+            arithmetic::thousandths(&known_unless_failing(key), scope)?,
+            arithmetic::thousandths(&known_unless_failing(right), scope)?,
+        );
         return Ok(both(there, Test { node: binary(sign(order), x, y), faults }));
     }
     let is_read = !matches!(right, Val::Const(_)) && matches!(ty_of(right), Ty::Text | Ty::Any);
@@ -267,7 +265,7 @@ fn of_computed(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
     }
     let there = not_null(right, scope)?;
     let (x, mut faults) = arithmetic::thousandths(key, scope)?;
-    let (node, more) = scalar(&known_unless_failing(right), scope)?;
+    let (node, more) = plain(&known_unless_failing(right), scope)?;
     let own = leaf::as_text(&node, &ty_of(right));
     // Quantities of the form `500m` are ordered by durations, too, with which this one fails.
     let is_one = any(vec![
@@ -305,7 +303,7 @@ fn text_ordered(order: Ordering, node: &Node, ty: &Ty, s: &str) -> Node {
             *ty == Ty::Any || matches!(ty, Ty::Text | Ty::Quantity) && !is_quantity,
         ) {
             let number = call("double", vec![own.clone()]);
-            let bound = |n: i64| crate::cel::build::constant(Value::Float(n as f64));
+            let bound = |n: i64| constant(Value::Float(n as f64));
             let (sign, bound) = match order {
                 Ordering::Gt => (">=", bound(n + 1)),
                 Ordering::Ge => (">=", bound(n)),
@@ -331,21 +329,16 @@ fn text_ordered(order: Ordering, node: &Node, ty: &Ty, s: &str) -> Node {
     any(ways)
 }
 
-pub fn duration_ordered(
-    order: Ordering,
-    key: &Val,
-    right: &Val,
-    scope: &mut Scope<'_>,
-) -> Result<Test, Refusal> {
+pub fn duration_ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     let Val::Const(Value::Str(s)) = right else {
         return read_durations_ordered(order, key, right, scope);
     };
     let there = not_null(key, scope)?;
-    let (node, faults) = scalar(&known_unless_failing(key), scope)?;
+    let (node, faults) = plain(&known_unless_failing(key), scope)?;
     let ty = ty_of(key);
     let test = match ty {
         Ty::Int => match as_number(&Value::Str(s.clone())) {
-            Some(n) => binary(sign(order), node, crate::expressions::translate::forms::literal(&n)),
+            Some(n) => binary(sign(order), node, literal(&n)),
             None => boolean(false),
         },
         _ => {
@@ -361,12 +354,7 @@ pub fn duration_ordered(
 }
 
 /// An order of two durations that are read: texts, or whole numbers of seconds.
-fn read_durations_ordered(
-    order: Ordering,
-    key: &Val,
-    right: &Val,
-    scope: &mut Scope<'_>,
-) -> Result<Test, Refusal> {
+fn read_durations_ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -> Result<Test> {
     let there = both(not_null(key, scope)?, not_null(right, scope)?);
     let mut faults = Faults::new();
     let mut texts_of = Vec::new();
@@ -374,7 +362,7 @@ fn read_durations_ordered(
     for val in [key, right] {
         // What has a text as its default is one, or fails.
         let ty = by_default(val).filter(|ty| *ty == Ty::Text).unwrap_or_else(|| ty_of(val));
-        let (node, more) = scalar(&known_unless_failing(val), scope)?;
+        let (node, more) = plain(&known_unless_failing(val), scope)?;
         faults.extend(more);
         let in_seconds = |node: &Node| binary("+", call("string", vec![node.clone()]), text("s"));
         let own = match ty {

@@ -7,19 +7,18 @@ use ephor_ir::condition::Prepared;
 use ephor_ir::{Operator, operator};
 use ephor_value::{Str, Value};
 
-use crate::cel::build::{boolean, call, choose, equals, method, name, select, text};
-use crate::expressions::refusal::Refusal;
+use crate::cel::build::{boolean, call, choose, equals, getter, method, name, not, select, text, texts};
+use crate::expressions::context::Target;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
-use crate::expressions::term::{Faults, Loop, Path, Test, Val};
+use crate::expressions::term::{Faults, Loop, Path, PathStep, Test, Val};
+use crate::expressions::translate::template::{INNER, INNER_KEY};
 use crate::expressions::translate::{bindings, values};
 use crate::expressions::types::Ty;
 use ephor_cel::ast::{Kind, Node};
 
 /// The value of a path from the root.
-///
-/// # Errors
-/// There is nothing like it in CEL.
-pub fn root(keys: &[Str], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn root(keys: &[Str], scope: &mut Scope<'_>) -> Result<Val> {
     let Some((first, rest)) = keys.split_first() else {
         return Err(scope.refuse("the whole of the data", "name what is read"));
     };
@@ -43,7 +42,7 @@ pub fn root(keys: &[Str], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
                 .refuse("the parsed images of an object (`images`)", "read the images of the containers"));
         }
         "target" if scope.cx.trigger.is_some() => (Val::Path(object(scope)), rest),
-        key => match values::inner_of(key, crate::expressions::translate::template::INNER, scope) {
+        key => match values::inner_of(key, INNER, scope) {
             Some(inner) => (inner.clone(), rest),
             None => (bindings::named(key, scope)?, rest),
         },
@@ -53,11 +52,10 @@ pub fn root(keys: &[Str], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 
 /// `images.containers."{{element.name}}".tag`: a part of the image of the element that a loop is
 /// about.
-fn image_of_element(keys: &[Str], scope: &Scope<'_>) -> Result<Option<Val>, Refusal> {
+fn image_of_element(keys: &[Str], scope: &Scope<'_>) -> Result<Option<Val>> {
     let [_, key, part] = keys else { return Ok(None) };
     let Some(Val::Path(path)) =
-        values::inner_of(key, crate::expressions::translate::template::INNER_KEY, scope)
-            .or_else(|| values::inner_of(key, crate::expressions::translate::template::INNER, scope))
+        values::inner_of(key, INNER_KEY, scope).or_else(|| values::inner_of(key, INNER, scope))
     else {
         return Ok(None);
     };
@@ -77,12 +75,12 @@ fn image_of_element(keys: &[Str], scope: &Scope<'_>) -> Result<Option<Val>, Refu
 
 /// A part of an image as the old rule sees it; `is_one`: of one image, not of all in a list.
 fn part_of_image(image: &Node, part: &str, is_one: bool) -> Option<Node> {
-    let parsed = |part: &str| method(call("parseImageReference", vec![image.clone()]), part, Vec::new());
+    let parsed = |part: &str| getter(call("parseImageReference", vec![image.clone()]), part);
     let replaced = |node: Node, from: &str, to: &str| method(node, "replace", vec![text(from), text(to)]);
     // A name need not have one; the old rule fails then.
     let required = |node: Node| {
         let found = method(name("optional"), "ofNonZeroValue", vec![node]);
-        method(found, "value", Vec::new())
+        getter(found, "value")
     };
     Some(match part {
         "tag" if is_one => required(parsed("tag")),
@@ -101,7 +99,7 @@ fn part_of_image(image: &Node, part: &str, is_one: bool) -> Option<Node> {
 }
 
 /// `images.containers`: the parsed images of a list of containers.
-fn images_of_list(keys: &[Str], scope: &mut Scope<'_>) -> Result<Option<Val>, Refusal> {
+fn images_of_list(keys: &[Str], scope: &mut Scope<'_>) -> Result<Option<Val>> {
     let [_, list] = keys else { return Ok(None) };
     if !matches!(&**list, "containers" | "initContainers" | "ephemeralContainers") {
         return Ok(None);
@@ -128,7 +126,7 @@ fn is_var(val: &Val, name: &Str) -> bool {
 }
 
 /// Part of a request, and what is left of the path.
-fn request<'k>(keys: &'k [Str], scope: &mut Scope<'_>) -> Result<(Val, &'k [Str]), Refusal> {
+fn request<'k>(keys: &'k [Str], scope: &mut Scope<'_>) -> Result<(Val, &'k [Str])> {
     let Some((first, rest)) = keys.split_first() else {
         return Err(scope.refuse("the whole of the request", "name what is read"));
     };
@@ -173,7 +171,7 @@ fn request<'k>(keys: &'k [Str], scope: &mut Scope<'_>) -> Result<(Val, &'k [Str]
                 };
                 return Ok((found, rest));
             }
-            None if scope.cx.target == crate::expressions::context::Target::Kyverno => {
+            None if scope.cx.target == Target::Kyverno => {
                 let ty = Ty::Map(Box::new(Ty::Any));
                 return Ok((Val::Node { node: of("userInfo"), ty, faults: Faults::new() }, rest));
             }
@@ -223,12 +221,7 @@ fn is_namespaced(scope: &Scope<'_>) -> bool {
 
 fn text_path(field: &str) -> Path {
     let mut path = Path::of(name("request"), Ty::Any);
-    path.steps.push(crate::expressions::term::PathStep {
-        key: field.into(),
-        required: false,
-        nullable: false,
-        wild: false,
-    });
+    path.steps.push(PathStep { key: field.into(), required: false, nullable: false, wild: false });
     path.ty = Ty::Text;
     path
 }
@@ -262,7 +255,7 @@ pub fn operation(op: Operator, right: &Value, scope: &Scope<'_>) -> Test {
         ([], _) => boolean(false),
         (_, []) => boolean(true),
         ([one], _) => equals(own, text(one)),
-        (_, [other]) => crate::cel::build::not(equals(own, text(other))),
-        (yes, _) => call("@in", vec![own, crate::cel::build::texts(yes.iter().map(|o| &***o))]),
+        (_, [other]) => not(equals(own, text(other))),
+        (yes, _) => call("@in", vec![own, texts(yes.iter().map(|o| &***o))]),
     })
 }

@@ -4,8 +4,8 @@
 //! `slice` fails where a list is shorter, while the old one ends with the list. Semantics:
 //! `docs/expressions/jmespath.md`, "Projections".
 
-use crate::cel::build::{binary, choose, int, list, method};
-use crate::expressions::refusal::Refusal;
+use crate::cel::build::{binary, choose, empty_list, int, method, size};
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::Val;
 use crate::expressions::translate::forms::ty_of;
@@ -16,7 +16,7 @@ use ephor_cel::ast::{Kind, Node};
 ///
 /// # Errors
 /// What is no list, a step, or bounds from both ends, of which either may come first.
-pub fn slice(of: &Val, bounds: &[Option<i64>; 3], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn slice(of: &Val, bounds: &[Option<i64>; 3], scope: &mut Scope<'_>) -> Result<Val> {
     let [start, stop, step] = *bounds;
     // What is missing is null, not a list without items.
     let may_be_null = match of {
@@ -41,11 +41,11 @@ pub fn slice(of: &Val, bounds: &[Option<i64>; 3], scope: &mut Scope<'_>) -> Resu
 
 /// The slice of a list; none where its bounds count from the end first and from the beginning then.
 fn sliced(of: &Node, start: i64, stop: Option<i64>) -> Option<Node> {
-    let size = || method(of.clone(), "size", Vec::new());
+    let size = || size(of.clone());
     let from_end = |back: i64| binary("-", size(), int(back));
     let is_longer = |than: i64| binary(">", size(), int(than));
     let part = |from: Node, to: Node| method(of.clone(), "slice", vec![from, to]);
-    let empty = || list(Vec::new());
+    let empty = || empty_list();
     // What is taken where the list has more items than a number; with no more, the other.
     let where_longer = |than: i64, then: Node, other: Node| match than < least(of) {
         true => then,

@@ -12,10 +12,12 @@ use ephor_value::variables::{expression, find_variables};
 use ephor_value::{Str, Value};
 
 use crate::cel::build::{binary, call, method, name, text};
-use crate::expressions::refusal::Refusal;
+use crate::expressions::context::Target;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::{MAX_DEPTH, Scope};
 use crate::expressions::term::{Faults, Val};
 use crate::expressions::translate::forms::{plain, ty_of};
+use crate::expressions::translate::template;
 use crate::expressions::translate::values::value;
 use crate::expressions::types::Ty;
 use ephor_cel::ast::Node;
@@ -26,10 +28,7 @@ pub const INNER: &str = "inner variable ";
 pub const INNER_KEY: &str = "inner key ";
 
 /// The value of a template.
-///
-/// # Errors
-/// It cannot be expressed.
-pub fn template(own: &Template, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn template(own: &Template, scope: &mut Scope<'_>) -> Result<Val> {
     match own {
         Template::Const(v) => Ok(Val::Const(v.clone())),
         Template::Whole(hole) => query(&hole.query, scope),
@@ -45,7 +44,7 @@ pub fn template(own: &Template, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         }
         Template::Rounds(rounds) => in_rounds(rounds, scope),
         Template::List(items) => {
-            let items: Result<Vec<Val>, Refusal> = items.iter().map(|t| template(t, scope)).collect();
+            let items: Result<Vec<Val>> = items.iter().map(|t| template(t, scope)).collect();
             Ok(Val::Tuple(items?))
         }
         Template::Object(pairs) => {
@@ -63,10 +62,7 @@ pub fn template(own: &Template, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 }
 
 /// The value of a query.
-///
-/// # Errors
-/// It cannot be expressed.
-pub fn query(own: &Query, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn query(own: &Query, scope: &mut Scope<'_>) -> Result<Val> {
     match &own.expr {
         Ok(expr) => value(expr, &mut Vec::new(), scope),
         Err(why) => Err(scope.refuse(format!("an expression that is none ({why})"), "correct it")),
@@ -74,7 +70,7 @@ pub fn query(own: &Query, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 }
 
 /// Texts one after the other; what is no text is written as JSON.
-fn concatenated(parts: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn concatenated(parts: &[Val], scope: &mut Scope<'_>) -> Result<Val> {
     if let [one] = parts
         && ty_of(one) == Ty::Text
     {
@@ -94,10 +90,7 @@ fn concatenated(parts: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 }
 
 /// A value as it stands in a text.
-///
-/// # Errors
-/// It has no text in CEL.
-pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     if let Val::Const(v) = val {
         return Ok((text(&ephor_value::print::display(v)), Faults::new()));
     }
@@ -106,15 +99,11 @@ pub fn as_text(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refus
     let node = match &ty {
         Ty::Text => node,
         // `string` writes a million as `1e+06`.
-        Ty::Double if scope.cx.target == crate::expressions::context::Target::Kyverno => json(node),
+        Ty::Double if scope.cx.target == Target::Kyverno => json(node),
         Ty::Quantity | Ty::Duration | Ty::Int | Ty::Double | Ty::Bool | Ty::IntOrText | Ty::Any => {
             call("string", vec![node])
         }
-        Ty::List(_) | Ty::Map(_) | Ty::Object(_)
-            if scope.cx.target == crate::expressions::context::Target::Kyverno =>
-        {
-            json(node)
-        }
+        Ty::List(_) | Ty::Map(_) | Ty::Object(_) if scope.cx.target == Target::Kyverno => json(node),
         Ty::List(item) if **item == Ty::Text => {
             let joined = method(node, "join", vec![text("\",\"")]);
             binary("+", binary("+", text("[\""), joined), text("\"]"))
@@ -130,7 +119,7 @@ pub fn json(node: Node) -> Node {
 }
 
 /// A text whose variables nest.
-fn in_rounds(rounds: &Rounds, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn in_rounds(rounds: &Rounds, scope: &mut Scope<'_>) -> Result<Val> {
     scope.depth += 1;
     if scope.depth > MAX_DEPTH {
         return Err(scope.refuse("variables that nest so deeply", "split the text"));
@@ -141,23 +130,17 @@ fn in_rounds(rounds: &Rounds, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 }
 
 /// The value of an expression with variables in it.
-///
-/// # Errors
-/// It cannot be expressed.
-pub fn nested(source: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn nested(source: &str, scope: &mut Scope<'_>) -> Result<Val> {
     resolved(&format!("{{{{{source}}}}}"), &Arc::from([]), scope)
 }
 
 /// The value of a query on data, or on the rule's own, whose text holds variables of the rule.
-///
-/// # Errors
-/// It cannot be expressed.
 pub fn resolved_in(
     source: &str,
     names: &Arc<[Str]>,
     data: Option<Val>,
     scope: &mut Scope<'_>,
-) -> Result<Val, Refusal> {
+) -> Result<Val> {
     let mut text = source.to_string();
     for _ in 0..16 {
         let found = find_variables(&text);
@@ -165,10 +148,7 @@ pub fn resolved_in(
         text = with_inner(&text, first, names, scope)?;
     }
     let own = ephor_lower::query::plain(&text, names);
-    let outside = std::mem::replace(&mut scope.data, data);
-    let found = crate::expressions::translate::template::query(&own, scope);
-    scope.data = outside;
-    found
+    scope.about(data, |scope| template::query(&own, scope))
 }
 
 /// The text with one variable under a name of its own.
@@ -177,10 +157,10 @@ fn with_inner(
     at: std::ops::Range<usize>,
     names: &Arc<[Str]>,
     scope: &mut Scope<'_>,
-) -> Result<String, Refusal> {
+) -> Result<String> {
     let written = text.get(at.clone()).unwrap_or_default();
     let query = ephor_lower::query::compile(&expression(written), names);
-    let inner = crate::expressions::translate::template::query(&query, scope)?;
+    let inner = template::query(&query, scope)?;
     let number = scope.inner.len();
     scope.inner.push(inner);
     let (head, tail) = (text.get(..at.start).unwrap_or_default(), text.get(at.end..).unwrap_or_default());
@@ -189,14 +169,14 @@ fn with_inner(
     })
 }
 
-fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn resolved(source: &str, names: &Arc<[Str]>, scope: &mut Scope<'_>) -> Result<Val> {
     let mut text = source.to_string();
     for _ in 0..16 {
         let found = find_variables(&text);
         if let Some(whole) = found.iter().find(|one| **one == (0..text.len())) {
             let written = text.get(whole.clone()).unwrap_or_default().to_string();
             let query = ephor_lower::query::compile(&expression(&written), names);
-            return crate::expressions::translate::template::query(&query, scope);
+            return template::query(&query, scope);
         }
         // Variables that stand in no other one are parts of the text.
         let is_inside = |one: &&std::ops::Range<usize>| {

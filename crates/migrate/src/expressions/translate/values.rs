@@ -10,18 +10,21 @@ use ephor_value::quantity::Quantity;
 use ephor_value::{Map, Str, Value, duration};
 
 use crate::cel::build::{
-    binary, call, choose, index, int, list, method, name, object, or_value, select_optional,
+    binary, call, choose, empty_list, empty_object, getter, index, int, name, optional_none, optional_of,
+    or_value, select_optional, size,
 };
-use crate::expressions::refusal::Refusal;
+use crate::cel::print;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::expressions::scope::{MAX_DEPTH, Scope};
 use crate::expressions::term::{ABSORBED, Faults, Loop, Path, Test, Val};
 use crate::expressions::translate::alternatives::{alternative, json};
 use crate::expressions::translate::comparisons::compare;
-use crate::expressions::translate::forms::{plain, truthy, ty_of};
+use crate::expressions::translate::conditions::{both, either};
+use crate::expressions::translate::forms::{literal, plain, truthy, ty_of};
 use crate::expressions::translate::functions;
-use crate::expressions::translate::lists::{built, is_list};
+use crate::expressions::translate::lists::{built, is_list, label_of};
 use crate::expressions::translate::membership::may_be_wild;
-use crate::expressions::translate::root::root;
+use crate::expressions::translate::root::{is_operation, root};
 use crate::expressions::translate::slices::slice;
 use crate::expressions::translate::template::{INNER, INNER_KEY};
 use crate::expressions::types::Ty;
@@ -31,7 +34,7 @@ use ephor_cel::ast::{Kind, Node};
 ///
 /// # Errors
 /// A node that cannot be expressed in CEL.
-pub fn value(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn value(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val> {
     scope.depth += 1;
     if scope.depth > MAX_DEPTH {
         return Err(scope.refuse("an expression that nests so deeply", "split it"));
@@ -41,7 +44,15 @@ pub fn value(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Resul
     found
 }
 
-fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+/// The value of an expression with one more binder around it.
+pub fn value_with(expr: &Expr, bound: Val, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val> {
+    locals.push(bound);
+    let found = value(expr, locals, scope);
+    locals.pop();
+    found
+}
+
+fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val> {
     match expr {
         Expr::Const(v) => Ok(Val::Const(v.clone())),
         Expr::Root => match &scope.data {
@@ -68,10 +79,7 @@ fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val
         }
         Expr::Let { value: bound, body } => {
             let bound = value(bound, locals, scope)?;
-            locals.push(bound);
-            let found = value(body, locals, scope);
-            locals.pop();
-            found
+            value_with(body, bound, locals, scope)
         }
         Expr::Rescue { expr, faults } => {
             let mut found = value(expr, locals, scope)?;
@@ -104,13 +112,12 @@ fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val
             if !matches!(ty_of(&right), Ty::Bool | Ty::Any) {
                 // It is the second value where the first one is true; else it is as good as null.
                 let (node, faults) = plain(&right, scope)?;
-                let of = |function: &str, args| method(name("optional"), function, args);
-                let node = choose(test.node, of("of", vec![node]), of("none", Vec::new()));
+                let node = choose(test.node, optional_of(node), optional_none());
                 let faults = test.faults.into_iter().chain(faults).collect();
                 return Ok(Val::Optional { node, ty: ty_of(&right), faults, rescued: None });
             }
             let other = truthy(&right, scope)?;
-            Ok(Val::of_test(crate::expressions::translate::conditions::both(test, other)))
+            Ok(Val::of_test(both(test, other)))
         }
         Expr::Compare { op, sides } => {
             let [left, right] = &**sides;
@@ -127,19 +134,19 @@ fn node(expr: &Expr, locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val
             Ok(flattened(inner, scope))
         }
         Expr::List(items) => {
-            let items: Result<Vec<Val>, Refusal> =
+            let items: Result<Vec<Val>> =
                 items.iter().map(|item| Ok(value(item, locals, scope)?.rescued())).collect();
             Ok(Val::Tuple(items?))
         }
         Expr::Object(pairs) => {
-            let pairs: Result<Vec<(Str, Val)>, Refusal> =
+            let pairs: Result<Vec<(Str, Val)>> =
                 pairs.iter().map(|(k, e)| Ok((k.clone(), value(e, locals, scope)?.rescued()))).collect();
             Ok(Val::Record(pairs?))
         }
         Expr::UnlessNull(sides) => value(&sides[1], locals, scope),
         Expr::Call { .. } if let Some(found) = json(expr) => Ok(Val::Const(found)),
         Expr::Call { function, args } => {
-            let args: Result<Vec<Val>, Refusal> = args.iter().map(|arg| value(arg, locals, scope)).collect();
+            let args: Result<Vec<Val>> = args.iter().map(|arg| value(arg, locals, scope)).collect();
             let args = args?;
             let mut found = functions::call(function.name, &args, scope)?;
             // What is bound before the call fails for missing keys.
@@ -172,10 +179,7 @@ fn unknown(expr: &Expr, scope: &Scope<'_>) -> Refusal {
 }
 
 /// A member of an object.
-///
-/// # Errors
-/// It cannot be read.
-pub fn member(val: &Val, key: &Str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn member(val: &Val, key: &Str, scope: &mut Scope<'_>) -> Result<Val> {
     if let Some(inner) = inner_of(key, INNER, scope) {
         return Ok(inner.clone());
     }
@@ -249,7 +253,7 @@ fn of_all(map: &Map) -> Option<Ty> {
 }
 
 /// A member whose key is read.
-fn keyed(val: &Val, key_of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn keyed(val: &Val, key_of: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     let (key, mut faults) = match key_of {
         Val::Path(path) if path.is_required() => (path.strict(), path.faults.clone()),
         Val::Path(path) => (path.strict(), path.missing()),
@@ -262,13 +266,13 @@ fn keyed(val: &Val, key_of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal>
         Val::Path(path) if path.fails => {
             let own = index(path.strict(), key.clone());
             let mut missing: Faults = faults.iter().cloned().chain(path.missing()).collect();
-            missing.insert(crate::cel::print(&own, usize::MAX));
+            missing.insert(print(&own, usize::MAX));
             let known = Path { fails: false, ..path.clone() };
             let Ok(Val::Optional { node: rescued, ty, faults, .. }) = keyed(&Val::Path(known), key_of, scope)
             else {
                 return Err(scope.refuse("a key that is computed", "write the key"));
             };
-            let node = method(name("optional"), "of", vec![own]);
+            let node = optional_of(own);
             return Ok(Val::Optional { node, ty, faults: missing, rescued: Some((rescued, faults)) });
         }
         // An object that is written, whose values have one type.
@@ -276,11 +280,11 @@ fn keyed(val: &Val, key_of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal>
             let Some(ty) = of_all(map) else {
                 return Err(scope.refuse("a key that is computed", "write the key"));
             };
-            let node = crate::expressions::translate::forms::literal(&Value::Map(map.clone()));
+            let node = literal(&Value::Map(map.clone()));
             let own = index(node.clone(), key.clone());
-            let missing = faults.iter().cloned().chain([crate::cel::print(&own, usize::MAX)]).collect();
+            let missing = faults.iter().cloned().chain([print(&own, usize::MAX)]).collect();
             let rescued = call("_[?_]", vec![node, key]);
-            let node = method(name("optional"), "of", vec![own]);
+            let node = optional_of(own);
             return Ok(Val::Optional { node, ty, faults: missing, rescued: Some((rescued, faults)) });
         }
         Val::Path(path) => {
@@ -302,14 +306,9 @@ fn keyed(val: &Val, key_of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal>
 }
 
 /// An item by its position; none where there is no such item.
-///
-/// # Errors
-/// It cannot be read.
-pub fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
-    let positioned = |node: Node, size: Node| match at < 0 {
-        true => {
-            call("_[?_]", vec![node, binary("-", method(size, "size", Vec::new()), int(at.saturating_neg()))])
-        }
+pub fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val> {
+    let positioned = |node: Node, list: Node| match at < 0 {
+        true => call("_[?_]", vec![node, binary("-", size(list), int(at.saturating_neg()))]),
         false => call("_[?_]", vec![node, int(at)]),
     };
     match val {
@@ -328,7 +327,7 @@ pub fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             let node = path.strict();
             let rescued = match path.is_required() {
                 true => None,
-                false => Some((positioned(path.optional(), path.or(list(Vec::new()))), path.faults.clone())),
+                false => Some((positioned(path.optional(), path.or(empty_list())), path.faults.clone())),
             };
             Ok(Val::Optional {
                 node: positioned(node.clone(), node),
@@ -338,18 +337,16 @@ pub fn item(val: &Val, at: i64, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             })
         }
         Val::Path(path) => {
-            let size = path.or(list(Vec::new()));
+            let size = path.or(empty_list());
             let node = positioned(path.optional(), size);
             Ok(Val::Optional { node, ty: path.ty.item(), faults: path.faults.clone(), rescued: None })
         }
         Val::Optional { node, ty, faults, .. } => {
-            let size = or_value(node.clone(), list(Vec::new()));
+            let size = or_value(node.clone(), empty_list());
             let node = positioned(node.clone(), size);
             Ok(Val::Optional { node, ty: ty.item(), faults: faults.clone(), rescued: None })
         }
-        Val::Or(sides) if matches!(&sides[1], Val::Const(v) if v.is_empty()) => {
-            item(&sides[0].clone().rescued(), at, scope)
-        }
+        Val::Or(sides) if sides[1].is_empty() => item(&sides[0].clone().rescued(), at, scope),
         // A text that is split has a first part.
         Val::Node { node, ty, faults } if at == 0 && is_split(node) => {
             Ok(Val::Node { node: index(node.clone(), int(0)), ty: ty.item(), faults: faults.clone() })
@@ -419,7 +416,7 @@ fn project(
     body: Option<&Expr>,
     locals: &mut Vec<Val>,
     scope: &mut Scope<'_>,
-) -> Result<Val, Refusal> {
+) -> Result<Val> {
     let source = source.rescued();
     if keep.is_none() && body.is_none() && over == Over::Items {
         return Ok(source);
@@ -444,7 +441,7 @@ fn project(
     }
     let (source, var, item) = match over {
         Over::Items => {
-            let var = scope.item_name(crate::expressions::translate::lists::label_of(&source).as_deref());
+            let var = scope.item_name(label_of(&source).as_deref());
             let wild = may_be_wild(&source, scope);
             let item = Val::Path(Path { wild, ..Path::of(name(&var), ty_of(&source).item()) });
             (source, var, item)
@@ -457,25 +454,20 @@ fn project(
             (source, var, item)
         }
     };
-    scope.loops.push(var.clone());
-    locals.push(item.clone());
-    let inner = (|| {
+    let (keep, body) = scope.in_loop(&var, |scope| {
         let keep = match keep {
             None => None,
             Some(keep) => {
-                let retained = value(keep, locals, scope)?;
+                let retained = value_with(keep, item.clone(), locals, scope)?;
                 Some(truthy(&retained, scope)?)
             }
         };
         let body = match body {
             None => item,
-            Some(body) => value(body, locals, scope)?,
+            Some(body) => value_with(body, item, locals, scope)?,
         };
         Ok((keep, body))
-    })();
-    locals.pop();
-    scope.loops.pop();
-    let (keep, body) = inner?;
+    })?;
     Ok(Val::Loop(Box::new(Loop { source, var, keep, body, flat: false, values: over == Over::Values })))
 }
 
@@ -483,13 +475,13 @@ fn plain_map(val: &Val) -> (Node, Faults) {
     match val {
         Val::Path(path) => (path.strict(), Faults::new()),
         Val::Node { node, .. } => (node.clone(), Faults::new()),
-        Val::Optional { node, .. } => (method(node.clone(), "value", Vec::new()), Faults::new()),
-        _ => (object(Vec::new()), Faults::new()),
+        Val::Optional { node, .. } => (getter(node.clone(), "value"), Faults::new()),
+        _ => (empty_object(), Faults::new()),
     }
 }
 
 /// `left || right`
-fn or(left: Val, right: Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn or(left: Val, right: Val, scope: &mut Scope<'_>) -> Result<Val> {
     match &left {
         Val::Const(v) => return Ok(if is_true(v) { left } else { right }),
         Val::Or(sides) => {
@@ -507,10 +499,10 @@ fn or(left: Val, right: Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
             if matches!(ty_of(&right), Ty::Bool) {
                 let first = Test { node: node.clone(), faults: faults.clone() };
                 let second = truthy(&right, scope)?;
-                return Ok(Val::of_test(crate::expressions::translate::conditions::either(first, second)));
+                return Ok(Val::of_test(either(first, second)));
             }
         }
-        Val::Node { node, .. } if crate::expressions::translate::root::is_operation(node) => return Ok(left),
+        Val::Node { node, .. } if is_operation(node) => return Ok(left),
         Val::Node { ty: Ty::Thousandths, .. } => return Ok(left),
         Val::Tuple(_) | Val::Record(_) => return Ok(left),
         _ => {}
@@ -525,7 +517,7 @@ fn or(left: Val, right: Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
         && is_lookup(node)
         && is_of(default, ty)
     {
-        let node = or_value(node.clone(), crate::expressions::translate::forms::literal(default));
+        let node = or_value(node.clone(), literal(default));
         return Ok(Val::Node { node, ty: ty.clone(), faults: faults.clone() });
     }
     // A list as the default says what the value is.

@@ -10,7 +10,7 @@ use ephor_ir::template::Part;
 use ephor_value::Value;
 
 use crate::cel::build::{call, choose, constant, text};
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
 use crate::expressions::shared::replaced;
 use crate::expressions::term::{Faults, Val};
@@ -23,7 +23,7 @@ use ephor_cel::ast::{Kind, Node};
 ///
 /// # Errors
 /// It cannot be expressed, or is no text.
-pub fn quoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
+pub fn quoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node> {
     let val = template(own, scope)?;
     let is_open = matches!(ty_of(&val), Ty::List(_) | Ty::Map(_) | Ty::Object(_));
     if is_open && !matches!(own, Template::Text(_)) {
@@ -45,7 +45,7 @@ pub fn quoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
 ///
 /// # Errors
 /// It cannot be expressed, or is a text that YAML may read as something else.
-pub fn unquoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node, Refusal> {
+pub fn unquoted(own: &Template, scope: &mut Scope<'_>) -> Result<Node> {
     if let Template::Text(text) = own {
         // A number before its unit.
         if let [Part::Hole(number), Part::Literal(unit)] = &*text.parts

@@ -20,33 +20,27 @@ use crate::constraints::cel::{all, literal, selects};
 use crate::expressions::context::Context;
 use crate::expressions::each::{InLoop, Reading};
 use crate::expressions::outer_variables;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::{Refusal, Result};
+use crate::kinds::generating;
+use crate::kinds::shared::Fill;
 use crate::model::draft::GeneratedBody;
-
-type CopyFill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
 
 struct Copy<'c> {
     /// `generate`, or an item of its `foreach`.
     own: &'c Value,
     origin: &'c Origin,
     context: &'c Context,
-    fill: CopyFill<'c>,
+    fill: Fill<'c>,
 }
 
 /// The expression that hands over a copy, or copies, of objects.
-///
-/// # Errors
-/// A construct that has no counterpart.
-pub fn copy(own: &Value, origin: &Origin, context: &Context, fill: CopyFill<'_>) -> Result<String, Refusal> {
+pub fn copy(own: &Value, origin: &Origin, context: &Context, fill: Fill<'_>) -> Result<String> {
     Copy { own, origin, context, fill }.expression().map(|text| laid_out(&text))
 }
 
 /// Whether a copy is another object than its source, where it may be the same: that one is not
 /// generated.
-///
-/// # Errors
-/// A construct that has no counterpart.
-pub fn is_another(written: &Value, context: &Context, fill: CopyFill<'_>) -> Result<Option<String>, Refusal> {
+pub fn is_another(written: &Value, context: &Context, fill: Fill<'_>) -> Result<Option<String>> {
     let part = |path: &[&str]| written.at(&["generate"]).map_or("", |own| own.text_at(path));
     let mut tests = Vec::new();
     let pairs =
@@ -89,7 +83,7 @@ impl Copy<'_> {
         self.own.text_at(&[key])
     }
 
-    fn expression(&self) -> Result<String, Refusal> {
+    fn expression(&self) -> Result<String> {
         let given = |key: &str| self.own.get(key).filter(|v| !v.is_null());
         let objects = match (given("data"), given("clone"), given("cloneList")) {
             (Some(data), ..) => format!("[{}]", self.data(data)?),
@@ -111,7 +105,7 @@ impl Copy<'_> {
         plural: &str,
         namespace: &str,
         last: Option<&str>,
-    ) -> Result<String, Refusal> {
+    ) -> Result<String> {
         let mut args = vec![literal(api_version), literal(plural)];
         if self.context.namespace.is_none() {
             args.push((self.fill)(namespace)?);
@@ -121,7 +115,7 @@ impl Copy<'_> {
     }
 
     /// The object that `clone` names, under its new name.
-    fn one(&self, clone: &Value) -> Result<String, Refusal> {
+    fn one(&self, clone: &Value) -> Result<String> {
         let (api_version, kind) = (self.part("apiVersion"), self.part("kind"));
         if [api_version, kind].iter().any(|text| text.contains("{{")) {
             return Err(self.refuse("a variable in the kind of a copy", "kind"));
@@ -163,7 +157,7 @@ impl Copy<'_> {
     }
 
     /// The objects that `cloneList` selects, as a list.
-    fn several(&self, list: &Value) -> Result<String, Refusal> {
+    fn several(&self, list: &Value) -> Result<String> {
         let namespace = list.text_at(&["namespace"]);
         if namespace == self.part("namespace") {
             return Err(Refusal::new(
@@ -209,19 +203,17 @@ impl Copy<'_> {
     }
 
     /// An object with its data, as a literal.
-    fn data(&self, data: &Value) -> Result<String, Refusal> {
-        let object =
-            crate::kinds::generating::object(data, &|key| self.own.get(key).filter(|v| !v.is_null()));
+    fn data(&self, data: &Value) -> Result<String> {
+        let object = generating::object(data, &|key| self.own.get(key).filter(|v| !v.is_null()));
         self.literal(&object)
     }
 
-    fn literal(&self, value: &Value) -> Result<String, Refusal> {
+    fn literal(&self, value: &Value) -> Result<String> {
         Ok(match value {
             Value::Str(text) if text.contains("{{") => (self.fill)(text)?,
             Value::Str(text) => literal(text),
             Value::List(items) => {
-                let items: Result<Vec<String>, Refusal> =
-                    items.iter().map(|item| self.literal(item)).collect();
+                let items: Result<Vec<String>> = items.iter().map(|item| self.literal(item)).collect();
                 format!("[{}]", items?.join(", "))
             }
             Value::Map(fields) => {
@@ -229,7 +221,7 @@ impl Copy<'_> {
                     let key = if key.contains("{{") { (self.fill)(key)? } else { literal(key) };
                     Ok(format!("{key}: {}", self.literal(value)?))
                 };
-                let fields: Result<Vec<String>, Refusal> = fields.iter().map(one).collect();
+                let fields: Result<Vec<String>> = fields.iter().map(one).collect();
                 format!("{{{}}}", fields?.join(", "))
             }
             scalar => print::json(scalar),
@@ -238,10 +230,7 @@ impl Copy<'_> {
 }
 
 /// Expressions that hand over objects for the elements of lists.
-///
-/// # Errors
-/// A construct that has no counterpart.
-pub fn loops(written: &Value, rule: &Rule, context: &Context) -> Result<Vec<GeneratedBody>, Refusal> {
+pub fn loops(written: &Value, rule: &Rule, context: &Context) -> Result<Vec<GeneratedBody>> {
     let list = written.at(&["generate", "foreach"]).and_then(Value::as_list).unwrap_or_default();
     let RuleBody::Generate(body) = &rule.body else { return Ok(Vec::new()) };
     let Generation::ForEach(all) = &**body else { return Ok(Vec::new()) };

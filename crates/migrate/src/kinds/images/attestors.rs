@@ -9,11 +9,11 @@ use ephor_ir::Origin;
 use ephor_value::Value;
 use ephor_value::wildcard::Wildcard;
 
-use crate::expressions::refusal::Refusal;
+use crate::constraints::cel::regex;
+use crate::expressions::refusal::{Refusal, Result};
+use crate::kinds::shared::Fill;
+use crate::model::names::numbered;
 use crate::text::{Map, Node};
-
-/// What fills texts with variables in.
-pub type AttestorFill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
 
 /// What is verified: signatures, or the statements of an attestation.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub struct Attestors<'a> {
     /// Where it is written.
     pub origin: &'a Origin,
     /// Fills in variables.
-    pub fill: AttestorFill<'a>,
+    pub fill: Fill<'a>,
     /// Names and what they are.
     pub found: Vec<(String, Node)>,
 }
@@ -45,10 +45,7 @@ impl Attestors<'_> {
     }
 
     /// Whether enough entries of a set have signed `image`.
-    ///
-    /// # Errors
-    /// A construct that has no counterpart.
-    pub fn test(&mut self, set: &Value, verified: Verified<'_>) -> Result<String, Refusal> {
+    pub fn test(&mut self, set: &Value, verified: Verified<'_>) -> Result<String> {
         let entries = set.get("entries").and_then(Value::as_list).unwrap_or_default();
         let (mut names, mut nested) = (Vec::new(), Vec::new());
         for entry in entries {
@@ -92,15 +89,13 @@ impl Attestors<'_> {
         if let Some((name, _)) = self.found.iter().find(|(_, known)| *known == node) {
             return name.clone();
         }
-        let is_taken = |name: &String| self.found.iter().any(|(known, _)| known == name);
-        let mut all = std::iter::once(wanted.to_string()).chain((2..).map(|n| format!("{wanted}{n}")));
-        let name = all.find(|name| !is_taken(name)).unwrap_or_default();
+        let name = numbered(wanted, "", |name| self.found.iter().any(|(known, _)| known == name));
         self.found.push((name.clone(), node));
         name
     }
 
     /// The attestors of an entry: one, or one for each of its keys.
-    fn entry(&mut self, entry: &Value) -> Result<Vec<String>, Refusal> {
+    fn entry(&mut self, entry: &Value) -> Result<Vec<String>> {
         let is_notary = self.entry.text_at(&["type"]) == "Notary";
         let part = |key: &str| entry.get(key).filter(|v| !v.is_null());
         if let Some(own) = part("keys") {
@@ -144,7 +139,7 @@ impl Attestors<'_> {
     }
 
     /// The keys of an entry.
-    fn keys(&self, own: &Value) -> Result<Vec<Node>, Refusal> {
+    fn keys(&self, own: &Value) -> Result<Vec<Node>> {
         let algorithm = own.text_at(&["signatureAlgorithm"]);
         let with = |key: &str, node: Node| {
             let mut map = Map::default();
@@ -178,7 +173,7 @@ impl Attestors<'_> {
 
     /// Who may have signed: the subject is one of two, where both a pattern and a regular
     /// expression are given.
-    fn identities(&self, own: &Value) -> Result<Vec<Node>, Refusal> {
+    fn identities(&self, own: &Value) -> Result<Vec<Node>> {
         let mut issuer = Vec::new();
         issuer.extend(self.identity(own, "issuer")?);
         let regular = own.text_at(&["issuerRegExp"]);
@@ -213,7 +208,7 @@ impl Attestors<'_> {
     }
 
     /// A name of an identity; a wildcard pattern becomes a regular expression.
-    fn identity(&self, own: &Value, key: &str) -> Result<Option<(String, Node)>, Refusal> {
+    fn identity(&self, own: &Value, key: &str) -> Result<Option<(String, Node)>> {
         let written = own.text_at(&[key]);
         if written.is_empty() {
             return Ok(None);
@@ -226,12 +221,12 @@ impl Attestors<'_> {
         }
         let wildcard = Wildcard::new(written);
         Ok(Some(match wildcard.is_wild() {
-            true => (format!("{key}RegExp"), Node::text(crate::constraints::cel::regex(written))),
+            true => (format!("{key}RegExp"), Node::text(regex(written))),
             false => (key.into(), Node::text(written)),
         }))
     }
 
-    fn constant<'t>(&self, text: &'t str) -> Result<&'t str, Refusal> {
+    fn constant<'t>(&self, text: &'t str) -> Result<&'t str> {
         match text.contains("{{") {
             true => Err(self.refuse("a variable in an attestor", "write its value")),
             false => Ok(text),
@@ -239,7 +234,7 @@ impl Attestors<'_> {
     }
 
     /// A text, or an expression that gives it.
-    fn text(&self, written: &str, key: &str) -> Result<Node, Refusal> {
+    fn text(&self, written: &str, key: &str) -> Result<Node> {
         Ok(match written.contains("{{") {
             true => Node::map([("expression", Node::Code((self.fill)(written)?))]),
             false => Node::map([(key, Node::text(written))]),
@@ -247,7 +242,7 @@ impl Attestors<'_> {
     }
 
     /// An attestor with where signatures are and are recorded.
-    fn cosign(&self, kind: &str, node: Node, own: &Value, entry: &Value) -> Result<Node, Refusal> {
+    fn cosign(&self, kind: &str, node: Node, own: &Value, entry: &Value) -> Result<Node> {
         let mut cosign = Map::default();
         cosign.push(kind, node);
         let first = |key: &str| {

@@ -7,13 +7,14 @@ use ephor_ir::Origin;
 use ephor_value::{Map, Value};
 
 use crate::constraints::cel::literal;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::{Refusal, Result};
+use crate::model::names::numbered;
 
 /// The extractors of a rule: names and expressions, in the order of the kinds.
 ///
 /// # Errors
 /// One that changes what it finds.
-pub fn extractors(written: Option<&Value>, origin: &Origin) -> Result<Vec<(String, String)>, Refusal> {
+pub fn extractors(written: Option<&Value>, origin: &Origin) -> Result<Vec<(String, String)>> {
     let kinds = written.and_then(Value::as_map).into_iter().flat_map(Map::iter);
     let mut out: Vec<(String, String)> = Vec::new();
     for (kind, list) in kinds {
@@ -32,9 +33,7 @@ pub fn extractors(written: Option<&Value>, origin: &Origin) -> Result<Vec<(Strin
                 "" => "custom",
                 name => name,
             };
-            let is_taken = |name: &String| out.iter().any(|(known, _)| known == name);
-            let mut names = std::iter::once(name.to_string()).chain((2..).map(|n| format!("{name}{n}")));
-            let name = names.find(|name| !is_taken(name)).unwrap_or_default();
+            let name = numbered(name, "", |name| out.iter().any(|(known, _)| known == name));
             out.push((name, texts("object", &keys, 0)));
         }
     }

@@ -12,30 +12,29 @@ pub(crate) mod attestors;
 pub(crate) mod extractors;
 pub(crate) mod references;
 
-use std::sync::Arc;
-
 use ephor_ir::images::{Claim, ImageCheck, ImageChecks};
 use ephor_ir::{Conditions, Origin, Rule};
-use ephor_lower::template::text;
-use ephor_value::{Str, Value};
+use ephor_value::Value;
 
+use crate::cel::build::is_field;
 use crate::cel::laid_out;
+use crate::constraints::cel::literal;
+use crate::constraints::{cel, conditions, constraints};
 use crate::expressions::context::{Context, Payload};
-use crate::expressions::refusal::Refusal;
-use crate::expressions::{fails_not, value};
+use crate::expressions::converted::NamedExpression;
+use crate::expressions::fails_not;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::kinds::images::attestors::{Attestors, Verified};
-use crate::kinds::shared::{VERSION, common, own_conditions, own_variables, preconditions};
+use crate::kinds::shared;
+use crate::kinds::shared::{common, own_conditions, preconditions};
 use crate::model::actions::Action;
-use crate::model::draft::{Check, Draft, DraftVariable, ImagesDraft};
+use crate::model::draft::{Check, Draft, ImagesDraft};
 use crate::model::migrated::{Document, Note};
 use crate::model::original::NewMetadata;
 use crate::model::source::Source;
-use crate::text::{Map, Node, write};
+use crate::text::{Map, Node};
 
 /// The drafts of a rule that verifies images.
-///
-/// # Errors
-/// A construct that has no counterpart.
 pub fn drafts(
     source: &Source<'_>,
     at: usize,
@@ -43,7 +42,7 @@ pub fn drafts(
     body: &ImageChecks,
     context: &Context,
     notes: &mut Vec<Note>,
-) -> Result<Vec<Draft>, Refusal> {
+) -> Result<Vec<Draft>> {
     let written = source.written(at, rule);
     let converted = preconditions(&written, None, at, context)?;
     let list = written.get("verifyImages").and_then(Value::as_list).unwrap_or_default();
@@ -55,7 +54,7 @@ pub fn drafts(
         let mut draft = writer.draft(own, extractors.clone(), notes)?;
         draft.rules = vec![(at, rule.name.to_string())];
         draft.conditions = own_conditions(&converted);
-        draft.variables.extend(own_variables(&converted));
+        draft.variables.extend(converted.variables.iter().cloned());
         if let Some(check) = draft.checks.first_mut() {
             check.comments.splice(0..0, source.original.comments(&format!("spec.rules[{at}]")));
         }
@@ -87,13 +86,12 @@ impl ImagesWriter<'_> {
         own: &ImageCheck,
         extractors: Vec<(String, String)>,
         notes: &mut Vec<Note>,
-    ) -> Result<Draft, Refusal> {
+    ) -> Result<Draft> {
         let entry = self.entry;
         let is_notary = entry.text_at(&["type"]) == "Notary";
         let references = references::references(&own.references, &own.skipped);
         references.notes.iter().for_each(|text| self.note(text, notes));
-        let names: Arc<[Str]> = self.rule.bindings.iter().map(|b| b.name.clone()).collect();
-        let fill = |written: &str| value(&text(&written.into(), &names), self.rule, None, self.context);
+        let fill = |written: &str| shared::filled(written, self.rule, self.context);
         let mut attestors = Attestors { entry, origin: self.origin, fill: &fill, found: Vec::new() };
         let former = former(entry);
         let list =
@@ -111,7 +109,7 @@ impl ImagesWriter<'_> {
                 kind => kind,
             };
             let name = match &*claim.name {
-                name if crate::cel::build::is_field(name) => name.to_string(),
+                name if is_field(name) => name.to_string(),
                 _ => format!("attestation{}", i + 1),
             };
             attestations.push((name.clone(), kind.to_string(), is_notary));
@@ -176,7 +174,7 @@ impl ImagesWriter<'_> {
         let mut variables = Vec::new();
         if checks.len() > 1 && checks.iter().all(|check| check.expression != "true") {
             let expression = laid_out(&self.all_images());
-            variables.push(DraftVariable { name: "allImages".into(), expression, is_verbatim: false });
+            variables.push(NamedExpression::converted("allImages", expression));
             for check in &mut checks {
                 check.expression = check.expression.replacen(IMAGES, "variables.allImages", 1);
             }
@@ -214,9 +212,7 @@ impl ImagesWriter<'_> {
             )],
             expression: format!("{IMAGES}.all(image, {test})"),
             message: Some(message.into()),
-            message_expression: None,
-            reason: None,
-            is_verbatim: false,
+            ..Check::default()
         }
     }
 
@@ -226,22 +222,22 @@ impl ImagesWriter<'_> {
             true => vec!["containers", "initContainers", "ephemeralContainers"],
             false => self.extractors.iter().map(|(name, _)| name.as_str()).collect(),
         };
-        let list = |name: &&str| match crate::cel::build::is_field(name) {
+        let list = |name: &&str| match is_field(name) {
             true => format!("images.{name}"),
-            false => format!("images[{}]", crate::constraints::cel::literal(name)),
+            false => format!("images[{}]", literal(name)),
         };
         own.iter().map(list).collect::<Vec<_>>().join(" + ")
     }
 
     /// Whether a statement says what it must.
-    fn claim(&self, claim: &Claim, name: &str, is_notary: bool) -> Result<String, Refusal> {
+    fn claim(&self, claim: &Claim, name: &str, is_notary: bool) -> Result<String> {
         let data = [Payload { name: None, expression: payload(name, is_notary) }];
-        let tests: Result<Vec<String>, Refusal> =
+        let tests: Result<Vec<String>> =
             claim.blocks.iter().map(|block| self.holds(block, &data, false)).collect();
-        Ok(crate::constraints::cel::all(&tests?))
+        Ok(cel::all(&tests?))
     }
 
-    fn holds(&self, own: &Conditions, payloads: &[Payload], negated: bool) -> Result<String, Refusal> {
+    fn holds(&self, own: &Conditions, payloads: &[Payload], negated: bool) -> Result<String> {
         fails_not(own, self.rule, payloads, negated, self.context)
     }
 }
@@ -290,31 +286,22 @@ pub fn document(
         Some(_) => "NamespacedImageValidatingPolicy",
         None => "ImageValidatingPolicy",
     };
-    let mut out: String = source.original.head().iter().map(|line| format!("{line}\n")).collect();
-    out.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));
-    out.push_str(&source.original.metadata(named));
     let mut spec = Map::default();
     spec.push("validationActions", draft.action.node());
     common(source, None, &mut spec);
-    if let Some(controllers) = &draft.controllers {
-        let node = Node::map([("controllers", Node::texts(controllers))]);
-        spec.push("autogen", Node::map([("podControllers", node)]));
-    }
-    if !images.off.is_empty() {
-        let mut flags = Map::default();
-        images.off.iter().for_each(|key| flags.push(key, Node::Plain("false".into())));
-        spec.push("validationConfigurations", flags.into());
-    }
+    spec.push_some("autogen", draft.autogen());
+    let mut flags = Map::default();
+    images.off.iter().for_each(|key| flags.push(key, Node::flag(false)));
+    spec.push_map("validationConfigurations", flags);
     spec.push_some("credentials", images.credentials.clone());
-    spec.push("matchConstraints", crate::constraints::constraints(&draft.matching));
-    spec.push_some("matchConditions", crate::constraints::conditions(&draft.conditions));
+    spec.push("matchConstraints", constraints(&draft.matching));
+    spec.push_some("matchConditions", conditions(&draft.conditions));
     spec.push_some("matchImageReferences", images.references.node());
-    let list = |nodes: Vec<Node>| (!nodes.is_empty()).then(|| Node::list(nodes));
     let extractor = |(name, text): &(String, String)| {
         Node::map([("name", Node::text(name)), ("expression", Node::Code(laid_out(text)))])
     };
-    spec.push_some("images", list(images.extractors.iter().map(extractor).collect()));
-    spec.push_some("variables", list(draft.variables.iter().map(DraftVariable::node).collect()));
+    spec.push_list("images", images.extractors.iter().map(extractor));
+    spec.push_list("variables", draft.variables.iter().map(NamedExpression::node));
     let attestor = |(name, node): &(String, Node)| {
         let Node::Map(entries) = node else { return node.clone() };
         let mut map = Map::default();
@@ -322,13 +309,12 @@ pub fn document(
         entries.iter().for_each(|entry| map.push(&entry.key, entry.node.clone()));
         map.into()
     };
-    spec.push_some("attestors", list(images.attestors.iter().map(attestor).collect()));
+    spec.push_list("attestors", images.attestors.iter().map(attestor));
     let attestation = |(name, kind, refers): &(String, String, bool)| {
         let of = Node::map([("type", Node::text(kind))]);
         Node::map([("name", Node::text(name)), (if *refers { "referrer" } else { "intoto" }, of)])
     };
-    spec.push_some("attestations", list(images.attestations.iter().map(attestation).collect()));
+    spec.push_list("attestations", images.attestations.iter().map(attestation));
     spec.push("validations", Node::List(draft.checks.iter().map(Check::item).collect()));
-    out.push_str(&write(&Node::map([("spec", spec.into())]), 0));
-    Document { kind, name: named.name.into(), text: out }
+    shared::document(source.original, kind, named, spec)
 }

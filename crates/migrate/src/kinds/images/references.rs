@@ -7,7 +7,8 @@
 
 use ephor_value::wildcard::Wildcard;
 
-use crate::constraints::cel::{all, matches, not};
+use crate::constraints::cel::{all, literal, matches, not};
+use crate::model::unique::add_new;
 use crate::text::Node;
 
 /// Images with a digest count, whatever their tag was: the digest is what a mutation has put behind
@@ -100,7 +101,7 @@ impl<'p> Pattern<'p> {
                 vec![hub, matches(&parsed("repository"), &Wildcard::new(rest))]
             }
             Some((registry, rest)) => vec![
-                format!("{} == {}", parsed("registry"), crate::constraints::cel::literal(registry)),
+                format!("{} == {}", parsed("registry"), literal(registry)),
                 matches(&parsed("repository"), &Wildcard::new(rest)),
             ],
             None => {
@@ -121,11 +122,7 @@ impl<'p> Pattern<'p> {
 /// The images that one of the patterns is about, without those that one of the others is about.
 pub fn references(patterns: &[Wildcard], skipped: &[Wildcard]) -> References {
     let mut out = References::default();
-    let mut note = |text| {
-        if !out.notes.contains(&text) {
-            out.notes.push(text);
-        }
-    };
+    let mut note = |text| add_new(&mut out.notes, [text]);
     let not_skipped: Vec<String> = skipped.iter().map(|w| not(&Pattern::of(w.pattern()).test())).collect();
     let is_every = |w: &Wildcard| matches!(&**w.pattern(), "*" | "*/*");
     if patterns.iter().any(is_every) {

@@ -5,18 +5,13 @@ use ephor_kubernetes::schema::{Leaf, ListKind, Type, TypeDef, Types, Whole};
 use ephor_value::{Str, Value, print};
 
 use crate::constraints::cel::literal;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
+use crate::kinds::shared::Fill;
 use ephor_cel::ast::{Kind, Node};
-
-/// What fills texts with variables in.
-pub type ConstantFill<'f> = &'f dyn Fn(&str) -> Result<String, Refusal>;
 
 /// A value as a literal; members of different types are dynamic, which lists and maps of mixed
 /// types need.
-///
-/// # Errors
-/// A variable that cannot be expressed.
-pub fn constant(value: &Value, fill: ConstantFill<'_>) -> Result<String, Refusal> {
+pub fn constant(value: &Value, fill: Fill<'_>) -> Result<String> {
     Ok(match value {
         Value::Str(text) if text.contains("{{") => fill(text)?,
         Value::Str(text) => literal(text),
@@ -31,10 +26,7 @@ pub fn constant(value: &Value, fill: ConstantFill<'_>) -> Result<String, Refusal
     })
 }
 
-fn mixed<'v>(
-    values: impl Iterator<Item = &'v Value> + Clone,
-    fill: ConstantFill<'_>,
-) -> Result<Vec<String>, Refusal> {
+fn mixed<'v>(values: impl Iterator<Item = &'v Value> + Clone, fill: Fill<'_>) -> Result<Vec<String>> {
     let mut types = values.clone().map(Value::json_type);
     let first = types.next();
     let is_scalar = values.clone().all(|v| !matches!(v, Value::Map(_) | Value::List(_)));
@@ -176,29 +168,34 @@ impl Place {
 
     /// The value, or another one where it is missing.
     pub fn or(&self, other: &str) -> String {
-        match self.steps.iter().position(|(_, is_there)| !is_there) {
+        match self.first_open() {
             None => self.value(),
-            Some(first) => {
-                let mut text = self.text.clone();
-                for (at, (key, _)) in self.steps.iter().enumerate() {
-                    match (at < first, is_name(key)) {
-                        (true, true) => text.push_str(&format!(".{key}")),
-                        (true, false) => text.push_str(&format!("[{}]", literal(key))),
-                        (false, true) => text.push_str(&format!(".?{key}")),
-                        (false, false) => text.push_str(&format!("[?{}]", literal(key))),
-                    }
-                }
-                format!("{text}.orValue({other})")
-            }
+            Some(first) => format!("{}.orValue({other})", self.read(self.steps.len(), first)),
         }
+    }
+
+    /// The first step that may be missing.
+    fn first_open(&self) -> Option<usize> {
+        self.steps.iter().position(|(_, is_there)| !is_there)
+    }
+
+    /// The expression of its first steps: from the step `open` on they may be missing, and it
+    /// is an optional.
+    fn read(&self, many: usize, open: usize) -> String {
+        let mut text = self.text.clone();
+        for (at, (key, _)) in self.steps.iter().take(many).enumerate() {
+            let mark = if at < open { "" } else { "?" };
+            text += &match is_name(key) {
+                true => format!(".{mark}{key}"),
+                false => format!("[{mark}{}]", literal(key)),
+            };
+        }
+        text
     }
 
     /// Its place in a JSON patch, as an expression.
     pub fn path(&self) -> String {
-        match self.prefix.is_empty() {
-            true => literal(&self.pointer()),
-            false => joined(&self.prefix, &self.pointer()),
-        }
+        if self.prefix.is_empty() { literal(&self.pointer()) } else { joined(&self.prefix, &self.pointer()) }
     }
 
     /// What it is described by, if it has fields.
@@ -242,22 +239,17 @@ impl Place {
     }
 
     fn steps_are_there(&self) -> Option<String> {
-        let last_open = self.steps.iter().rposition(|(_, is_there)| !is_there)?;
-        let path = self.steps.get(..=last_open)?;
-        let first_open = path.iter().position(|(_, is_there)| !is_there)?;
-        let mut text = self.text.clone();
-        let is_last = first_open == last_open;
-        for (at, (key, _)) in path.iter().enumerate() {
-            match (at < first_open, is_name(key)) {
-                (true, true) => text.push_str(&format!(".{key}")),
-                (true, false) => text.push_str(&format!("[{}]", literal(key))),
-                (false, true) if is_last => return Some(format!("has({text}.{key})")),
-                (false, true) => text.push_str(&format!(".?{key}")),
-                (false, false) if is_last => return Some(format!("{} in {text}", literal(key))),
-                (false, false) => text.push_str(&format!("[?{}]", literal(key))),
-            }
+        let last = self.steps.iter().rposition(|(_, is_there)| !is_there)?;
+        let (first, (key, _)) = (self.first_open()?, self.steps.get(last)?);
+        if first < last {
+            return Some(format!("{}.hasValue()", self.read(last + 1, first)));
         }
-        Some(format!("{text}.hasValue()"))
+        let above = self.read(last, last);
+        Some(if is_name(key) {
+            format!("has({above}.{key})")
+        } else {
+            format!("{} in {above}", literal(key))
+        })
     }
 
     /// Whether it must be there where what it belongs to is.
@@ -267,11 +259,7 @@ impl Place {
 
     /// The value, for where it is there.
     pub fn value(&self) -> String {
-        let step = |text: String, (key, _): &(String, bool)| match is_name(key) {
-            true => format!("{text}.{key}"),
-            false => format!("{text}[{}]", literal(key)),
-        };
-        self.steps.iter().fold(self.text.clone(), step)
+        self.read(self.steps.len(), self.steps.len())
     }
 
     /// Its place in a JSON patch.

@@ -15,19 +15,20 @@ use ephor_value::variables::find_all_variables;
 use ephor_value::{Map, Str, Value};
 
 use crate::constraints::cel::literal;
-use crate::expressions::refusal::Refusal;
-use crate::kinds::mutating::constant::{ConstantFill, Place, constant, is_name, joined};
+use crate::expressions::refusal::{Refusal, Result};
+use crate::kinds::mutating::constant::{Place, constant, is_name, joined};
 use crate::kinds::mutating::order::OrderedOperation;
 use crate::kinds::mutating::{order, unquoted};
+use crate::kinds::shared::Fill;
 
 /// The item of a list that a key of a path is the position of, if it is one.
-pub type Positions<'p> = &'p dyn Fn(&Place, &str) -> Result<Option<Place>, Refusal>;
+pub type Positions<'p> = &'p dyn Fn(&Place, &str) -> Result<Option<Place>>;
 
 /// Positions that are numbers.
 ///
 /// # Errors
 /// One that counts from the end.
-pub fn numbers(place: &Place, key: &str, refuse: &dyn Fn(&str) -> Refusal) -> Result<Option<Place>, Refusal> {
+pub fn numbers(place: &Place, key: &str, refuse: &dyn Fn(&str) -> Refusal) -> Result<Option<Place>> {
     let Ok(at) = key.parse::<i64>() else { return Ok(None) };
     let list = place.value();
     if at == -1 {
@@ -51,7 +52,7 @@ pub fn numbers(place: &Place, key: &str, refuse: &dyn Fn(&str) -> Refusal) -> Re
 }
 
 /// Adds a member whose key is a variable.
-fn keyed(place: &Place, key: &str, value: &Value, fill: ConstantFill<'_>) -> Result<String, Refusal> {
+fn keyed(place: &Place, key: &str, value: &Value, fill: Fill<'_>) -> Result<String> {
     let grouped = |text: String| if text.contains(" ? ") { format!("({text})") } else { text };
     let token = grouped(fill(key)?);
     let value = constant(value, fill)?;
@@ -72,7 +73,7 @@ fn keyed(place: &Place, key: &str, value: &Value, fill: ConstantFill<'_>) -> Res
 }
 
 /// Puts an expression at a place, whose parents are created.
-fn set_text(place: &Place, text: &str) -> Result<String, Refusal> {
+fn set_text(place: &Place, text: &str) -> Result<String> {
     let own = format!("[JSONPatch{{op: 'add', path: {}, value: {text}}}]", place.path());
     match place.above().and_then(|above| Some((above.is_there()?, above))) {
         None => Ok(own),
@@ -109,9 +110,9 @@ pub fn expressions(
     (object, is_loop): (&Place, bool),
     types: &Types,
     origin: &Origin,
-    fill: ConstantFill<'_>,
+    fill: Fill<'_>,
     positions: Positions<'_>,
-) -> Result<ConvertedPatch, Refusal> {
+) -> Result<ConvertedPatch> {
     let refuse = |what: String| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
     let written = unquoted::operations(patch).map_err(|what| refuse(what.into()))?;
     let operations = written.as_list().ok_or_else(|| refuse(unquoted::NO_LIST.into()))?;
@@ -152,7 +153,7 @@ struct Patch<'p> {
     /// Whether operations see the object as it was before all of them.
     is_loop: bool,
     types: &'p Types,
-    fill: ConstantFill<'p>,
+    fill: Fill<'p>,
     positions: Positions<'p>,
     refuse: &'p dyn Fn(String) -> Refusal,
 }
@@ -166,12 +167,12 @@ enum Led {
 }
 
 impl Patch<'_> {
-    fn no<T>(&self, what: &str) -> Result<T, Refusal> {
+    fn no<T>(&self, what: &str) -> Result<T> {
         Err((self.refuse)(what.to_string()))
     }
 
     /// The keys of a path, and whether it is the end of a list.
-    fn keys(&self, path: &str) -> Result<(Vec<String>, bool), Refusal> {
+    fn keys(&self, path: &str) -> Result<(Vec<String>, bool)> {
         if !path.is_empty() && !path.starts_with('/') {
             return self.no("a path of a JSON patch that begins with a variable");
         }
@@ -193,7 +194,7 @@ impl Patch<'_> {
         Ok((keys, appends))
     }
 
-    fn with_parents_created(&self, keys: &[String], op: &str, appends: bool) -> Result<Led, Refusal> {
+    fn with_parents_created(&self, keys: &[String], op: &str, appends: bool) -> Result<Led> {
         let mut place = self.object.clone();
         let last = keys.len().saturating_sub(1);
         for (at, key) in keys.iter().enumerate() {
@@ -216,13 +217,7 @@ impl Patch<'_> {
 
     /// An addition inside of the first or the last item of a list that may be missing: there it is
     /// added with its item. `None`: no such item is on the way.
-    fn added(
-        &self,
-        base: &Place,
-        keys: &[String],
-        appends: bool,
-        value: &Value,
-    ) -> Result<Option<String>, Refusal> {
+    fn added(&self, base: &Place, keys: &[String], appends: bool, value: &Value) -> Result<Option<String>> {
         let mut place = base.clone();
         for (at, key) in keys.iter().enumerate() {
             let rest = keys.get(at + 1..).unwrap_or_default();
@@ -249,7 +244,7 @@ impl Patch<'_> {
     }
 
     /// An addition below a place that is there.
-    fn put(&self, base: &Place, keys: &[String], appends: bool, value: &Value) -> Result<String, Refusal> {
+    fn put(&self, base: &Place, keys: &[String], appends: bool, value: &Value) -> Result<String> {
         let place = keys.iter().fold(base.clone(), |place, key| place.key(key, self.types));
         if !appends {
             return set(&place, value, self.fill);
@@ -267,7 +262,7 @@ impl Patch<'_> {
     }
 
     /// A path that leads to a place without variables.
-    fn plain(&self, path: &str, op: &str) -> Result<(Place, bool), Refusal> {
+    fn plain(&self, path: &str, op: &str) -> Result<(Place, bool)> {
         let (keys, appends) = self.keys(path)?;
         match self.with_parents_created(&keys, op, appends)? {
             Led::To(place) => Ok((place, appends)),
@@ -275,7 +270,7 @@ impl Patch<'_> {
         }
     }
 
-    fn operation(&self, one: &Value) -> Result<String, Refusal> {
+    fn operation(&self, one: &Value) -> Result<String> {
         let (path, op) = (one.text_at(&["path"]), one.text_at(&["op"]));
         if op.contains("{{") {
             return self.no("a variable in the operation of a JSON patch");
@@ -333,7 +328,7 @@ impl Patch<'_> {
     }
 
     /// What a test says of the object, whatever the operations before it.
-    fn test(&self, one: &Value, before: &[Value]) -> Result<String, Refusal> {
+    fn test(&self, one: &Value, before: &[Value]) -> Result<String> {
         let path = one.text_at(&["path"]);
         let (place, appends) = self.plain(path, "test")?;
         let value = one.get("value").cloned().unwrap_or_default();
@@ -407,15 +402,7 @@ pub fn remove(place: &Place) -> String {
 }
 
 /// Adds an item to a list, unless it has one with the same value under a key.
-///
-/// # Errors
-/// A variable that cannot be expressed.
-pub fn add_item(
-    place: &Place,
-    item: &Value,
-    keys: &[Str],
-    fill: ConstantFill<'_>,
-) -> Result<String, Refusal> {
+pub fn add_item(place: &Place, item: &Value, keys: &[Str], fill: Fill<'_>) -> Result<String> {
     let mut tests = Vec::new();
     for key in keys {
         let value = item.get(key).cloned().unwrap_or_default();
@@ -433,20 +420,12 @@ pub fn add_item(
 }
 
 /// Puts a value at a place, whose parents are created.
-///
-/// # Errors
-/// A variable that cannot be expressed.
-pub fn set(place: &Place, value: &Value, fill: ConstantFill<'_>) -> Result<String, Refusal> {
+pub fn set(place: &Place, value: &Value, fill: Fill<'_>) -> Result<String> {
     set_where(place, value, fill, None)
 }
 
 /// The same where a test does not hold.
-fn set_where(
-    place: &Place,
-    value: &Value,
-    fill: ConstantFill<'_>,
-    fails: Option<&str>,
-) -> Result<String, Refusal> {
+fn set_where(place: &Place, value: &Value, fill: Fill<'_>, fails: Option<&str>) -> Result<String> {
     let own = format!("[{}]", patch("add", &place.path(), Some(value), fill)?);
     let above = place.above();
     match above.as_ref().and_then(|above| Some((above, above.is_there()?))) {
@@ -460,7 +439,7 @@ fn set_where(
     }
 }
 
-fn patch(op: &str, path: &str, value: Option<&Value>, fill: ConstantFill<'_>) -> Result<String, Refusal> {
+fn patch(op: &str, path: &str, value: Option<&Value>, fill: Fill<'_>) -> Result<String> {
     let value = match value {
         Some(value) => format!(", value: {}", constant(value, fill)?),
         None => String::new(),

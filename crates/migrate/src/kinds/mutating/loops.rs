@@ -16,7 +16,7 @@ use ephor_value::{Str, Value};
 
 use crate::expressions::context::Context;
 use crate::expressions::each::{Entered, InLoop, Reading};
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::kinds::mutating::constant::{Place, joined};
 use crate::kinds::mutating::json;
 use crate::kinds::mutating::unquoted::unquoted;
@@ -45,9 +45,6 @@ struct LoopWriter<'w> {
 }
 
 /// The expression of a loop of JSON patches.
-///
-/// # Errors
-/// A construct that has no counterpart.
 pub fn patches(
     own: &PatchLoop,
     written: &Value,
@@ -55,7 +52,7 @@ pub fn patches(
     object: &Place,
     names: &[Str],
     context: &Context,
-) -> Result<Patches, Refusal> {
+) -> Result<Patches> {
     let mut writer = LoopWriter { context, object, around: Vec::new(), is_behind: false };
     let mut each = InLoop::new(rule, context, Reading::Named);
     let (expression, list) = writer.one(own, written, names, &mut each)?;
@@ -71,7 +68,7 @@ impl LoopWriter<'_> {
         written: &Value,
         names: &[Str],
         each: &mut InLoop<'c>,
-    ) -> Result<(String, String), Refusal> {
+    ) -> Result<(String, String)> {
         let names: Vec<Str> =
             names.iter().cloned().chain(own.bindings.iter().map(|b| b.name.clone())).collect();
         each.within(&own.list, &own.bindings, &own.origin, &mut |each, entered| {
@@ -112,7 +109,7 @@ impl LoopWriter<'_> {
         origin: &Origin,
         names: &[Str],
         each: &mut InLoop<'c>,
-    ) -> Result<Vec<String>, Refusal> {
+    ) -> Result<Vec<String>> {
         let of_loop = origin;
         let origin = origin.key("patchesJson6902");
         let no = |what: &str| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
@@ -161,10 +158,7 @@ impl LoopWriter<'_> {
         }
         let mut out = Vec::new();
         for one in found.operations {
-            match one.starts_with('[') {
-                true => out.push(one),
-                false => out.push(format!("({one})")),
-            }
+            if one.starts_with('[') { out.push(one) } else { out.push(format!("({one})")) }
         }
         // Each operation sees the object as it was before the loop.
         let parts: Vec<String> = found.paths.iter().map(|path| part_of_element(path)).collect();

@@ -15,17 +15,16 @@ use ephor_value::{Map, Value};
 
 use crate::constraints::cel::{literal, matches};
 use crate::expressions::leaf_test;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::kinds::mutating::anchors::{
     Key, conditions, is_condition, is_pattern_of_text, is_whole, key, merged_items, merges_into_itself,
     of_element, plain,
 };
-use crate::kinds::mutating::constant::{
-    ConstantFill, Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items,
-};
+use crate::kinds::mutating::constant::{Place, are_alike, constant, is_map, is_name, is_scalar, keyed_items};
 use crate::kinds::mutating::json::{add_item, remove, set};
 use crate::kinds::mutating::nested_items::{ChangedItems, ITEM};
 use crate::kinds::mutating::optional_parts::without_test;
+use crate::kinds::shared::Fill;
 
 /// What a patch becomes.
 #[derive(Debug, Default)]
@@ -43,7 +42,7 @@ pub struct Merged {
 struct MergeWriter<'w> {
     types: &'w Types,
     origin: &'w Origin,
-    fill: ConstantFill<'w>,
+    fill: Fill<'w>,
     element: Option<&'w Chosen<'w>>,
     patches: Vec<String>,
     /// The items around.
@@ -71,20 +70,17 @@ pub struct Chosen<'c> {
 }
 
 /// What fills texts with variables in that may have no value.
-pub type Optional<'f> = &'f dyn Fn(&str) -> Result<Option<String>, Refusal>;
+pub type Optional<'f> = &'f dyn Fn(&str) -> Result<Option<String>>;
 
 /// What a patch becomes for objects of a kind.
-///
-/// # Errors
-/// A construct that has no counterpart.
 pub fn merged(
     patch: &Value,
     object: &Place,
     types: &Types,
     origin: &Origin,
-    fill: ConstantFill<'_>,
+    fill: Fill<'_>,
     element: Option<&Chosen<'_>>,
-) -> Result<Merged, Refusal> {
+) -> Result<Merged> {
     let mut writer = MergeWriter {
         types,
         origin,
@@ -116,7 +112,7 @@ impl MergeWriter<'_> {
     }
 
     /// The fields of an object or struct.
-    fn object(&mut self, fields: &Map, place: &Place, name: &str) -> Result<Vec<String>, Refusal> {
+    fn object(&mut self, fields: &Map, place: &Place, name: &str) -> Result<Vec<String>> {
         let mut out = Vec::new();
         // Members of a map have one type for the checker.
         let is_mixed = is_map(place.ty.as_ref()) && !are_alike(&self.scalars(fields)?);
@@ -220,14 +216,14 @@ impl MergeWriter<'_> {
     }
 
     /// The values of a map that are no objects or lists.
-    fn scalars(&self, fields: &Map) -> Result<Vec<String>, Refusal> {
+    fn scalars(&self, fields: &Map) -> Result<Vec<String>> {
         let is_scalar = |value: &&Value| !matches!(value, Value::Null | Value::Map(_) | Value::List(_));
         fields.iter().map(|(_, value)| value).filter(is_scalar).map(|v| constant(v, self.fill)).collect()
     }
 
     /// The value of an element's field as an optional, where it may be null: a merge leaves out a
     /// field that was not there then.
-    fn optional(&self, value: &Value, place: &Place) -> Result<Option<String>, Refusal> {
+    fn optional(&self, value: &Value, place: &Place) -> Result<Option<String>> {
         let text = value.as_str().filter(|text| text.contains("{{") && place.is_there().is_some());
         match (self.element, text) {
             (Some(element), Some(text)) if is_scalar(place.ty.as_ref()) => (element.optional)(text),
@@ -238,7 +234,7 @@ impl MergeWriter<'_> {
     /// Whether a value is a list of items that are their keys and nothing more, in a list that is
     /// merged by these and whose items are replaced as a whole: each is added where there is none
     /// of its name.
-    fn adds_items(&mut self, value: &Value, place: &Place) -> Result<bool, Refusal> {
+    fn adds_items(&mut self, value: &Value, place: &Place) -> Result<bool> {
         let Some((item, _, keys)) = keyed_items(place.ty.as_ref()).filter(|_| place.text == "object") else {
             return Ok(false);
         };
@@ -310,7 +306,7 @@ impl MergeWriter<'_> {
     }
 
     /// The value of a field; `None` when nothing of it is merged.
-    fn field(&mut self, value: &Value, place: &Place, name: &str) -> Result<Option<String>, Refusal> {
+    fn field(&mut self, value: &Value, place: &Place, name: &str) -> Result<Option<String>> {
         match value {
             Value::Map(fields) => {
                 let is_free = is_map(place.ty.as_ref());
@@ -335,7 +331,7 @@ impl MergeWriter<'_> {
     }
 
     /// A list that is merged by names: items that are chosen by conditions, and items of their own.
-    fn items(&mut self, items: &[Value], ty: &Type, place: &Place, name: &str) -> Result<String, Refusal> {
+    fn items(&mut self, items: &[Value], ty: &Type, place: &Place, name: &str) -> Result<String> {
         let mut own = Vec::new();
         let mut chosen = Vec::new();
         for item in items {
@@ -378,13 +374,7 @@ impl MergeWriter<'_> {
     }
 
     /// The items of the object's list that an item with anchors is for.
-    fn chosen(
-        &mut self,
-        fields: &Map,
-        ty: &Type,
-        place: &Place,
-        name: &str,
-    ) -> Result<Option<String>, Refusal> {
+    fn chosen(&mut self, fields: &Map, ty: &Type, place: &Place, name: &str) -> Result<Option<String>> {
         let var = ITEM;
         let item = Place::item(var, ty);
         let (mut tests, mut rest) = (Vec::new(), Map::new());
@@ -440,7 +430,7 @@ impl MergeWriter<'_> {
     }
 
     /// A value of items that is replaced as a whole: a patch for each of them.
-    fn inside(&mut self, value: &Value, own: &Place, absent: bool) -> Result<(), Refusal> {
+    fn inside(&mut self, value: &Value, own: &Place, absent: bool) -> Result<()> {
         let Some(inside) =
             self.inside.clone().filter(|inside| *inside.var == *own.text && inside.is_reached())
         else {
@@ -478,7 +468,7 @@ impl MergeWriter<'_> {
         ty: &Type,
         place: &Place,
         name: &str,
-    ) -> Result<Option<String>, Refusal> {
+    ) -> Result<Option<String>> {
         let test = element.test.clone().filter(|test| test != "true").unwrap_or_default();
         let inside = ChangedItems::chosen(place, element.var, test, true);
         let outside = self.inside.replace(inside);
@@ -498,7 +488,7 @@ impl MergeWriter<'_> {
     }
 
     /// What the schema does not describe, or replaces as a whole.
-    fn others(&mut self, value: &Value, place: &Place) -> Result<(), Refusal> {
+    fn others(&mut self, value: &Value, place: &Place) -> Result<()> {
         match value {
             // Without a schema maps are merged by their keys.
             Value::Map(fields) => {

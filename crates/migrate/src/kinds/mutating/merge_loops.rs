@@ -14,7 +14,7 @@ use ephor_value::{Map, Str, Value};
 use crate::constraints::cel::literal;
 use crate::expressions::context::{Context, Element};
 use crate::expressions::each::{InLoop, Reading};
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::expressions::{holds, optional, value};
 use crate::kinds::mutating::constant::{Place, is_map};
 use crate::kinds::mutating::merge;
@@ -26,16 +26,13 @@ const ELEMENT: &str = "element";
 pub type Mutations = Vec<(bool, String)>;
 
 /// The mutations of a loop of merges.
-///
-/// # Errors
-/// A construct that has no counterpart.
 pub fn mutations(
     own: &PatchLoop,
     written: &Value,
     rule: &Rule,
     object: &Place,
     context: &Context,
-) -> Result<Mutations, Refusal> {
+) -> Result<Mutations> {
     let refuse = |what: &str| Refusal::new(what, own.origin.clone(), "write the MutatingPolicy by hand");
     let Some(patch) = written.get("patchStrategicMerge").filter(|v| !v.is_null()) else {
         return Err(refuse("a loop without a patch"));
@@ -173,7 +170,7 @@ fn of_entries(
     names: &Arc<[Str]>,
     keys: &[&str],
     entries: &Map,
-) -> Result<String, Refusal> {
+) -> Result<String> {
     let place = keys.iter().fold(object.clone(), |place, key| place.key(key, &context.types));
     let mut each = InLoop::new(rule, context, Reading::Named);
     each.within(&own.list, &own.bindings, &own.origin, &mut |each, entered| {

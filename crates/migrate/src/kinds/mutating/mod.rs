@@ -17,7 +17,7 @@
 //! - `targets`: objects that exist already
 //! - `unquoted`: the text of a JSON patch
 
-pub mod anchors;
+pub(crate) mod anchors;
 pub(crate) mod constant;
 pub(crate) mod json;
 pub(crate) mod loops;
@@ -26,7 +26,7 @@ pub(crate) mod merge_loops;
 pub(crate) mod nested_items;
 pub(crate) mod optional_parts;
 pub(crate) mod order;
-pub mod targets;
+pub(crate) mod targets;
 pub(crate) mod unquoted;
 
 use std::cell::RefCell;
@@ -38,24 +38,23 @@ use ephor_lower::template::text;
 use ephor_value::{Str, Value};
 
 use crate::cel::laid_out;
-use crate::constraints::model::{Condition, Matching};
-use crate::constraints::{add_condition, conditions, constraints};
+use crate::constraints::add_condition;
+use crate::constraints::model::Matching;
 use crate::expressions::context::Context;
-use crate::expressions::refusal::Refusal;
+use crate::expressions::converted::NamedExpression;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::expressions::{in_yaml, value};
 use crate::kinds::mutating::constant::Place;
 use crate::kinds::mutating::unquoted::unquoted;
-use crate::kinds::shared::{VERSION, common, own_conditions, own_variables, preconditions};
-use crate::model::draft::{Draft, DraftVariable, MutationDraft};
+use crate::kinds::shared;
+use crate::kinds::shared::{common, own_conditions, preconditions};
+use crate::model::draft::{Draft, MutationDraft};
 use crate::model::migrated::Document;
 use crate::model::original::NewMetadata;
 use crate::model::source::Source;
-use crate::text::{Map, Node, write};
+use crate::text::{Map, Node};
 
 /// The draft of a mutate rule.
-///
-/// # Errors
-/// A construct that has no counterpart.
 pub(crate) fn draft(
     source: &Source<'_>,
     at: usize,
@@ -63,7 +62,7 @@ pub(crate) fn draft(
     body: &Body,
     found: &Matching,
     context: &Context,
-) -> Result<Draft, Refusal> {
+) -> Result<Draft> {
     let written = source.written(at, rule);
     let changes = changes(source, at, rule, body, &found.kinds, context)?;
     let converted = preconditions(&written, changes.pattern, at, context)?;
@@ -73,7 +72,7 @@ pub(crate) fn draft(
     Ok(Draft {
         rules: vec![(at, rule.name.to_string())],
         conditions,
-        variables: own_variables(&converted),
+        variables: converted.variables,
         mutations,
         ..Draft::default()
     })
@@ -92,7 +91,7 @@ pub(crate) struct Changes {
     /// The pattern that an object must match for them.
     pattern: Option<Value>,
     /// What else must hold of it.
-    tests: Vec<Condition>,
+    tests: Vec<NamedExpression>,
 }
 
 /// The mutations of a rule for objects of the kinds.
@@ -103,7 +102,7 @@ pub(crate) fn changes(
     body: &Body,
     kinds: &[[Str; 3]],
     context: &Context,
-) -> Result<Changes, Refusal> {
+) -> Result<Changes> {
     let written = source.written(at, rule);
     let origin = rule.origin.key("mutate");
     let refuse =
@@ -189,8 +188,7 @@ pub(crate) fn changes(
         };
         let found = json::expressions(patch, (&object, false), types, &origin, &fill, &positions)?;
         found.operations.iter().for_each(|text| add(true, text, &origin.path));
-        let condition =
-            |text: &String| Condition { name: "test".into(), expression: text.clone(), is_verbatim: false };
+        let condition = |text: &String| NamedExpression::converted("test", text.clone());
         tests = found.tests.iter().map(condition).collect();
     }
     if mutations.is_empty() {
@@ -201,29 +199,15 @@ pub(crate) fn changes(
 
 /// The document of a draft.
 pub(crate) fn document(source: &Source<'_>, draft: &Draft, named: &NewMetadata<'_>) -> Document {
-    let kind = match named.namespace {
-        Some(_) => "NamespacedMutatingPolicy",
-        None => "MutatingPolicy",
-    };
-    let mut text: String = source.original.head().iter().map(|line| format!("{line}\n")).collect();
-    text.push_str(&format!("apiVersion: {VERSION}\nkind: {kind}\n"));
-    text.push_str(&source.original.metadata(named));
+    let kind = if named.namespace.is_some() { "NamespacedMutatingPolicy" } else { "MutatingPolicy" };
     let mut spec = Map::default();
-    let existing = draft.targets.is_some().then(|| Node::map([("enabled", Node::Plain("true".into()))]));
-    common(source, existing.map(|node| ("mutateExisting", node)), &mut spec);
-    if let Some(controllers) = &draft.controllers {
-        let node = Node::map([("controllers", Node::texts(controllers))]);
-        spec.push("autogen", Node::map([("podControllers", node)]));
-    }
-    spec.push("matchConstraints", constraints(&draft.matching));
-    spec.push_some("matchConditions", conditions(&draft.conditions));
-    if !draft.variables.is_empty() {
-        spec.push("variables", Node::list(draft.variables.iter().map(DraftVariable::node)));
-    }
+    let existing = draft.targets.is_some().then(|| ("mutateExisting", Node::enabled(true)));
+    common(source, existing, &mut spec);
+    spec.push_some("autogen", draft.autogen());
+    draft.write_selection(&mut spec);
     if let Some(targets) = &draft.targets {
         targets.write(&mut spec);
     }
     spec.push("mutations", Node::List(draft.mutations.iter().map(MutationDraft::item).collect()));
-    text.push_str(&write(&Node::map([("spec", spec.into())]), 0));
-    Document { kind, name: named.name.into(), text }
+    shared::document(source.original, kind, named, spec)
 }

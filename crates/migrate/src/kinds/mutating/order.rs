@@ -5,9 +5,9 @@
 //! it. There the variables of a rule are filled in before the first operation; here each mutation
 //! sees what those before it did. Semantics: `docs/semantics/mutate.md`, "Order".
 
+use crate::cel::walk::children;
 use ephor_value::Value;
 
-use crate::expressions::children;
 use ephor_cel::ast::{Kind, Node};
 
 /// An operation.

@@ -6,23 +6,21 @@
 //! mutations the target is `object`, and the request's object is `request.object`. Semantics:
 //! `docs/semantics/mutate.md`, "Other objects", and `docs/semantics/cel-policies.md`, "Changes".
 
-use std::sync::Arc;
-
 use ephor_ir::mutate::{Mutation as Body, MutationTarget};
 use ephor_ir::{Origin, Rule};
 use ephor_lower::matcher::matcher;
-use ephor_lower::template::text;
-use ephor_value::{Map as Fields, Str, Value};
+use ephor_value::{Map as Fields, Value};
 
 use crate::cel::laid_out;
 use crate::constraints::cel::literal;
-use crate::constraints::model::{Condition, Matching};
+use crate::constraints::model::Matching;
 use crate::constraints::{add_condition, of_stored};
 use crate::expressions::context::{Context, Trigger};
-use crate::expressions::refusal::Refusal;
-use crate::expressions::{holds, value};
+use crate::expressions::converted::NamedExpression;
+use crate::expressions::holds;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::kinds::mutating::{Changes, changes};
-use crate::kinds::shared::{own_conditions, own_variables, preconditions};
+use crate::kinds::shared::{filled, own_conditions, preconditions};
 use crate::model::draft::{Draft, ReturnedObjects, TargetsDraft};
 use crate::model::migrated::Note;
 use crate::model::source::Source;
@@ -38,9 +36,6 @@ const NAMES: [&str; 6] = [
 ];
 
 /// The drafts of a rule that changes other objects than that of the request.
-///
-/// # Errors
-/// A construct that has no counterpart.
 pub(crate) fn drafts(
     source: &Source<'_>,
     at: usize,
@@ -48,7 +43,7 @@ pub(crate) fn drafts(
     body: &Body,
     context: &Context,
     notes: &mut Vec<Note>,
-) -> Result<Vec<Draft>, Refusal> {
+) -> Result<Vec<Draft>> {
     let written = source.written(at, rule);
     let converted = preconditions(&written, None, at, context)?;
     let list = written.at(&["mutate", "targets"]).and_then(Value::as_list).unwrap_or_default();
@@ -63,10 +58,7 @@ pub(crate) fn drafts(
         let mut conditions = matching.conditions.clone();
         if let Some(admit) = &own.admit {
             let expression = holds(admit, rule, None, &of_target)?;
-            add_condition(
-                &mut conditions,
-                Condition { name: "preconditions".into(), expression, is_verbatim: false },
-            );
+            add_condition(&mut conditions, NamedExpression::converted("preconditions", expression));
         }
         let bare = without_preconditions(&written);
         for condition in
@@ -91,7 +83,7 @@ pub(crate) fn drafts(
         out.push(Draft {
             rules: vec![(at, rule.name.to_string())],
             conditions: own_conditions(&converted),
-            variables: own_variables(&converted),
+            variables: converted.variables.clone(),
             mutations,
             targets: Some(TargetsDraft { at: position, expression, matching, conditions }),
             ..Draft::default()
@@ -164,7 +156,7 @@ impl TargetsWriter<'_> {
     }
 
     /// The objects without what variables say.
-    fn matching(&self) -> Result<Matching, Refusal> {
+    fn matching(&self) -> Result<Matching> {
         let refuse =
             |construct: &str, nearest: &str| Refusal::new(construct, self.own.origin.clone(), nearest);
         let (version, kind) = (self.part("apiVersion"), self.part("kind"));
@@ -208,7 +200,7 @@ impl TargetsWriter<'_> {
 
     /// An expression that returns the objects; none for subresources, which only constraints can
     /// name.
-    fn expression(&self, matching: &Matching) -> Result<Option<ReturnedObjects>, Refusal> {
+    fn expression(&self, matching: &Matching) -> Result<Option<ReturnedObjects>> {
         let refuse = |construct: &str| {
             Refusal::new(construct, self.own.origin.clone(), "write the MutatingPolicy by hand")
         };
@@ -254,15 +246,14 @@ impl TargetsWriter<'_> {
     }
 
     /// A part of the target as an expression.
-    fn by(&self, key: &'static str, all: &mut Vec<(&'static str, String)>) -> Result<String, Refusal> {
+    fn by(&self, key: &'static str, all: &mut Vec<(&'static str, String)>) -> Result<String> {
         let text = self.text(self.part(key))?;
         all.push((key, text.clone()));
         Ok(text)
     }
 
     /// A text of the target, which is about the request.
-    fn text(&self, written: &str) -> Result<String, Refusal> {
-        let names: Arc<[Str]> = self.rule.bindings.iter().map(|b| b.name.clone()).collect();
-        value(&text(&written.into(), &names), self.rule, None, self.request)
+    fn text(&self, written: &str) -> Result<String> {
+        filled(written, self.rule, self.request)
     }
 }

@@ -117,10 +117,7 @@ impl Reader<'_> {
         if is_unquoted {
             out.insert(0, MARK);
         }
-        match in_blocks || is_whole {
-            true => Ok(out),
-            false => Err("a variable in a text in braces, without quotes"),
-        }
+        if in_blocks || is_whole { Ok(out) } else { Err("a variable in a text in braces, without quotes") }
     }
 
     /// A value without the commas behind variables.

@@ -11,11 +11,12 @@ use ephor_value::Value;
 use ephor_value::quantity::Quantity;
 
 use crate::cel::build::{
-    all, binary, call as function, choose, constant, equals, index, int, method, name, over, text,
+    all, binary, call as function, choose, constant, equals, getter, index, int, method, name, over, size,
+    text,
 };
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
-use crate::expressions::term::{ABSORBED, Faults, Val, has_of};
+use crate::expressions::term::{Faults, Val, there, together};
 use crate::expressions::translate::forms::{plain, truthy, ty_of};
 use crate::expressions::translate::functions::collections::{built_with, strict_source};
 use crate::expressions::translate::functions::{number, strict};
@@ -68,7 +69,7 @@ pub fn thousandths_of(written: &str) -> Option<f64> {
 
 /// A quantity of CEL counted in thousandths.
 fn counted(quantity: Node) -> Node {
-    let units = method(quantity, "asApproximateFloat", Vec::new());
+    let units = getter(quantity, "asApproximateFloat");
     method(name("math"), "round", vec![binary("*", units, real_constant(1000.0))])
 }
 
@@ -78,10 +79,7 @@ pub fn thousandths_in(text: Node) -> Node {
 }
 
 /// A quantity, counted in thousandths.
-///
-/// # Errors
-/// It is none, or cannot be built.
-pub fn thousandths(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+pub fn thousandths(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     match val {
         Val::Node { node, ty: Ty::Thousandths, faults } => Ok((node.clone(), faults.clone())),
         Val::Const(Value::Str(s)) if let Some(n) = thousandths_of(s) => Ok((real_constant(n), Faults::new())),
@@ -164,7 +162,7 @@ fn whole_number(val: &Val) -> Option<i64> {
 ///
 /// # Errors
 /// What the values are is not known, or CEL computes something else.
-pub(crate) fn arithmetic(own: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn arithmetic(own: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     let sign = match own {
         "add" => "+",
         "subtract" => "-",
@@ -205,9 +203,7 @@ pub(crate) fn arithmetic(own: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> 
         }
         (Amount::Quantity, Amount::Quantity) if is_sum => {
             scope.needs_kyverno("a sum of quantities")?;
-            let (x, mut faults) = thousandths(a, scope)?;
-            let (y, more) = thousandths(b, scope)?;
-            faults.extend(more);
+            let (x, y, faults) = together(thousandths(a, scope)?, thousandths(b, scope)?);
             Ok(Val::Node { node: binary(sign, x, y), ty: Ty::Thousandths, faults })
         }
         (Amount::Quantity, Amount::Whole) if own == "multiply" => multiple(a, b, scope),
@@ -217,11 +213,8 @@ pub(crate) fn arithmetic(own: &str, a: &Val, b: &Val, scope: &mut Scope<'_>) -> 
 }
 
 /// Both values as expressions.
-fn both(a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<(Node, Node, Faults), Refusal> {
-    let (x, mut faults) = plain(&strict(a), scope)?;
-    let (y, more) = plain(&strict(b), scope)?;
-    faults.extend(more);
-    Ok((x, y, faults))
+fn both(a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<(Node, Node, Faults)> {
+    Ok(together(plain(&strict(a), scope)?, plain(&strict(b), scope)?))
 }
 
 /// A quotient; by zero there is none, where a double would be infinite.
@@ -235,11 +228,9 @@ fn unless_zero(by: &Val, node: Node, quotient: Node) -> Node {
 }
 
 /// A quantity this many times.
-fn multiple(quantity: &Val, times: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn multiple(quantity: &Val, times: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     scope.needs_kyverno("a multiple of a quantity")?;
-    let (x, mut faults) = thousandths(quantity, scope)?;
-    let (y, more) = plain(&strict(times), scope)?;
-    faults.extend(more);
+    let (x, y, faults) = together(thousandths(quantity, scope)?, plain(&strict(times), scope)?);
     Ok(Val::Node { node: binary("*", x, real(times, y)), ty: Ty::Thousandths, faults })
 }
 
@@ -250,12 +241,10 @@ fn is_plain(val: &Val) -> bool {
 }
 
 /// The quotient of quantities is a number; by zero there is none.
-fn quotient(a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn quotient(a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     let of = |node: Node| function("quantity", vec![function("string", vec![node])]);
-    let (x, mut faults) = plain(a, scope)?;
-    let (y, more) = plain(b, scope)?;
-    faults.extend(more);
-    let number = |node: Node| method(of(node), "asApproximateFloat", Vec::new());
+    let (x, y, mut faults) = together(plain(a, scope)?, plain(b, scope)?);
+    let number = |node: Node| getter(of(node), "asApproximateFloat");
     let sign = function("sign", vec![of(y.clone())]);
     let is_zero = equals(sign.clone(), int(0));
     let failure = function("double", vec![binary("/", int(1), sign)]);
@@ -267,7 +256,7 @@ fn quotient(a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 /// Whether a list is one of quantities.
 fn has_quantities(of: &Val) -> bool {
     match of {
-        Val::Or(sides) => has_quantities(&sides[0]) && (is_empty(&sides[1]) || has_quantities(&sides[1])),
+        Val::Or(sides) => has_quantities(&sides[0]) && (sides[1].is_empty() || has_quantities(&sides[1])),
         Val::Const(Value::List(items)) => {
             !items.is_empty() && items.iter().all(|v| v.as_str().is_some_and(|s| thousandths_of(s).is_some()))
         }
@@ -275,33 +264,29 @@ fn has_quantities(of: &Val) -> bool {
     }
 }
 
-fn is_empty(val: &Val) -> bool {
-    matches!(val, Val::Const(v) if v.is_empty())
-}
-
 /// The thousandths of all quantities of a list.
-fn total(of: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+fn total(of: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     if let Val::Const(Value::List(items)) = of {
         let amounts = items.iter().filter_map(Value::as_str).filter_map(thousandths_of);
         return Ok((real_constant(amounts.sum()), Faults::new()));
     }
     if let Val::Or(sides) = of
         && let [left, right] = &**sides
-        && !is_empty(right)
+        && !right.is_empty()
     {
         let there = truthy(left, scope)?;
         let (items, mut faults) = built(&left.clone().rescued(), scope)?;
         let (other, more) = total(right, scope)?;
         faults.extend(there.faults.into_iter().chain(more));
-        let own = method(amounts(items, scope), "sum", Vec::new());
+        let own = getter(amounts(items, scope), "sum");
         return Ok((choose(there.node, own, other), faults));
     }
     let (items, mut faults) = built(&strict_source(of), scope)?;
     faults.insert(NO_ITEMS.into());
     let amounts = amounts(items, scope);
     // Of no items there is no sum: the first one is missing.
-    let is_some = binary(">", method(amounts.clone(), "size", Vec::new()), int(0));
-    let node = choose(is_some, method(amounts.clone(), "sum", Vec::new()), index(amounts, int(0)));
+    let is_some = binary(">", size(amounts.clone()), int(0));
+    let node = choose(is_some, getter(amounts.clone(), "sum"), index(amounts, int(0)));
     Ok((node, faults))
 }
 
@@ -323,7 +308,7 @@ fn amounts(items: Node, scope: &mut Scope<'_>) -> Node {
 ///
 /// # Errors
 /// Its items may be no amounts.
-pub(crate) fn sum(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn sum(of: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     let refused = "function sum of what may be no numbers";
     if !is_list(of) {
         return Err(scope.refuse(refused, "compare each item"));
@@ -345,7 +330,7 @@ pub(crate) fn sum(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 ///
 /// # Errors
 /// Its items may be no numbers and no texts.
-pub(crate) fn extreme(own: &str, of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn extreme(own: &str, of: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     let item = ty_of(of).item();
     let is_known = match &item {
         Ty::Int | Ty::Double | Ty::Text => true,
@@ -357,12 +342,12 @@ pub(crate) fn extreme(own: &str, of: &Val, scope: &mut Scope<'_>) -> Result<Val,
         return Err(scope.refuse(format!("function {own} of what may be no numbers"), "compare each item"));
     }
     let (items, faults) = built(&strict_source(of), scope)?;
-    let found = method(items.clone(), own, Vec::new());
-    if matches!(of, Val::Or(sides) if !is_empty(&sides[1])) {
+    let found = getter(items.clone(), own);
+    if matches!(of, Val::Or(sides) if !sides[1].is_empty()) {
         return Ok(Val::Node { node: found, ty: item, faults });
     }
     let optional = |function: &str, args| method(name("optional"), function, args);
-    let is_some = binary(">", method(items, "size", Vec::new()), int(0));
+    let is_some = binary(">", size(items), int(0));
     let node = choose(is_some, optional("of", vec![found]), optional("none", Vec::new()));
     Ok(Val::Optional { node, ty: item, faults, rescued: None })
 }
@@ -386,12 +371,7 @@ pub fn unfailing<'n>(node: &'n Node, faults: &Faults) -> Option<(&'n Node, &'n N
 ///
 /// # Errors
 /// The default is no quantity, or it stands for what no expression sees.
-pub fn with_default(
-    node: &Node,
-    faults: &Faults,
-    default: &Val,
-    scope: &mut Scope<'_>,
-) -> Result<Val, Refusal> {
+pub fn with_default(node: &Node, faults: &Faults, default: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     let refused = || scope.refuse("a default for a sum that fails", "give the list a default: `|| ['0']`");
     if faults.is_empty() {
         return Ok(Val::Node { node: node.clone(), ty: Ty::Thousandths, faults: Faults::new() });
@@ -408,9 +388,7 @@ pub fn with_default(
         node = choose(is_some.clone(), total.clone(), other.clone());
         rest.remove(NO_ITEMS);
     }
-    let terms: Option<Vec<Node>> =
-        rest.iter().filter(|path| **path != *ABSORBED).map(|path| has_of(path)).collect();
-    let terms = terms.ok_or_else(refused)?;
+    let terms = there(&rest).ok_or_else(refused)?;
     let node = if terms.is_empty() { node } else { choose(all(terms), node, other) };
     Ok(Val::Node { node, ty: Ty::Thousandths, faults: Faults::new() })
 }

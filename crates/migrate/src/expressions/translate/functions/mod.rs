@@ -11,7 +11,7 @@
 //! - `versions`: `semver_compare`: whether a version is in a range
 //! - `words`: functions of texts: what is cut off, and numbers in texts
 
-pub mod arithmetic;
+pub(crate) mod arithmetic;
 pub(crate) mod collections;
 pub(crate) mod objects;
 pub(crate) mod sorting;
@@ -23,25 +23,27 @@ use ephor_ir::Expr;
 use ephor_value::Value;
 use ephor_value::number::parse_float;
 
-use crate::cel::build::{call as function, constant, equals, method, name, text};
-use crate::expressions::refusal::Refusal;
+use crate::cel::build;
+use crate::cel::build::{
+    call as function, choose, constant, equals, getter, int, method, name, or_value, text,
+};
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
-use crate::expressions::term::{Faults, Loop, Missing, Path, Test, Val};
-use crate::expressions::translate::forms::{plain, ty_of};
+use crate::expressions::term::{Faults, Loop, Missing, Path, Test, Val, all_together, together};
+use crate::expressions::translate::forms::{literal, plain, ty_of};
 use crate::expressions::translate::functions::collections::{
     built_with, contains, entries, join, keys, label_match, length, merge, values,
 };
-use crate::expressions::translate::lists::is_list;
+use crate::expressions::translate::lists::{is_list, label_of};
+use crate::expressions::translate::regular::replacement;
 use crate::expressions::translate::template::as_text;
-use crate::expressions::translate::values::value;
+use crate::expressions::translate::values::{value, value_with};
+use crate::expressions::translate::{functions, texts};
 use crate::expressions::types::Ty;
 use ephor_cel::ast::Node;
 
 /// The value of a call.
-///
-/// # Errors
-/// CEL has nothing like it.
-pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val> {
     let is_arithmetic = matches!(name, "add" | "subtract" | "multiply" | "divide" | "modulo" | "sum");
     if !is_arithmetic && args.iter().any(|arg| ty_of(arg) == Ty::Thousandths) {
         return Err(scope.refuse(format!("function {name} of a computed quantity"), "compare the quantity"));
@@ -55,8 +57,7 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
             if ty_of(of) == Ty::Text && !matches!(of, Val::Or(_)) {
                 return Ok(of.clone());
             }
-            let (node, faults) = as_text(&strict(of), scope)?;
-            Ok(Val::Node { node, ty: Ty::Text, faults })
+            of_text(of, Ty::Text, scope, |node| node)
         }
         ("to_number", [Val::Const(Value::Str(s))]) if let Some(n) = parse_float(s) => {
             Ok(Val::Node { node: constant(Value::Float(n)), ty: Ty::Double, faults: Faults::new() })
@@ -92,46 +93,28 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         }
         ("join", [by, of]) => join(by, of, scope),
         ("regex_match", [pattern, of]) => {
-            let (of, mut faults) = as_text(&strict(of), scope)?;
-            let (pattern, more) = as_text(&strict(pattern), scope)?;
-            faults.extend(more);
+            let (of, pattern, faults) = both_texts(of, pattern, scope)?;
             Ok(Val::of_test(Test { node: method(of, "matches", vec![pattern]), faults }))
         }
         ("regex_replace_all", [Val::Const(Value::Str(pattern)), of, Val::Const(Value::Str(by))]) => {
-            let Some(by) = crate::expressions::translate::regular::replacement(by) else {
+            let Some(by) = replacement(by) else {
                 return Err(scope.refuse("groups by name in a replacement", "write them by number: `$1`"));
             };
-            scope.needs_kyverno("replacing by a regular expression")?;
-            let (of, faults) = as_text(&strict(of), scope)?;
-            let node =
-                method(crate::cel::build::name("regex"), "replace", vec![of, text(pattern), text(&by)]);
-            Ok(Val::Node { node, ty: Ty::Text, faults })
+            replaced(pattern, of, &by, scope)
         }
         ("regex_replace_all_literal", [Val::Const(Value::Str(pattern)), of, Val::Const(Value::Str(by))]) => {
-            scope.needs_kyverno("replacing by a regular expression")?;
-            let (of, faults) = as_text(&strict(of), scope)?;
-            let by = by.replace('\\', r"\\");
-            let node =
-                method(crate::cel::build::name("regex"), "replace", vec![of, text(pattern), text(&by)]);
-            Ok(Val::Node { node, ty: Ty::Text, faults })
+            replaced(pattern, of, &by.replace('\\', r"\\"), scope)
         }
         ("random", [of]) => {
             scope.needs_kyverno("a random text")?;
-            let (of, faults) = as_text(&strict(of), scope)?;
-            Ok(Val::Node { node: crate::cel::build::call("random", vec![of]), ty: Ty::Text, faults })
+            of_text(of, Ty::Text, scope, |of| function("random", vec![of]))
         }
         ("pattern_match", [Val::Const(Value::Str(pattern)), of]) => {
-            let (of, faults) = as_text(&strict(of), scope)?;
-            Ok(Val::of_test(Test {
-                node: crate::expressions::translate::texts::matches(&of, pattern),
-                faults,
-            }))
+            of_text(of, Ty::Bool, scope, |of| texts::matches(&of, pattern))
         }
         ("equal_fold", [a, b]) => {
-            let lower = |node: Node| method(node, "lowerAscii", Vec::new());
-            let (a, mut faults) = as_text(&strict(a), scope)?;
-            let (b, more) = as_text(&strict(b), scope)?;
-            faults.extend(more);
+            let lower = |node: Node| getter(node, "lowerAscii");
+            let (a, b, faults) = both_texts(a, b, scope)?;
             Ok(Val::of_test(Test { node: equals(lower(a), lower(b)), faults }))
         }
         ("label_match", [wanted, labels]) => label_match(wanted, labels, scope),
@@ -143,29 +126,25 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         ("sum", [of]) => arithmetic::sum(of, scope),
         ("max" | "min", [of]) if is_list(of) => arithmetic::extreme(name, of, scope),
         ("base64_decode", [of]) => {
-            let (node, faults) = as_text(&strict(of), scope)?;
-            let bytes =
-                method(crate::expressions::translate::functions::name("base64"), "decode", vec![node]);
+            let decoded = |node| method(build::name("base64"), "decode", vec![node]);
+            let found = of_text(of, Ty::Text, scope, |node| function("string", vec![decoded(node)]))?;
             scope.needs_kyverno("function base64_decode")?;
-            Ok(Val::Node { node: function("string", vec![bytes]), ty: Ty::Text, faults })
+            Ok(found)
         }
+        ("base64_encode", [of]) => library(name, of, Ty::Text, scope, |node| {
+            method(build::name("base64"), "encode", vec![function("bytes", vec![node])])
+        }),
         ("parse_json", [of]) => {
-            scope.needs_kyverno("function parse_json")?;
-            let (node, faults) = as_text(&strict(of), scope)?;
-            Ok(Val::Node {
-                node: method(crate::expressions::translate::functions::name("json"), "unmarshal", vec![node]),
-                ty: Ty::Any,
-                faults,
-            })
+            library(name, of, Ty::Any, scope, |node| method(build::name("json"), "unmarshal", vec![node]))
         }
         ("parse_yaml", [of]) => {
-            scope.needs_kyverno("function parse_yaml")?;
-            let (node, faults) = as_text(&strict(of), scope)?;
-            Ok(Val::Node {
-                node: method(crate::expressions::translate::functions::name("yaml"), "parse", vec![node]),
-                ty: Ty::Any,
-                faults,
-            })
+            library(name, of, Ty::Any, scope, |node| method(build::name("yaml"), "parse", vec![node]))
+        }
+        ("x509_decode", [of]) => {
+            library(name, of, Ty::Any, scope, |node| method(build::name("x509"), "decode", vec![node]))
+        }
+        ("sha256" | "md5" | "sha1", [of]) => {
+            library(name, of, Ty::Text, scope, |node| function(name, vec![node]))
         }
         ("add" | "subtract" | "multiply" | "divide" | "modulo", [a, b]) => {
             arithmetic::arithmetic(name, a, b, scope)
@@ -174,82 +153,63 @@ pub fn call(name: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refu
         ("object_from_lists", [keys, of]) => objects::from_lists(keys, of, scope),
         ("abs" | "ceil" | "floor", [of]) => sorting::rounded(name, of, scope),
         ("to_boolean", [of]) => words::to_boolean(of, scope),
-        ("trim_prefix", [of, Val::Const(Value::Str(prefix))]) => {
-            let (node, faults) = as_text(&strict(of), scope)?;
-            let rest = method(
-                node.clone(),
-                "substring",
-                vec![crate::cel::build::int(prefix.chars().count() as i64)],
-            );
+        ("trim_prefix", [of, Val::Const(Value::Str(prefix))]) => of_text(of, Ty::Text, scope, |node| {
+            let rest = method(node.clone(), "substring", vec![int(prefix.chars().count() as i64)]);
             let begins = method(node.clone(), "startsWith", vec![text(prefix)]);
-            let node = crate::cel::build::choose(begins, rest, node);
-            Ok(Val::Node { node, ty: Ty::Text, faults })
-        }
-        ("sha256" | "md5" | "sha1", [of]) => {
-            scope.needs_kyverno(&format!("function {name}"))?;
-            let (node, faults) = as_text(&strict(of), scope)?;
-            Ok(Val::Node { node: function(name, vec![node]), ty: Ty::Text, faults })
-        }
-        ("base64_encode", [of]) => {
-            scope.needs_kyverno("function base64_encode")?;
-            let (node, faults) = as_text(&strict(of), scope)?;
-            let bytes = function("bytes", vec![node]);
-            let node =
-                method(crate::expressions::translate::functions::name("base64"), "encode", vec![bytes]);
-            Ok(Val::Node { node, ty: Ty::Text, faults })
-        }
-        ("x509_decode", [of]) => {
-            scope.needs_kyverno("function x509_decode")?;
-            let (node, faults) = as_text(&strict(of), scope)?;
-            Ok(Val::Node {
-                node: method(crate::expressions::translate::functions::name("x509"), "decode", vec![node]),
-                ty: Ty::Any,
-                faults,
-            })
-        }
+            choose(begins, rest, node)
+        }),
         (name, args) if name.starts_with("time_") => times::of_times(name, args, scope),
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
     }
 }
 
 /// The value of a call whose last argument is an expression for each item.
-///
-/// # Errors
-/// CEL has nothing like it.
-pub fn higher(
-    name: &str,
-    args: &[Expr],
-    locals: &mut Vec<Val>,
-    scope: &mut Scope<'_>,
-) -> Result<Val, Refusal> {
+pub fn higher(name: &str, args: &[Expr], locals: &mut Vec<Val>, scope: &mut Scope<'_>) -> Result<Val> {
     match (name, args) {
         ("map", [Expr::Lambda { body, .. }, of]) => {
             let source = value(of, locals, scope)?;
-            let var = scope.item_name(crate::expressions::translate::lists::label_of(&source).as_deref());
-            let item = Val::Path(Path::of(
-                crate::expressions::translate::functions::name(&var),
-                ty_of(&source).item(),
-            ));
-            scope.loops.push(var.clone());
-            locals.push(item);
-            let body = value(body, locals, scope);
-            locals.pop();
-            scope.loops.pop();
-            let body = body?.rescued();
-            Ok(Val::Loop(Box::new(Loop {
-                source: strict(&source),
-                var,
-                keep: None,
-                body,
-                flat: false,
-                values: false,
-            })))
+            let var = scope.item_name(label_of(&source).as_deref());
+            let item = Val::Path(Path::of(functions::name(&var), ty_of(&source).item()));
+            let body = scope.in_loop(&var, |scope| value_with(body, item, locals, scope))?.rescued();
+            let source = strict(&source);
+            Ok(Val::Loop(Box::new(Loop { source, var, keep: None, body, flat: false, values: false })))
         }
         ("sort_by", [of, Expr::Lambda { body, .. }])
         | ("min_by", [of, Expr::Lambda { body, .. }])
         | ("max_by", [of, Expr::Lambda { body, .. }]) => sorting::by_key(name, of, body, locals, scope),
         _ => Err(scope.refuse(format!("function {name}"), "use a function that CEL has")),
     }
+}
+
+/// What a function gives for a text.
+fn of_text(of: &Val, ty: Ty, scope: &mut Scope<'_>, make: impl FnOnce(Node) -> Node) -> Result<Val> {
+    let (node, faults) = as_text(&strict(of), scope)?;
+    Ok(Val::Node { node: make(node), ty, faults })
+}
+
+/// What a function of Kyverno's libraries makes of a text.
+fn library(
+    name: &str,
+    of: &Val,
+    ty: Ty,
+    scope: &mut Scope<'_>,
+    make: impl FnOnce(Node) -> Node,
+) -> Result<Val> {
+    scope.needs_kyverno(&format!("function {name}"))?;
+    of_text(of, ty, scope, make)
+}
+
+/// Two texts.
+fn both_texts(a: &Val, b: &Val, scope: &mut Scope<'_>) -> Result<(Node, Node, Faults)> {
+    Ok(together(as_text(&strict(a), scope)?, as_text(&strict(b), scope)?))
+}
+
+/// A text with another text in the places of a regular expression.
+fn replaced(pattern: &str, of: &Val, by: &str, scope: &mut Scope<'_>) -> Result<Val> {
+    scope.needs_kyverno("replacing by a regular expression")?;
+    of_text(of, Ty::Text, scope, |of| {
+        method(build::name("regex"), "replace", vec![of, text(pattern), text(by)])
+    })
 }
 
 /// A missing argument is null, which functions refuse: it is read as it stands.
@@ -262,16 +222,14 @@ fn strict(val: &Val) -> Val {
     }
 }
 
-fn or_default(val: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn or_default(val: &Val, default: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     match val {
         Val::Path(path) if path.is_required() => Ok(val.clone()),
         Val::Path(_) | Val::Optional { .. } => {
             let (other, mut faults) = plain(default, scope)?;
             let (node, own) = match val {
                 Val::Path(path) => (path.or(other), path.faults.clone()),
-                Val::Optional { node, faults, .. } => {
-                    (crate::cel::build::or_value(node.clone(), other), faults.clone())
-                }
+                Val::Optional { node, faults, .. } => (or_value(node.clone(), other), faults.clone()),
                 _ => return Ok(val.clone()),
             };
             faults.extend(own);
@@ -287,26 +245,22 @@ fn number(node: Node, faults: Faults) -> Val {
 }
 
 /// A method of a text; all arguments are texts.
-fn texts(function: &str, args: &[&Val], ty: Ty, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+fn texts(function: &str, args: &[&Val], ty: Ty, scope: &mut Scope<'_>) -> Result<Val> {
     // On a list the function is applied to each item, or refuses it.
-    let mut faults = Faults::new();
-    let mut nodes = Vec::new();
-    for arg in args {
-        let (node, more) = match arg {
-            Val::Const(v) => (crate::expressions::translate::forms::literal(v), Faults::new()),
+    let (mut nodes, faults) = all_together(args.iter().map(|arg| {
+        let (node, faults) = match arg {
+            Val::Const(v) => (literal(v), Faults::new()),
             arg if is_list(arg) => {
                 return Err(scope.refuse(format!("function {function} of a list"), "use each item"));
             }
             arg => plain(&strict(arg), scope)?,
         };
-        faults.extend(more);
-        nodes.push(match ty_of(arg) {
-            Ty::Any | Ty::Quantity => {
-                crate::expressions::translate::functions::function("string", vec![node])
-            }
+        let node = match ty_of(arg) {
+            Ty::Any | Ty::Quantity => functions::function("string", vec![node]),
             _ => node,
-        });
-    }
+        };
+        Ok((node, faults))
+    }))?;
     let receiver = nodes.remove(0);
     let node = method(receiver, function, nodes);
     Ok(match ty {

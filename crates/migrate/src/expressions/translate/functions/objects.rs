@@ -5,11 +5,13 @@
 use ephor_value::{Str, Value};
 
 use crate::cel::build::{call as function, constant_bool, over, select_optional, text};
-use crate::expressions::refusal::Refusal;
+use crate::cel::print;
+use crate::expressions::refusal::{Refusal, Result};
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Loop, Path, Val, value_in};
 use crate::expressions::translate::forms::{plain, present, truthy, ty_of};
-use crate::expressions::translate::functions::collections::strict_source;
+use crate::expressions::translate::functions::collections::{argument, strict_source};
+use crate::expressions::translate::functions::strict;
 use crate::expressions::translate::lists::is_list;
 use crate::expressions::translate::{lists, values};
 use crate::expressions::types::Ty;
@@ -17,7 +19,7 @@ use ephor_cel::ast::{Kind, Node};
 
 /// `lookup(object, key)` and `lookup(list, position)`: what is not there is null, but the object or
 /// the list has to be there.
-pub(crate) fn lookup(of: &Val, at: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn lookup(of: &Val, at: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     let position = match at {
         Val::Const(Value::Str(key)) if matches!(of, Val::Const(_) | Val::Record(_)) => {
             return values::member(of, key, scope);
@@ -35,15 +37,12 @@ pub(crate) fn lookup(of: &Val, at: &Val, scope: &mut Scope<'_>) -> Result<Val, R
         }
         None => {}
     }
-    let (key, mut faults) = plain(&crate::expressions::translate::functions::strict(at), scope)?;
+    let (key, mut faults) = plain(&strict(at), scope)?;
     let entry = |map: Node| match &key.kind {
         Kind::Const(Value::Str(key)) => select_optional(map, key),
         _ => function("_[?_]", vec![map, key.clone()]),
     };
-    let (map, more) = match of {
-        Val::Or(_) => plain(of, scope)?,
-        other => plain(&crate::expressions::translate::functions::strict(other), scope)?,
-    };
+    let (map, more) = argument(of, scope)?;
     faults.extend(more);
     let ty = match at {
         Val::Const(Value::Str(key)) => ty_of(of).field(key, &scope.cx.types).ty,
@@ -53,7 +52,7 @@ pub(crate) fn lookup(of: &Val, at: &Val, scope: &mut Scope<'_>) -> Result<Val, R
 }
 
 /// `object_from_lists(keys, values)`.
-pub(crate) fn from_lists(keys: &Val, of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn from_lists(keys: &Val, of: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     if let Some(keys) = written(keys) {
         let mut pairs = Vec::new();
         for (at, key) in keys.into_iter().enumerate() {
@@ -66,7 +65,7 @@ pub(crate) fn from_lists(keys: &Val, of: &Val, scope: &mut Scope<'_>) -> Result<
     };
     let (source, faults) = built_of(&keys.source, scope)?;
     let (other, _) = built_of(&of.source, scope)?;
-    let written = |node: &Node| crate::cel::print(node, usize::MAX);
+    let written = |node: &Node| print(node, usize::MAX);
     let retained = |own: &Loop| own.keep.as_ref().map(|keep| written(&keep.node));
     let is_one = written(&source) == written(&other) && retained(keys) == retained(of) && keys.var == of.var;
     let source = match &keys.keep {
@@ -84,7 +83,7 @@ pub(crate) fn from_lists(keys: &Val, of: &Val, scope: &mut Scope<'_>) -> Result<
 }
 
 /// A list that fails where it is missing.
-fn built_of(source: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+fn built_of(source: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     match source {
         Val::Optional { node, faults, .. } => Ok((value_in(node), faults.clone())),
         other => lists::built(&strict_source(other), scope),
@@ -125,9 +124,9 @@ fn field(own: &Loop, scope: &mut Scope<'_>) -> Option<(Str, Ty)> {
     // Nulls are no items: one that is missing would move those behind it.
     let is_retained = match &own.keep {
         None => false,
-        Some(keep) => [present(&own.body, scope).ok()?, truthy(&own.body, scope).ok()?].iter().any(|test| {
-            crate::cel::print(&test.node, usize::MAX) == crate::cel::print(&keep.node, usize::MAX)
-        }),
+        Some(keep) => [present(&own.body, scope).ok()?, truthy(&own.body, scope).ok()?]
+            .iter()
+            .any(|test| print(&test.node, usize::MAX) == print(&keep.node, usize::MAX)),
     };
     let is_there = constant_bool(&present(&own.body, scope).ok()?.node) == Some(true);
     (is_item && (is_there || is_retained)).then(|| (step.key.clone(), ty.clone()))

@@ -7,14 +7,16 @@
 use ephor_ir::Expr;
 
 use crate::cel::build::{binary, call as function, int, method, name, over};
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
+use crate::expressions::shared::capitalized;
 use crate::expressions::term::{Path, Val};
 use crate::expressions::translate::forms::{plain, ty_of};
 use crate::expressions::translate::functions::collections::strict_source;
+use crate::expressions::translate::functions::strict;
 use crate::expressions::translate::lists;
 use crate::expressions::translate::lists::{is_list, label_of};
-use crate::expressions::translate::values::value;
+use crate::expressions::translate::values::{value, value_with};
 use crate::expressions::types::Ty;
 
 /// `sort_by`, `min_by` and `max_by`.
@@ -24,7 +26,7 @@ pub(crate) fn by_key(
     key: &Expr,
     locals: &mut Vec<Val>,
     scope: &mut Scope<'_>,
-) -> Result<Val, Refusal> {
+) -> Result<Val> {
     let source = value(of, locals, scope)?;
     if !is_list(&source) {
         return Err(scope.refuse(format!("function {own} of what may be no list"), "use a list"));
@@ -32,12 +34,10 @@ pub(crate) fn by_key(
     let ty = ty_of(&source);
     let var = scope.item_name(label_of(&source).as_deref());
     let item = Val::Path(Path::of(name(&var), ty.item()));
-    scope.loops.push(var.clone());
-    locals.push(item);
-    let found = value(key, locals, scope).and_then(|key| Ok((ty_of(&key), plain(&key, scope)?)));
-    locals.pop();
-    scope.loops.pop();
-    let (of_key, (key, missing)) = found?;
+    let (of_key, (key, missing)) = scope.in_loop(&var, |scope| {
+        let key = value_with(key, item, locals, scope)?;
+        Ok((ty_of(&key), plain(&key, scope)?))
+    })?;
     if !missing.is_empty() || !matches!(of_key, Ty::Text | Ty::Int | Ty::Double) {
         let why = format!("function {own} by what may be missing, or no text or number");
         return Err(scope.refuse(why, "order by a field that every item has"));
@@ -51,7 +51,7 @@ pub(crate) fn by_key(
         "min_by" => first(over(list, "sortBy", &var, key)),
         // Of several that are the largest the first one.
         _ => {
-            let other = scope.unused(&format!("other{}", capital(&var)));
+            let other = scope.unused(&format!("other{}", capitalized(&var)));
             let of_other = lists::renamed(&key, &var, &name(&other));
             let is_largest = over(list.clone(), "all", &other, binary("<=", of_other, key));
             first(over(list, "filter", &var, is_largest))
@@ -60,19 +60,13 @@ pub(crate) fn by_key(
     Ok(Val::Optional { node, ty: ty.item(), faults, rescued: None })
 }
 
-/// A name with a capital letter.
-fn capital(own: &str) -> String {
-    let mut letters = own.chars();
-    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
-}
-
 /// The smaller or larger whole number; a whole number is both.
-pub(crate) fn rounded(own: &str, of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn rounded(own: &str, of: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     match (own, ty_of(of)) {
         ("ceil" | "floor", Ty::Int) => Ok(of.clone()),
         (_, ty @ (Ty::Int | Ty::Double)) => {
             scope.needs_kyverno(&format!("function {own}"))?;
-            let (node, faults) = plain(&crate::expressions::translate::functions::strict(of), scope)?;
+            let (node, faults) = plain(&strict(of), scope)?;
             Ok(Val::Node { node: method(name("math"), own, vec![node]), ty, faults })
         }
         _ => Err(scope.refuse(format!("function {own} of what may be no number"), "compare the value")),

@@ -6,20 +6,18 @@
 
 use ephor_value::Value;
 
-use crate::cel::build::{all, binary, call, method, name, text};
-use crate::expressions::refusal::Refusal;
+use crate::cel::build::{all, binary, call, getter, method, name, text};
+use crate::cel::print;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
-use crate::expressions::term::{Faults, Test, Val};
+use crate::expressions::term::{Faults, Test, Val, together};
 use crate::expressions::translate::functions::strict;
 use crate::expressions::translate::template::as_text;
 use crate::expressions::types::Ty;
 use ephor_cel::ast::{Kind, Node};
 
 /// The value of a function of times.
-///
-/// # Errors
-/// CEL has nothing like it.
-pub(crate) fn of_times(own: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn of_times(own: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val> {
     match (own, args) {
         ("time_now_utc" | "time_now", _) => {
             scope.needs_kyverno("the current time")?;
@@ -29,15 +27,11 @@ pub(crate) fn of_times(own: &str, args: &[Val], scope: &mut Scope<'_>) -> Result
         }
         ("time_after" | "time_before", [a, b]) => {
             let sign = if own == "time_after" { ">" } else { "<" };
-            let (a, mut faults) = time(a, scope)?;
-            let (b, more) = time(b, scope)?;
-            faults.extend(more);
+            let (a, b, faults) = together(time(a, scope)?, time(b, scope)?);
             Ok(Val::of_test(Test { node: binary(sign, a, b), faults }))
         }
         ("time_between", [at, from, to]) => {
-            let (at, mut faults) = time(at, scope)?;
-            let (from, more) = time(from, scope)?;
-            faults.extend(more);
+            let (at, from, mut faults) = together(time(at, scope)?, time(from, scope)?);
             let (to, more) = time(to, scope)?;
             faults.extend(more);
             let inside = vec![binary(">", at.clone(), from), binary("<", at, to)];
@@ -56,9 +50,7 @@ pub(crate) fn of_times(own: &str, args: &[Val], scope: &mut Scope<'_>) -> Result
         ("time_diff", [from, to]) => difference(from, to, scope),
         ("time_utc", [of]) if is_utc(of) => Ok(of.clone()),
         ("time_add", [of, by]) if is_utc(of) => {
-            let (of, mut faults) = instant(of, scope)?;
-            let (by, more) = as_text(&strict(by), scope)?;
-            faults.extend(more);
+            let (of, by, faults) = together(instant(of, scope)?, as_text(&strict(by), scope)?);
             Ok(written(binary("+", of, call("duration", vec![by])), faults))
         }
         ("time_to_cron", [of]) if is_utc(of) => {
@@ -75,7 +67,7 @@ pub(crate) fn of_times(own: &str, args: &[Val], scope: &mut Scope<'_>) -> Result
 }
 
 fn now() -> Node {
-    method(name("time"), "now", Vec::new())
+    getter(name("time"), "now")
 }
 
 /// A timestamp as text.
@@ -84,10 +76,8 @@ fn written(timestamp: Node, faults: Faults) -> Val {
 }
 
 /// How much later the second time is.
-fn difference(from: &Val, to: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
-    let (from, mut faults) = time(from, scope)?;
-    let (to, more) = time(to, scope)?;
-    faults.extend(more);
+fn difference(from: &Val, to: &Val, scope: &mut Scope<'_>) -> Result<Val> {
+    let (from, to, faults) = together(time(from, scope)?, time(to, scope)?);
     Ok(Val::Node { node: binary("-", to, from), ty: Ty::Duration, faults })
 }
 
@@ -95,17 +85,15 @@ fn difference(from: &Val, to: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusa
 const NOW: &str = "string(time.truncate(time.now(), duration('1s')))";
 
 /// A time of RFC 3339; the current one as it is.
-fn time(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+fn time(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     match val {
-        Val::Node { node, faults, .. } if crate::cel::print(node, usize::MAX) == NOW => {
-            Ok((now(), faults.clone()))
-        }
+        Val::Node { node, faults, .. } if print(node, usize::MAX) == NOW => Ok((now(), faults.clone())),
         other => instant(other, scope),
     }
 }
 
 /// A time of RFC 3339 with whole seconds.
-fn instant(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults), Refusal> {
+fn instant(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
     if let Val::Node { node, faults, .. } = val
         && let Some(timestamp) = timestamp_in(node)
     {

@@ -13,7 +13,7 @@ use crate::cel::build::{
     all, any, binary, call, choose, flatten, held, index, int, list, method, name, object, or_value, over,
     text,
 };
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Test, Val};
 use crate::expressions::translate::functions::strict;
@@ -27,7 +27,7 @@ const NO_VERSION: &str = "?a version that is none";
 ///
 /// # Errors
 /// The range is computed, or has terms that are no comparisons with whole versions.
-pub(crate) fn semver_compare(of: &Val, range: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn semver_compare(of: &Val, range: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     let (own, mut faults) = as_text(&strict(of), scope)?;
     let var = scope.unused("version");
     let (test, more) = within(range, &name(&var), scope)?;
@@ -45,7 +45,7 @@ fn compared(sign: &str, own: &Node, bound: Node) -> Node {
 }
 
 /// Whether a version is in a range.
-fn within(range: &Val, own: &Node, scope: &Scope<'_>) -> Result<(Node, Faults), Refusal> {
+fn within(range: &Val, own: &Node, scope: &Scope<'_>) -> Result<(Node, Faults)> {
     let refused =
         || scope.refuse("a range of versions that is computed", "write the range: `>=1.2.0 <2.0.0`");
     match range {
@@ -104,7 +104,7 @@ fn lookup<'n>(node: &'n Node, operator: &str) -> Option<(Vec<(String, String)>, 
 
 /// The tests of ranges under their keys; one that is no range is left out, as its key fails or has
 /// the default.
-fn tests(ranges: &[(String, String)], own: &Node, scope: &Scope<'_>) -> Result<Node, Refusal> {
+fn tests(ranges: &[(String, String)], own: &Node, scope: &Scope<'_>) -> Result<Node> {
     let mut entries = Vec::new();
     for (key, range) in ranges {
         if let Some(test) = in_range(range, own, scope)? {
@@ -115,7 +115,7 @@ fn tests(ranges: &[(String, String)], own: &Node, scope: &Scope<'_>) -> Result<N
 }
 
 /// Whether a version is in a range that is written; none where this is no range.
-fn in_range(range: &str, own: &Node, scope: &Scope<'_>) -> Result<Option<Node>, Refusal> {
+fn in_range(range: &str, own: &Node, scope: &Scope<'_>) -> Result<Option<Node>> {
     if SemverRange::parse(range).is_err() {
         return Ok(None);
     }
@@ -146,8 +146,7 @@ const OPERATORS: [char; 4] = ['<', '>', '=', '!'];
 
 /// An operator that is written, and the version behind it.
 fn operator_and_version(range: &Node) -> Option<(&'static str, Node)> {
-    let mut parts = Vec::new();
-    flatten("_+_", range.clone(), &mut parts);
+    let mut parts = flatten("_+_", range.clone());
     let is_one_term = |node: &Node| match &node.kind {
         Kind::Const(Value::Str(word)) => !word.contains([' ', '|']),
         Kind::Const(_) => false,

@@ -5,9 +5,10 @@
 use ephor_value::Value;
 
 use crate::cel::build::{
-    binary, boolean, call, choose, constant_bool, index, int, method, name, object, or_value, text,
+    binary, boolean, call, choose, constant_bool, getter, index, int, method, name, object, optional_none,
+    optional_of, or_value, size, text,
 };
-use crate::expressions::refusal::Refusal;
+use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::{Faults, Val};
 use crate::expressions::translate::forms::{plain, present, ty_of};
@@ -19,7 +20,7 @@ use crate::expressions::translate::texts::NUMBER;
 use crate::expressions::types::Ty;
 
 /// `to_number` of a text: null where it is none.
-pub(crate) fn to_number(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn to_number(of: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     // Null is no number.
     let (own, faults) = match of {
         Val::Path(path) if !path.fails && !path.is_required() => {
@@ -31,18 +32,15 @@ pub(crate) fn to_number(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal>
         of => as_text(&strict(of), scope)?,
     };
     let is_number = method(own.clone(), "matches", vec![text(NUMBER)]);
-    let some = method(name("optional"), "of", vec![call("double", vec![own])]);
-    let none = method(name("optional"), "none", Vec::new());
+    let some = optional_of(call("double", vec![own]));
+    let none = optional_none();
     let node = choose(is_number, some, none);
-    let node = match scope.loops.is_empty() {
-        true => scope.share("number", node, true),
-        false => node,
-    };
+    let node = if scope.loops.is_empty() { scope.share("number", node, true) } else { node };
     Ok(Val::Optional { node, ty: Ty::Double, faults, rescued: None })
 }
 
 /// `type` of a value whose type is known, or which is a number or a text; a missing one is null.
-pub(crate) fn type_of(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn type_of(of: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     let there = present(&of.clone().rescued(), scope)?;
     let (own, faults) = plain(&known(of), scope)?;
     let found = match ty_of(of) {
@@ -64,15 +62,15 @@ pub(crate) fn type_of(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
 }
 
 /// `to_boolean`: of no other text than these two, in any case.
-pub(crate) fn to_boolean(of: &Val, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn to_boolean(of: &Val, scope: &mut Scope<'_>) -> Result<Val> {
     let (own, faults) = as_text(&strict(of), scope)?;
     let both = ["true", "false"].map(|word| (text(word), boolean(word == "true")));
-    let node = index(object(both.to_vec()), method(own, "lowerAscii", Vec::new()));
+    let node = index(object(both.to_vec()), getter(own, "lowerAscii"));
     Ok(Val::Node { node, ty: Ty::Bool, faults })
 }
 
 /// `truncate`: no more than this many characters.
-pub(crate) fn truncate(of: &Val, length: &Value, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn truncate(of: &Val, length: &Value, scope: &mut Scope<'_>) -> Result<Val> {
     let length = match length {
         Value::Int(n) => Some(*n),
         Value::Float(f) if f.is_finite() => Some(f.trunc() as i64),
@@ -82,13 +80,13 @@ pub(crate) fn truncate(of: &Val, length: &Value, scope: &mut Scope<'_>) -> Resul
         return Err(scope.refuse("a length that is no number", "write a number"));
     };
     let (own, faults) = as_text(&strict(of), scope)?;
-    let is_longer = binary(">", method(own.clone(), "size", Vec::new()), int(length));
+    let is_longer = binary(">", size(own.clone()), int(length));
     let cut = method(own.clone(), "substring", vec![int(0), int(length)]);
     Ok(Val::Node { node: choose(is_longer, cut, own), ty: Ty::Text, faults })
 }
 
 /// `trim`: without some characters at both ends, which is the longest part between two others.
-pub(crate) fn trim(of: &Val, cut: &str, scope: &mut Scope<'_>) -> Result<Val, Refusal> {
+pub(crate) fn trim(of: &Val, cut: &str, scope: &mut Scope<'_>) -> Result<Val> {
     let (own, faults) = as_text(&strict(of), scope)?;
     if cut.is_empty() {
         return Ok(Val::Node { node: own, ty: Ty::Text, faults });
