@@ -164,6 +164,16 @@ fn before(m: &mut Map, def: &TypeDef) {
                 fill(spec, "volumeMode", || "Filesystem".into());
             }
         }
+        // Two names of one field.
+        "core/v1.PodSpec" => {
+            let account = ["serviceAccountName", "serviceAccount"].into_iter().find_map(|key| {
+                m.get(key).filter(|v| v.as_str().is_some_and(|text| !text.is_empty())).cloned()
+            });
+            if let Some(account) = account {
+                m.insert("serviceAccountName", account.clone());
+                m.insert("serviceAccount", account);
+            }
+        }
         // What is written as text is stored as bytes.
         "core/v1.Secret" => {
             if let Some(Value::Map(texts)) = m.remove("stringData") {

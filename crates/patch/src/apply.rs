@@ -183,7 +183,7 @@ fn run_copy(document: &mut Document, from: &str, path: &str) -> Result<(), Apply
         return Err(ApplyError::NoFrom("copy"));
     }
     let Some((container, key)) = find(document, from) else {
-        return Err(missing("copy", Target::From, from));
+        return Err(missing("copy", if exact { Target::PlainFrom } else { Target::From }, from));
     };
     let value =
         get(container, &key, exact).map_err(|why| ApplyError::CopyFrom { path: from.into(), why })?.cloned();

@@ -448,6 +448,12 @@ fn merged(old: Option<&Value>, part: &Part, ty: &Type, types: &Types) -> Value {
         (Resolved::Leaf(Leaf::Any), Part::Fields(fields)) => {
             merged_fields(old, fields, |_| &Type::Leaf(Leaf::Any), types)
         }
+        // No items where there is no list are none.
+        (Resolved::List(kind, _), Part::Items(items))
+            if *kind != ListKind::Atomic && items.is_empty() && old.is_none_or(Value::is_null) =>
+        {
+            Value::Null
+        }
         (Resolved::List(kind, item), Part::Items(items)) if *kind != ListKind::Atomic => {
             merged_items(old, items, kind, item, types)
         }

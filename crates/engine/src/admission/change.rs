@@ -44,7 +44,8 @@ pub fn apply_literals(object: &Value, value: &Value) -> Result<Option<Value>, Li
     // All values are converted before the first operation.
     let operations =
         value.as_list().unwrap_or_default().iter().filter_map(|item| operation(item).transpose());
-    for operation in operations.collect::<Result<Vec<Operation>, LiteralError>>()? {
+    for operation in operations.collect::<Result<Vec<_>, LiteralError>>()? {
+        let operation = operation.map_err(LiteralError::UnknownOperation)?;
         match apply_exactly(&now, &operation).map_err(|e| LiteralError::Operation(e.into()))? {
             Some(changed) => now = changed,
             None => return Ok(None),
@@ -53,8 +54,12 @@ pub fn apply_literals(object: &Value, value: &Value) -> Result<Option<Value>, Li
     read(&now).map(Some).map_err(|number| LiteralError::Number(number.0))
 }
 
-/// An operation of a `JSONPatch` literal; `None` for what is none.
-fn operation(item: &Value) -> Result<Option<Operation>, LiteralError> {
+/// An operation of a `JSONPatch` literal, or its name where there is no such operation; `None` for
+/// what is none.
+///
+/// # Errors
+/// Its value has no form in JSON.
+fn operation(item: &Value) -> Result<Option<Result<Operation, Str>>, LiteralError> {
     let Value::Object(o) = item else { return Ok(None) };
     let Object::Struct(_, fields) = &**o else { return Ok(None) };
     let text = |key: &str| Str::from(fields.get(key).and_then(Value::as_str).unwrap_or_default());
@@ -70,7 +75,7 @@ fn operation(item: &Value) -> Result<Option<Operation>, LiteralError> {
         "remove" => Action::Remove,
         "move" => Action::Move(text("from")),
         "copy" => Action::Copy(text("from")),
-        other => return Err(LiteralError::UnknownOperation(other.into())),
+        other => return Ok(Some(Err(other.into()))),
     };
-    Ok(Some(Operation { path: text("path"), action }))
+    Ok(Some(Ok(Operation { path: text("path"), action })))
 }

@@ -321,7 +321,10 @@ fn structure(part: &Part) -> Result<Value, JsonError> {
         Part::Scalar(value) => json(value)?,
         Part::Opaque(opaque) => match opaque.native {
             "uint64" => json(&Value::Float(opaque.shown.parse().unwrap_or_default()))?,
-            "[]uint8" => Value::from(opaque.go.as_str()),
+            "[]uint8" => {
+                let bytes = opaque.shown.trim_matches(['[', ']']).split_whitespace();
+                json(&Value::Bytes(bytes.filter_map(|byte| byte.parse().ok()).collect()))?
+            }
             ERROR => return Err(JsonError(NoJson::Field(opaque.shown.as_str().into()))),
             native => return Err(JsonError(NoJson::Native(native.into()))),
         },

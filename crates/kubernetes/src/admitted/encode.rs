@@ -15,8 +15,12 @@ const RETAINED: &str = include_str!("retained.txt");
 const MAX_DEPTH: usize = 512;
 
 /// Optional fields that are shown as null when they are not there.
-const NULL: [(&str, &str); 10] = [
+const NULL: [(&str, &str); 15] = [
     ("core/v1.LimitRangeSpec", "limits"),
+    ("apps/v1.DaemonSetSpec", "selector"),
+    ("apps/v1.DeploymentSpec", "selector"),
+    ("apps/v1.ReplicaSetSpec", "selector"),
+    ("apps/v1.StatefulSetSpec", "selector"),
     ("autoscaling/v2.HorizontalPodAutoscalerStatus", "currentMetrics"),
     ("discovery/v1.EndpointSlice", "endpoints"),
     ("discovery/v1.EndpointSlice", "ports"),
@@ -26,10 +30,22 @@ const NULL: [(&str, &str); 10] = [
     ("rbac/v1.ClusterRole", "rules"),
     ("core/v1.ProjectedVolumeSource", "sources"),
     ("core/v1.TypedLocalObjectReference", "apiGroup"),
+    ("core/v1.TypedObjectReference", "apiGroup"),
 ];
 
 /// Optional fields that are shown when they are zero, of kinds that the recorded table lacks.
-const POINTERS: [(&str, &str); 4] = [
+const POINTERS: [(&str, &str); 15] = [
+    ("discovery/v1.EndpointConditions", "ready"),
+    ("discovery/v1.EndpointConditions", "serving"),
+    ("discovery/v1.EndpointConditions", "terminating"),
+    ("discovery/v1.EndpointPort", "name"),
+    ("resource/v1.ResourceSliceSpec", "allNodes"),
+    ("resource/v1.ResourceSliceSpec", "perDeviceNodeSelection"),
+    ("storage/v1.CSIDriverSpec", "attachRequired"),
+    ("storage/v1.CSIDriverSpec", "podInfoOnMount"),
+    ("storage/v1.CSIDriverSpec", "requiresRepublish"),
+    ("storage/v1.CSIDriverSpec", "seLinuxMount"),
+    ("storage/v1.CSIDriverSpec", "storageCapacity"),
     ("flowcontrol/v1.ExemptPriorityLevelConfiguration", "lendablePercent"),
     ("flowcontrol/v1.ExemptPriorityLevelConfiguration", "nominalConcurrencyShares"),
     ("flowcontrol/v1.LimitedPriorityLevelConfiguration", "lendablePercent"),
@@ -91,7 +107,7 @@ fn value(v: &Value, ty: &Type, types: &Types, depth: usize) -> Value {
 }
 
 fn vanishes(v: &Value, field: &Field, def: &TypeDef) -> bool {
-    if v.is_null() || v.as_list().is_some_and(<[Value]>::is_empty) {
+    if v.is_null() || (v.as_list().is_some_and(<[Value]>::is_empty) && !is_shown_as_null(def, field)) {
         return true;
     }
     if field.required || is_retained(def, &field.name) || POINTERS.contains(&(&*def.name, &*field.name)) {

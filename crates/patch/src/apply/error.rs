@@ -93,6 +93,8 @@ pub enum Target {
     Key,
     /// What holds the value that is moved or copied.
     From,
+    /// The same in a patch of an API server's mutation.
+    PlainFrom,
     /// What it is moved or copied to.
     Destination,
 }
@@ -105,7 +107,7 @@ fn absent(operation: &str, what: Target, path: &str) -> String {
         (_, Target::Path) => format!("doc is missing path: {path}"),
         (_, Target::Key) => format!("doc is missing key: {path}"),
         ("copy", Target::From) => format!("doc is missing from path: \"{path}\""),
-        (_, Target::From) => format!("doc is missing from path: {path}"),
+        (_, Target::From | Target::PlainFrom) => format!("doc is missing from path: {path}"),
         (_, Target::Destination) => format!("doc is missing destination path: {path}"),
     }
 }
