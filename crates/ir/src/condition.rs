@@ -98,6 +98,23 @@ pub const OPERATORS: &[(&str, Operator)] = &[
 ];
 
 impl Operator {
+    /// Whether it looks for the items of one side among those of the other.
+    pub fn is_membership(self) -> bool {
+        match self {
+            Operator::In
+            | Operator::NotIn
+            | Operator::AnyIn
+            | Operator::AllIn
+            | Operator::AnyNotIn
+            | Operator::AllNotIn => true,
+            Operator::Equals
+            | Operator::NotEquals
+            | Operator::Order(_)
+            | Operator::DurationOrder(_)
+            | Operator::Never => false,
+        }
+    }
+
     /// The operator's name; of several that mean the same, the first of the table.
     pub fn name(self) -> &'static str {
         match self {
@@ -262,15 +279,7 @@ impl Items {
 impl Prepared {
     /// Prepares `value` for `operator`.
     pub fn new(operator: Operator, value: Value) -> Prepared {
-        let membership = matches!(
-            operator,
-            Operator::In
-                | Operator::NotIn
-                | Operator::AnyIn
-                | Operator::AllIn
-                | Operator::AnyNotIn
-                | Operator::AllNotIn
-        );
+        let membership = operator.is_membership();
         let ordering = matches!(operator, Operator::Order(_) | Operator::DurationOrder(_));
         let mut items = None;
         let text = match &value {

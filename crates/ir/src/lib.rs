@@ -40,6 +40,7 @@
 //! - [`ops`]: what operations of expressions mean on values
 //! - [`optimise`]: the optimiser: rules that mean the same and cost less
 //! - [`origin`]: where a piece of a rule came from
+//! - [`parts`]: walking over rules: the only place that knows which parts each of their nodes has
 //! - [`pattern`]: leaves of patterns: scalars and the little operator language of pattern strings,
 //!   and what they match
 //! - [`pod_security`]: the Pod Security Standards as rows: which fields of a pod a control is
@@ -85,6 +86,7 @@ pub mod operator;
 pub mod ops;
 pub mod optimise;
 pub mod origin;
+pub mod parts;
 pub mod pattern;
 pub mod pod_security;
 pub mod policy;

@@ -250,8 +250,7 @@ fn in_condition(
     bindings: &[Arc<Binding>],
     environments: &[Environment],
 ) -> Option<Condition> {
-    use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn, In, NotIn};
-    if !matches!(one.operator, Some(AnyIn | AllIn | AnyNotIn | AllNotIn | In | NotIn)) {
+    if !one.operator.is_some_and(Operator::is_membership) {
         return None;
     }
     let (Template::Whole(key), Template::Whole(value)) = (&one.key, &one.value) else { return None };

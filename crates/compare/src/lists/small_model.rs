@@ -36,279 +36,352 @@ pub(crate) mod used;
 
 use std::collections::BTreeSet;
 
-use ephor_analysis::tree::{Node, Tree};
-use ephor_ir::Policy;
+use ephor_functions::registry::{Language, Operation};
+use ephor_ir::cel_exception::CelException;
+use ephor_ir::check::ForEach;
+use ephor_ir::matcher::Filter;
+use ephor_ir::parts::{HasParts, RulePart};
+use ephor_ir::rule::BindingSource;
+use ephor_ir::shape::{Anchor, Shape};
+use ephor_ir::strict::{Comprehension, ComprehensionKind, Step, Walk};
+use ephor_ir::walk::children;
+use ephor_ir::{Exception, Expr, Policy};
+use ephor_value::wildcard::has_wildcard;
+use ephor_value::{Str, Value};
 
 use crate::lists::searched::searched;
 pub(crate) use crate::lists::small_model::count::Count;
-use crate::lists::small_model::lengths::names_length;
+use crate::lists::small_model::lengths::{is_equality, names_length};
 pub(crate) use crate::lists::small_model::model::Items;
-use crate::lists::small_model::model::{ListProvenance, LoopUse, Need, comprehension};
+use crate::lists::small_model::model::{ListProvenance, LoopUse, Need, deciding_parts};
+use crate::lists::small_model::provenance::of_query;
 pub(crate) use crate::lists::small_model::shapes::Shapes;
-use crate::predicates::summary::{list, position};
 
 impl Items {
-    /// Those of a policy and of what else counts, such as exceptions.
-    pub(crate) fn of(policy: &Policy, more: &[Option<Tree>], shapes: Shapes) -> Items {
+    /// Those of a policy with exceptions.
+    pub(crate) fn of(
+        policy: &Policy,
+        (exceptions, cel): (&[Exception], &[CelException]),
+        shapes: Shapes,
+    ) -> Items {
         let mut found = Items { shapes, ..Items::default() };
         let mut need = Need::default();
         for rule in policy.all_rules() {
             found.constants.clear();
             found.texts.clear();
             for variable in rule.expressions.iter().flat_map(|shared| &*shared.variables) {
-                let tree = Tree::of(variable);
-                let is_constant = tree.as_ref().is_some_and(|tree| found.is_local(tree, &[]));
-                let program = tree.as_ref().and_then(Tree::as_node).and_then(|node| node.get("program"));
-                let is_text = program.is_some_and(|program| found.is_text(program));
+                let is_constant = found.is_local(RulePart::Variable(variable), &[]);
+                let is_text = variable.program.as_ref().is_ok_and(|program| found.is_text(program));
                 found.constants.push(is_constant);
                 found.texts.push(is_text);
             }
             found.searched = searched(rule);
-            if let Some(tree) = Tree::of(&**rule) {
-                let (tree, is_all) = rounds::read(tree);
-                if !is_all {
-                    found.open.get_or_insert_with(|| "a text is put together from variables".into());
-                }
-                let prints = found.shapes.has_whole_lists() && used::prints_value(&tree);
-                if prints || tree.as_node().is_some_and(used::has_other_uses) {
-                    found.other_uses = true;
-                }
-                found.is_length_named |= names_length(&tree, false);
-                tree.as_node().into_iter().for_each(|rule| found.note_grown(rule));
-                need = need.and(found.tree(&tree, true));
+            let (rule, is_all) = rounds::read(rule);
+            let part = RulePart::Rule(&rule);
+            if !is_all {
+                found.open.get_or_insert_with(|| "a text is put together from variables".into());
             }
+            let prints = found.shapes.has_whole_lists() && used::prints_value(part);
+            found.other_uses |= prints || used::has_other_uses(&rule);
+            found.is_length_named |= names_length(part, false);
+            found.note_grown(&rule);
+            need = need.and(found.part(part, true));
         }
         found.grown = ListProvenance::default();
-        for tree in more.iter().flatten() {
-            need = need.and(found.tree(tree, false).either());
-        }
-        for source in &policy.admit {
-            if let Some(tree) = Tree::of(source) {
-                need = need.and(found.tree(&tree, false).either());
-            }
-        }
+        let of_exceptions = exceptions.iter().map(|one| found.each(one, false)).collect::<Vec<_>>();
+        let of_cel = cel.iter().map(|one| found.each(one, false)).collect::<Vec<_>>();
+        let of_policy = policy.admit.iter().map(|source| found.each(source, false)).collect::<Vec<_>>();
+        let others = of_exceptions.into_iter().chain(of_cel).chain(of_policy);
+        need = others.fold(need, |sum, one| sum.and(one.either()));
         (found.violated, found.satisfied) = (need.to_fail, need.to_hold);
         (found.violated_by_others, found.satisfied_by_others) = (need.fails_by_others, need.holds_by_others);
         (found.violated_without, found.satisfied_without) = (need.fails_without, need.holds_without);
         found
     }
 
-    /// `plain`: the part decides by itself, it is no operand of something else.
-    fn tree(&mut self, tree: &Tree, plain: bool) -> Need {
-        match tree {
-            Tree::None | Tree::Scalar(_) | Tree::Text(_) => Need::default(),
-            Tree::List(items) => {
-                items.iter().fold(Need::default(), |sum, one| sum.and(self.tree(one, plain)))
-            }
-            Tree::Map(entries) => {
-                entries.iter().fold(Need::default(), |sum, (_, one)| sum.and(self.tree(one, plain)))
-            }
-            Tree::Node(node) => self.node(node, plain),
-        }
-    }
-
-    /// What variables need that are no lists which grow with others: the items of these count where
-    /// they are read.
-    fn variables(&mut self, variables: &[Tree]) -> Need {
-        let all = variables.iter().enumerate();
-        all.fold(Need::default(), |sum, (at, variable)| match self.is_grown_variable(at) {
-            true => sum.and(self.filters(variable)),
-            false => sum.and(self.tree(variable, false)),
-        })
-    }
-
-    /// What the tests and values of items need in an expression whose items count elsewhere.
-    fn filters(&mut self, tree: &Tree) -> Need {
-        match tree {
-            Tree::None | Tree::Scalar(_) | Tree::Text(_) | Tree::Map(_) => Need::default(),
-            Tree::List(items) => items.iter().fold(Need::default(), |sum, one| sum.and(self.filters(one))),
-            Tree::Node(node) => {
-                let is_loop =
-                    node.kind == "Comprehension" || (node.kind, node.variant) == ("Expr", "project");
-                node.fields.iter().fold(Need::default(), |sum, (name, field)| match *name {
-                    "origin" | "message" | "text" | "raw" | "onDelete" | "rounds" => sum,
-                    "keep" if is_loop => sum.and(self.tree(field, false)),
-                    _ => sum.and(self.filters(field)),
+    /// What a part needs. `plain`: it decides by itself, it is no operand of something else.
+    fn part(&mut self, part: RulePart, plain: bool) -> Need {
+        match part {
+            RulePart::Expr(expr) => self.expr(expr, plain),
+            RulePart::Condition(condition) => self.condition(condition),
+            RulePart::Conditions(_) => self.parts(part, false),
+            RulePart::Expressions(shared) => {
+                // Where one is not true the rule does not apply.
+                let conditions = self.each(&shared.conditions, plain).negated();
+                let need = conditions.and(self.each(&shared.annotations, plain));
+                // The items of lists which grow with others count where these are read.
+                shared.variables.iter().enumerate().fold(need, |sum, (at, variable)| {
+                    let part = RulePart::Variable(variable);
+                    sum.and(match self.is_grown_variable(at) {
+                        true => self.filters(part),
+                        false => self.part(part, false),
+                    })
                 })
             }
+            RulePart::Binding(binding) => {
+                self.is_searched = self.searched.contains(&binding.name);
+                // The items of one that grows count where it is read.
+                if self.defines_grown(binding) { self.filters(part) } else { self.parts(part, plain) }
+            }
+            RulePart::ForEach(of) => self.for_each(of, plain),
+            RulePart::Entry(entry) => {
+                let need = self.parts_of_entry(part, entry.anchor, plain);
+                // Keys with wildcards look for an entry; so do filters, and their selectors.
+                if !has_wildcard(&entry.key) {
+                    return need;
+                }
+                self.any = true;
+                need.and(Need::both(1))
+            }
+            RulePart::Shape(Shape::List(_)) => {
+                let kind = if std::mem::take(&mut self.is_existence) { LoopUse::Some } else { LoopUse::Each };
+                let need = self.parts(part, plain);
+                self.of_loop(
+                    need,
+                    kind,
+                    plain,
+                    &LoopScope { names: BTreeSet::new(), is_around: false, is_own: true },
+                )
+            }
+            RulePart::Shape(Shape::Map(_) | Shape::Leaf(_)) => {
+                self.is_existence = false;
+                self.parts(part, plain)
+            }
+            // A container, volume or sysctl is enough to fail; an item of a list in it may have to
+            // be there.
+            RulePart::PodSecurity(_) => {
+                self.any = true;
+                Need { to_hold: Count::of(1), to_fail: Count::of(2), ..Need::default() }
+            }
+            RulePart::Filter(filter) => Need::both(looked_for(filter)).and(self.parts(part, plain)),
+            _ => self.parts(part, plain),
         }
     }
 
-    /// The value that is looked for in a list of which each item comes from one of the object.
-    fn looked_into<'t>(&self, node: &'t Node) -> Option<&'t Tree> {
-        let is_search = node.kind == "Invoke" && matches!(node.text("function"), Some("@in" | "_in_"));
-        match list(node.get("args")) {
-            [value, list] if is_search && self.grows(list) => Some(value),
+    fn parts(&mut self, part: RulePart, plain: bool) -> Need {
+        let mut need = Need::default();
+        deciding_parts(part, &mut |below| need = std::mem::take(&mut need).and(self.part(below, plain)));
+        need
+    }
+
+    fn each(&mut self, of: &(impl HasParts + ?Sized), plain: bool) -> Need {
+        let mut need = Need::default();
+        HasParts::each(of, &mut |part| need = std::mem::take(&mut need).and(self.part(part, plain)));
+        need
+    }
+
+    /// An anchor says of the list below it that one item must match, instead of each.
+    fn parts_of_entry(&mut self, part: RulePart, anchor: Anchor, plain: bool) -> Need {
+        self.is_existence = anchor == Anchor::Existence;
+        self.parts(part, plain)
+    }
+
+    /// What the tests and values of items need in a part whose items count elsewhere.
+    pub(crate) fn filters(&mut self, part: RulePart) -> Need {
+        let keep = match part {
+            RulePart::Expr(Expr::Project { keep: Some(keep), .. }) => Some(&**keep),
+            RulePart::Expr(Expr::Comprehension(l)) => l.keep.as_ref(),
+            _ => None,
+        };
+        let mut need = Need::default();
+        deciding_parts(part, &mut |below| {
+            let is_test =
+                matches!(below, RulePart::Expr(e) if keep.is_some_and(|keep| std::ptr::eq(keep, e)));
+            let own = if is_test { self.part(below, false) } else { self.filters(below) };
+            need = std::mem::take(&mut need).and(own);
+        });
+        need
+    }
+
+    pub(crate) fn filters_of(&mut self, expr: &Expr) -> Need {
+        self.filters(RulePart::Expr(expr))
+    }
+
+    /// The value that is looked for in a list of which each item comes from one of the object, and
+    /// this list.
+    fn looked_into<'e>(&self, expr: &'e Expr) -> Option<[&'e Expr; 2]> {
+        match expr {
+            Expr::Invoke(call) if call.function.operation() == Some(Operation::Member) => match &*call.args {
+                [value, list] if self.grows(list) => Some([value, list]),
+                _ => None,
+            },
             _ => None,
         }
     }
 
     /// Whether two lists, or objects, are compared with each other as a whole.
-    fn compares_lists(&self, node: &Node) -> bool {
-        let sides = match (node.kind, node.variant) {
-            ("Invoke", _) if matches!(node.text("function"), Some("_==_" | "_!=_")) => node.get("args"),
-            ("Expr", "compare") => node.get("sides"),
+    pub(crate) fn compares_lists(&self, expr: &Expr) -> bool {
+        let sides: &[Expr] = match expr {
+            Expr::Invoke(call) if is_equality(call.function.operation()) => &call.args,
+            Expr::Compare { sides, .. } => &**sides,
             _ => return false,
         };
-        let is_constant =
-            |tree: &Tree| tree.as_node().is_some_and(|node| matches!(node.variant, "const" | "folded"));
         let may_be_list =
-            |side: &Tree| !is_constant(side) && !self.is_text(side) && self.shapes.may_be_list(side);
-        list(sides).iter().all(may_be_list)
+            |side: &Expr| side.constant().is_none() && !self.is_text(side) && self.shapes.may_be_list(side);
+        sides.iter().all(may_be_list)
     }
 
     /// What a conditional expression needs that decides by itself: one with a constant is like `&&`
     /// or `||`.
-    fn choice(&mut self, test: &Tree, then: &Tree, other: &Tree) -> Need {
-        let [test, then, otherwise] = [test, then, other].map(|part| self.tree(part, true));
-        let constant = other.as_node().filter(|node| node.variant == "const").and_then(|node| node.get(""));
-        match constant {
-            Some(Tree::Scalar(text)) if text == "false" => test.and(then),
-            Some(Tree::Scalar(text)) if text == "true" => test.negated().and(then),
+    fn choice(&mut self, [test, then, other]: &[Expr; 3]) -> Need {
+        let [test, then, otherwise] = [test, then, other].map(|part| self.expr(part, true));
+        match other {
+            Expr::Const(Value::Bool(false)) => test.and(then),
+            Expr::Const(Value::Bool(true)) => test.negated().and(then),
             _ => test.either().and(then).and(otherwise),
         }
     }
 
-    fn node(&mut self, node: &Node, mut plain: bool) -> Need {
-        let plain_around = plain;
-        if node.kind == "Binding" {
-            self.is_searched =
-                node.text("name").is_some_and(|name| self.searched.iter().any(|own| **own == *name));
-        }
-        let kind = match (node.kind, node.variant) {
-            ("Expr", "project") if std::mem::take(&mut self.is_searched) => {
-                self.any = true;
-                None
+    fn expr(&mut self, expr: &Expr, plain: bool) -> Need {
+        let mut need = Need::both(usize::from(self.reads_grown(expr)));
+        // Whether a child decides as its parent does.
+        let decides = match expr {
+            Expr::Decide { .. }
+            | Expr::Cells { .. }
+            | Expr::Once { .. }
+            | Expr::Bind(_)
+            | Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Not(_)
+            | Expr::Variable(_) => plain,
+            Expr::Comprehension(l) => return need.and(self.comprehension(l, plain)),
+            Expr::Project { .. } => return need.and(self.projection(expr)),
+            Expr::Cond(parts) if plain => return need.and(self.choice(parts)),
+            Expr::Invoke(_) | Expr::Call { .. } | Expr::Compare { .. } => {
+                if let Some([value, list]) = self.looked_into(expr).filter(|_| plain) {
+                    // Some item of a list is looked for.
+                    self.any = true;
+                    let of = Count::of_lists(1, &self.names(list));
+                    let both = self.expr(value, false).and(self.filters_of(list));
+                    return both.and(Need { to_hold: of, ..Need::default() });
+                }
+                let by_others = self.compares_lists(expr);
+                let lengths = self.lengths_of_expr(expr) + usize::from(self.looks_into_list(expr));
+                let others =
+                    Need { holds_by_others: by_others, fails_by_others: by_others, ..Need::default() };
+                need = need.and(Need::both(lengths)).and(others);
+                plain && is_negation(expr)
             }
-            ("Shape", "list") => Some(if self.is_existence { LoopUse::Some } else { LoopUse::Each }),
-            ("ForEach", _) => Some(LoopUse::Each),
-            ("Expr", "project") => Some(LoopUse::Other),
-            ("Comprehension", _) => Some(match comprehension(node) {
-                "all" => LoopUse::Each,
-                "exists" => LoopUse::Some,
-                _ => LoopUse::Other,
-            }),
-            _ => None,
-        };
-        match (node.kind, node.variant) {
-            (
-                "Expr",
-                "decide" | "cells" | "once" | "bind" | "and" | "or" | "comprehension" | "variable" | "not",
-            ) => {}
-            // What is wrapped decides itself.
-            ("Expr", "invoke") | ("Invoke", _) if is_negation(node) => {}
-            ("Expr", "invoke") if matches!(node.get(""), Some(Tree::Node(inner)) if is_negation(inner)) => {}
-            ("Expr", "invoke")
-                if node
-                    .get("")
-                    .and_then(Tree::as_node)
-                    .and_then(|inner| self.looked_into(inner))
-                    .is_some() => {}
-            ("Expr" | "Invoke", _) | ("Conditions" | "Condition", _) => plain = false,
-            _ => {}
-        }
-        if node.kind == "Condition" {
-            return self.condition(node);
-        }
-        if let Some(value) = self.looked_into(node).filter(|_| plain_around) {
-            // Some item of a list is looked for.
-            self.any = true;
-            let searched = list(node.get("args")).last();
-            let of = Count::of_lists(1, &self.names(searched));
-            let filters = searched.map(|list| self.filters(list)).unwrap_or_default();
-            return self.tree(value, false).and(filters).and(Need { to_hold: of, ..Need::default() });
-        }
-        if let ("Expr", "cond", [test, then, other]) = (node.kind, node.variant, list(node.get("")))
-            && plain_around
-        {
-            return self.choice(test, then, other);
-        }
-        if self.defines_grown(node) {
-            // Its items count where they are read.
-            return node.fields.iter().fold(Need::default(), |sum, (_, field)| sum.and(self.filters(field)));
-        }
-        let mut need = Need::both(usize::from(self.reads_grown(node)));
-        if matches!((node.kind, node.variant), ("Expr", "call" | "compare") | ("Invoke", _)) {
-            need = need.and(Need::both(self.lengths(node)));
-        }
-        if self.compares_lists(node) {
-            need = need.and(Need { holds_by_others: true, fails_by_others: true, ..Need::default() });
-        }
-        need = need.and(Need::both(usize::from(self.looks_into_list(node))));
-        if matches!((node.kind, node.variant), ("Expr", "index") | ("Step", "key"))
-            && position(node).is_some()
-        {
             // The first item stays the first one.
-            need = need.and(Need::both(1));
-            self.any = true;
-        }
-        // Keys with wildcards look for an entry; so do filters, and their selectors.
-        let is_entry = match (node.kind, node.variant) {
-            ("Entry", _) => node.text("key").is_some_and(|key| key.contains(['*', '?'])),
-            _ => false,
-        };
-        if is_entry {
-            need = need.and(Need::both(1));
-            self.any = true;
-        }
-        if node.kind == "PodSecurity" {
-            // A container, volume or sysctl is enough to fail; an item of a list in it may have to
-            // be there.
-            self.any = true;
-            return need.and(Need { to_hold: Count::of(1), to_fail: Count::of(2), ..Need::default() });
-        }
-        if node.kind == "Filter" {
-            need = need.and(Need::both(looked_for(node)));
-        }
-        // An anchor says of the list below it that one item must match, instead of each.
-        let anchor = node.get("anchor").and_then(Tree::as_node).map(|anchor| anchor.variant);
-        let outside = std::mem::replace(&mut self.is_existence, anchor == Some("existence"));
-        let walked = match node.kind {
-            "Comprehension" => node.get("range").filter(|list| self.grows(list)),
-            "ForEach" => node.get("list").filter(|list| {
-                crate::lists::small_model::provenance::expression(list).is_some_and(|l| self.grows(l))
-            }),
-            _ => None,
-        };
-        for (name, value) in &node.fields {
-            let is_walked = walked.is_some_and(|list| std::ptr::eq(list, value))
-                || (node.kind == "ForEach" && *name == "list" && walked.is_some());
-            if is_walked {
-                need = need.and(self.filters(value));
+            Expr::Index { .. } => {
+                self.any = true;
+                need = need.and(Need::both(1));
+                false
             }
-            if !is_walked && !matches!(*name, "origin" | "message" | "text" | "raw" | "onDelete" | "rounds") {
-                need = need.and(match (node.kind, *name, value) {
-                    ("Expressions", "variables", Tree::List(variables)) => self.variables(variables),
-                    // Where one is not true the rule does not apply.
-                    ("Expressions", "conditions", _) => self.tree(value, plain).negated(),
-                    _ => self.tree(value, plain),
-                });
+            Expr::Walk(walk) => {
+                need = need.and(self.positions(walk));
+                false
             }
+            Expr::Test(test) => {
+                need = need.and(self.positions(&test.walk));
+                false
+            }
+            Expr::Const(_)
+            | Expr::Root
+            | Expr::Local(_)
+            | Expr::Path { .. }
+            | Expr::Slice { .. }
+            | Expr::Let { .. }
+            | Expr::Rescue { .. }
+            | Expr::Flatten(_)
+            | Expr::List(_)
+            | Expr::Object(_)
+            | Expr::UnlessNull(_)
+            | Expr::Higher { .. }
+            | Expr::Lambda { .. }
+            | Expr::Cond(_)
+            | Expr::Folded(_)
+            | Expr::OneOf { .. }
+            | Expr::Make(_)
+            | Expr::OrElse { .. }
+            | Expr::Fail { .. } => false,
+        };
+        children(expr, &mut |e, _| need = std::mem::take(&mut need).and(self.expr(e, decides)));
+        if is_negation(expr) { need.negated() } else { need }
+    }
+
+    /// The items that a walk reads by their positions.
+    fn positions(&mut self, walk: &Walk) -> Need {
+        let is_position = |step: &&Step| match step {
+            Step::Key { key, .. } => {
+                matches!(key, Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Bool(_))
+            }
+            Step::Field(_) | Step::At { .. } => false,
+        };
+        let count = walk.steps.iter().filter(is_position).count();
+        self.any |= count > 0;
+        Need::both(count)
+    }
+
+    fn comprehension(&mut self, l: &Comprehension, plain: bool) -> Need {
+        let kind = match l.kind {
+            ComprehensionKind::All => LoopUse::Each,
+            ComprehensionKind::Exists => LoopUse::Some,
+            ComprehensionKind::One => LoopUse::One,
+            ComprehensionKind::List | ComprehensionKind::Map | ComprehensionKind::Entries => LoopUse::Other,
+        };
+        let range = if self.grows(&l.range) { self.filters_of(&l.range) } else { self.expr(&l.range, plain) };
+        let of_items = || l.keep.iter().chain([&l.body]);
+        let need = of_items().fold(range, |sum, one| sum.and(self.expr(one, plain)));
+        let binders = if l.two { 2 } else { 1 };
+        let of = LoopScope {
+            names: self.names(&l.range),
+            is_around: reads(&l.range, 0) || of_items().any(|one| reads(one, binders)),
+            is_own: of_items().all(|one| self.is_local(RulePart::Expr(one), &[])),
+        };
+        self.of_loop(need, kind, plain, &of)
+    }
+
+    fn projection(&mut self, expr: &Expr) -> Need {
+        let is_searched = std::mem::take(&mut self.is_searched);
+        let mut need = Need::default();
+        let mut is_own = true;
+        children(expr, &mut |e, child| {
+            need = std::mem::take(&mut need).and(self.expr(e, false));
+            is_own = is_own && (child.binders == 0 || self.is_local(RulePart::Expr(e), &[]));
+        });
+        if is_searched {
+            self.any = true;
+            return need;
         }
-        self.is_existence = outside;
-        if is_negation(node) || (node.kind, node.variant) == ("Expr", "not") {
-            need = need.negated();
-        }
-        let Some(kind) = kind else { return need };
+        let of = LoopScope { names: self.names(expr), is_around: reads(expr, 0), is_own };
+        self.of_loop(need, LoopUse::Other, false, &of)
+    }
+
+    fn for_each(&mut self, of: &ForEach, plain: bool) -> Need {
+        let list = of_query(&of.list);
+        let mut need = match list.filter(|list| self.grows(list)) {
+            Some(_) => self.filters(RulePart::Query(&of.list)),
+            None => self.part(RulePart::Query(&of.list), plain),
+        };
+        let names: Vec<&str> = of.bindings.iter().map(|binding| &*binding.name).collect();
+        let mut own = LoopScope {
+            names: list.map(|list| self.names(list)).unwrap_or_default(),
+            is_around: false,
+            is_own: true,
+        };
+        let list = std::ptr::from_ref(&of.list);
+        deciding_parts(RulePart::ForEach(of), &mut |below| {
+            own.is_around = own.is_around || reads_part(below);
+            if !matches!(below, RulePart::Query(query) if std::ptr::eq(query, list)) {
+                need = std::mem::take(&mut need).and(self.part(below, plain));
+                own.is_own = own.is_own && self.is_local(below, &names);
+            }
+        });
+        self.of_loop(need, LoopUse::Each, plain, &own)
+    }
+
+    /// What a loop needs of which the parts need this.
+    fn of_loop(&mut self, need: Need, kind: LoopUse, plain: bool, of: &LoopScope) -> Need {
         self.any = true;
-        let names = match (node.kind, node.variant) {
-            ("Comprehension", _) => self.names(node.get("range")),
-            ("ForEach", _) => {
-                self.names(node.get("list").and_then(crate::lists::small_model::provenance::expression))
-            }
-            ("Expr", "project") => self.names_of_projection(node),
-            _ => BTreeSet::new(),
-        };
-        let one = Count::of_lists(1, &names);
+        let one = Count::of_lists(1, &of.names);
         // Items of lists in an item come with it; those of lists around it are more.
-        let is_around = reads_around(node);
-        let with_one = |count: &Count| match is_around {
+        let with_one = |count: &Count| match of.is_around {
             true => count.clone().and(&one),
             false => count.clone().or(&one),
         };
-        let is_about_items = self.is_about_items(node);
         // Of a statement about each item.
-        let each = |need: Need| match is_about_items {
+        let each = |need: Need| match of.is_own {
             // Of each item it says something of other lists, too.
             false => Need {
                 to_hold: Count::default(),
@@ -322,7 +395,7 @@ impl Items {
             // itself, and may need items of what is around it.
             true => Need {
                 to_fail: with_one(&need.to_fail),
-                holds_by_others: need.holds_by_others || (need.to_hold.total > 0 && is_around),
+                holds_by_others: need.holds_by_others || (need.to_hold.total > 0 && of.is_around),
                 holds_without: true,
                 ..need
             },
@@ -331,10 +404,10 @@ impl Items {
             LoopUse::Each if plain => each(need),
             // Some item is such when not all are the contrary.
             LoopUse::Some if plain => each(need.negated()).negated(),
-            _ => {
+            LoopUse::Each | LoopUse::Some | LoopUse::One | LoopUse::Other => {
                 // What it says of each item may need others.
-                let by_others = !is_about_items && need.to_hold.total + need.to_fail.total > 0;
-                let own = if comprehension(node) == "one" { Count::of_lists(2, &names) } else { one };
+                let by_others = !of.is_own && need.to_hold.total + need.to_fail.total > 0;
+                let own = if kind == LoopUse::One { Count::of_lists(2, &of.names) } else { one };
                 need.and(Need {
                     holds_by_others: by_others,
                     fails_by_others: by_others,
@@ -345,172 +418,124 @@ impl Items {
     }
 
     /// Whether an operator or function looks for items of a list by itself.
-    fn looks_into_list(&self, node: &Node) -> bool {
-        let is_constant = |tree: &Tree| {
-            let node = tree.as_node();
-            node.is_some_and(|n| matches!(n.variant, "const" | "folded"))
-                || (self.is_local(tree, &[]) && !reads(tree, 0))
-        };
-        match (node.kind, node.variant) {
+    fn looks_into_list(&self, expr: &Expr) -> bool {
+        let Some(function) = expr.called() else { return false };
+        match (function.operation(), function.language, expr) {
             // Of a constant list it says something of a value.
-            ("Invoke", _) if matches!(node.text("function"), Some("@in" | "_in_")) => {
-                match node.get("args") {
-                    Some(Tree::List(args)) => !args.last().is_some_and(is_constant),
-                    _ => true,
-                }
+            (Some(Operation::Member), _, Expr::Invoke(call)) => !call.args.last().is_some_and(|list| {
+                list.constant().is_some() || (self.is_local(RulePart::Expr(list), &[]) && !reads(list, 0))
+            }),
+            (Some(Operation::Contains), Language::JmesPath, Expr::Call { args, .. }) => {
+                !is_key_of_object(args)
             }
-            ("Expr", "call") => node.text("function") == Some("contains") && !is_key_of_object(node),
             _ => false,
         }
     }
 
-    /// Whether what a loop says of its items depends on these alone.
-    fn is_about_items(&self, node: &Node) -> bool {
-        let parts: &[&str] = match node.kind {
-            "Comprehension" => &["keep", "body"],
-            "ForEach" => &["bindings", "admit", "check"],
-            "Expr" => &["keep", "body"],
-            _ => return !matches!(node.variant, "list") || self.is_local(&Tree::Node(node.clone()), &[]),
-        };
-        // The entries of a loop have names.
-        let entries = match node.get("bindings") {
-            Some(Tree::List(entries)) => &**entries,
-            _ => &[],
-        };
-        let names: Vec<&str> =
-            entries.iter().filter_map(|entry| entry.as_node().and_then(|node| node.text("name"))).collect();
-        let mut fields = node.fields.iter().filter(|(name, _)| parts.contains(name));
-        fields.all(|(_, value)| self.is_local(value, &names))
+    /// Whether a part reads nothing but what the loops around it walk, entries with these names and
+    /// constants.
+    pub(crate) fn is_local(&self, part: RulePart, names: &[&str]) -> bool {
+        match part {
+            RulePart::Expr(Expr::Root) => return false,
+            RulePart::Expr(Expr::Variable(at)) => {
+                return self.constants.get(*at as usize).is_some_and(|is_constant| *is_constant);
+            }
+            RulePart::Expr(Expr::Path { base, keys, .. })
+                if **base == Expr::Root && is_of_element(keys, names) =>
+            {
+                return true;
+            }
+            // What is applied to the answer reads nothing else.
+            RulePart::BindingSource(BindingSource::Given { answer, .. }) => {
+                return self.is_local(RulePart::Query(answer), names);
+            }
+            RulePart::Message(_) => return true,
+            _ => {}
+        }
+        let mut is_local = true;
+        part.parts(&mut |below| is_local = is_local && self.is_local(below, names));
+        is_local
     }
+}
 
-    /// Whether an expression reads nothing but what the loops around it walk, entries with these
-    /// names and constants.
-    fn is_local(&self, tree: &Tree, names: &[&str]) -> bool {
-        match tree {
-            Tree::None | Tree::Scalar(_) | Tree::Text(_) => true,
-            Tree::List(items) => items.iter().all(|item| self.is_local(item, names)),
-            Tree::Map(entries) => entries.iter().all(|(_, value)| self.is_local(value, names)),
-            Tree::Node(node) => match (node.kind, node.variant) {
-                ("Expr", "root") => false,
-                ("Expr", "variable") => node.fields.iter().any(|(_, at)| {
-                    let at = match at {
-                        Tree::Scalar(text) => text.parse::<usize>().ok(),
-                        _ => None,
-                    };
-                    at.and_then(|at| self.constants.get(at)).is_some_and(|is_constant| *is_constant)
-                }),
-                ("Expr", "path") if is_of_element(node, names) => true,
-                // What is applied to the answer reads nothing else.
-                ("BindingSource", "given") => {
-                    node.get("answer").is_none_or(|answer| self.is_local(answer, names))
-                }
-                _ => {
-                    let fields = node.fields.iter();
-                    let mut fields = fields.filter(|(name, _)| {
-                        !matches!(*name, "origin" | "message" | "text" | "raw" | "rounds")
-                    });
-                    fields.all(|(_, value)| self.is_local(value, names))
-                }
-            },
+/// What a loop is about.
+struct LoopScope {
+    /// The fields of whose lists it has items.
+    names: BTreeSet<String>,
+    /// Whether what it says of its items is about values of loops around it, too.
+    is_around: bool,
+    /// Whether what it says of its items depends on these alone.
+    is_own: bool,
+}
+
+/// Whether a part reads the value of a loop around it.
+fn reads_part(part: RulePart) -> bool {
+    match part {
+        RulePart::Expr(expr) => reads(expr, 0),
+        part => {
+            let mut found = false;
+            part.parts(&mut |below| found = found || reads_part(below));
+            found
         }
     }
 }
 
-/// Whether what a loop says of its items is about values of loops around it, too.
-fn reads_around(node: &Node) -> bool {
-    reads(&Tree::Node(node.clone()), 0)
+/// Whether a key is a value of a loop of `foreach` that is counted: `element0`, `elementIndex`.
+fn is_of_loop(key: &str) -> bool {
+    key.strip_prefix("element").is_some_and(|rest| !rest.is_empty())
 }
 
 /// Whether a part of a loop reads the value of one that is this many further out.
-fn reads(tree: &Tree, depth: usize) -> bool {
-    match tree {
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
-        Tree::List(items) => items.iter().any(|item| reads(item, depth)),
-        Tree::Map(entries) => entries.iter().any(|(_, value)| reads(value, depth)),
-        Tree::Node(node) => match (node.kind, node.variant) {
-            ("Expr", "local") => match node.get("") {
-                Some(Tree::Scalar(at)) => at.parse::<usize>().is_ok_and(|at| at >= depth),
-                _ => true,
-            },
-            ("Expr", "path") => {
-                let first = list(node.get("keys")).first().and_then(Tree::as_text);
-                let rest = first.and_then(|key| key.strip_prefix("element"));
-                rest.is_some_and(|rest| !rest.is_empty())
-                    || node.get("base").is_some_and(|base| reads(base, depth))
-            }
-            _ => node.fields.iter().any(|(name, field)| {
-                let is_two = matches!(node.get("two"), Some(Tree::Scalar(two)) if two == "true");
-                let binders = match (node.kind, node.variant, *name) {
-                    ("Comprehension", _, "keep" | "body") => 1 + usize::from(is_two),
-                    ("Expr", "project", "keep" | "body") | ("Expr", "let", "body") => 1,
-                    ("Expr", "bind", _) => 1,
-                    _ => 0,
-                };
-                reads(field, depth + binders)
-            }),
-        },
+fn reads(expr: &Expr, depth: u32) -> bool {
+    match expr {
+        Expr::Local(at) => *at >= depth,
+        Expr::Path { keys, .. } if keys.first().is_some_and(|key| is_of_loop(key)) => true,
+        expr => {
+            let mut found = false;
+            children(expr, &mut |e, child| found = found || reads(e, depth + child.binders));
+            found
+        }
     }
 }
 
-/// Whether a call says whether an object has a key: `contains(keys(object), 'key')`.
-fn is_key_of_object(contains: &Node) -> bool {
-    fn is_keys(tree: &Tree) -> bool {
-        tree.as_node().is_some_and(|node| match node.variant {
-            "rescue" => node.get("expr").is_some_and(is_keys),
-            "call" => node.text("function") == Some("keys"),
-            _ => false,
-        })
+/// Whether a call of `contains` says whether an object has a key: `contains(keys(object), 'key')`.
+fn is_key_of_object(args: &[Expr]) -> bool {
+    fn is_keys(expr: &Expr) -> bool {
+        match expr {
+            Expr::Rescue { expr, .. } => is_keys(expr),
+            expr => expr.called().is_some_and(|function| function.operation() == Some(Operation::Keys)),
+        }
     }
-    let is_text = |tree: &Tree| {
-        let constant = tree.as_node().filter(|node| node.variant == "const");
-        constant.and_then(|node| node.get("")).is_some_and(|value| value.as_text().is_some())
-    };
-    matches!(list(contains.get("args")), [keys, key] if is_keys(keys) && is_text(key))
+    matches!(args, [keys, Expr::Const(Value::Str(_))] if is_keys(keys))
 }
 
 /// How many entries of annotations and labels a filter looks for by patterns.
-fn looked_for(filter: &Node) -> usize {
-    fn patterns(tree: &Tree) -> usize {
-        match tree {
-            Tree::Text(text) => usize::from(text.contains(['*', '?'])),
-            Tree::List(items) => items.iter().map(patterns).sum(),
-            Tree::Map(entries) => entries
-                .iter()
-                .map(|(key, value)| usize::from(key.contains(['*', '?'])) + patterns(value))
-                .sum(),
-            Tree::Node(node) => node.fields.iter().map(|(_, value)| patterns(value)).sum(),
-            Tree::None | Tree::Scalar(_) => 0,
-        }
-    }
-    let annotations = match filter.get("annotations") {
-        Some(Tree::List(pairs)) => &**pairs,
-        _ => &[],
-    };
+fn looked_for(filter: &Filter) -> usize {
+    let patterns = |texts: [&Str; 2]| texts.into_iter().filter(|text| has_wildcard(text)).count();
+    let annotations = filter.annotations.iter().map(|(key, value)| [key.pattern(), value.pattern()]);
     // Under a name that is known there is one annotation at most.
-    let is_wild = |pair: &&Tree| match pair {
-        Tree::List(parts) => parts.first().is_none_or(|name| patterns(name) > 0),
-        _ => true,
-    };
-    let annotations: usize = annotations.iter().filter(is_wild).map(patterns).sum();
-    annotations + filter.get("selector").map_or(0, patterns)
+    let annotations: usize = annotations.filter(|[key, _]| has_wildcard(key)).map(patterns).sum();
+    let of_labels = filter.selector.iter().flat_map(|selector| &selector.labels);
+    let labels: usize = of_labels.map(|(key, value)| patterns([key, value])).sum();
+    let requirements = filter.selector.iter().flat_map(|selector| &selector.expressions);
+    let required = requirements.flat_map(|one| std::iter::once(&one.key).chain(&one.values));
+    annotations + labels + required.filter(|text| has_wildcard(text)).count()
 }
 
-/// Whether a path is one of the element of a loop of `foreach`, or of an entry with one of these
-/// names.
-fn is_of_element(path: &Node, names: &[&str]) -> bool {
-    let is_root =
-        matches!(path.get("base"), Some(Tree::Node(base)) if (base.kind, base.variant) == ("Expr", "root"));
-    let first = match path.get("keys") {
-        Some(Tree::List(keys)) => keys.first().and_then(Tree::as_text),
-        _ => None,
-    };
+/// Whether a path from the root begins with the element of a loop of `foreach`, or with an entry
+/// that has one of these names.
+fn is_of_element(keys: &[Str], names: &[&str]) -> bool {
     let is_element = |key: &str| {
         let rest = key.strip_prefix("element").map(|rest| rest.strip_prefix("Index").unwrap_or(rest));
         rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
     };
-    is_root && first.is_some_and(|key| is_element(key) || names.contains(&key))
+    keys.first().is_some_and(|key| is_element(key) || names.contains(&&**key))
 }
 
-fn is_negation(node: &Node) -> bool {
-    node.kind == "Invoke" && node.text("function") == Some("!_")
+fn is_negation(expr: &Expr) -> bool {
+    match expr {
+        Expr::Not(_) => true,
+        Expr::Invoke(call) => call.function.operation() == Some(Operation::Not),
+        _ => false,
+    }
 }

@@ -4,11 +4,13 @@
 //! `request.object.spec.a[].b`. Nothing is proved with them: they say which objects are worth a
 //! look.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use ephor_analysis::reads::{Reads, Step};
-use ephor_analysis::tree::Tree;
-use ephor_ir::Policy;
+use ephor_ir::parts::RulePart;
+use ephor_ir::{Expr, Policy, Template};
+use ephor_value::Value;
 
 /// More characters of one text are not read.
 const MAX_TEXT_BYTES: usize = 64 << 10;
@@ -19,28 +21,35 @@ const MAX_QUOTED: usize = 32;
 /// The fields that the texts of a policy name.
 pub(crate) fn guessed(policy: &Policy) -> Reads {
     let mut reads = Reads { name: true, ..Reads::default() };
-    for rule in policy.all_rules() {
-        if let Some(tree) = Tree::of(&**rule) {
-            texts(&tree, &mut reads);
-        }
-    }
+    policy.all_rules().for_each(|rule| texts(RulePart::Rule(rule), &mut reads));
     reads
 }
 
-fn texts(tree: &Tree, reads: &mut Reads) {
-    match tree {
-        Tree::None | Tree::Scalar(_) => {}
-        Tree::Text(text) => fields(text, reads),
-        Tree::List(items) => items.iter().for_each(|item| texts(item, reads)),
-        Tree::Map(entries) => entries.iter().for_each(|(key, value)| {
-            fields(key, reads);
-            texts(value, reads);
-        }),
-        Tree::Node(node) => {
-            let fields = node.fields.iter().filter(|(name, _)| !matches!(*name, "origin" | "message"));
-            fields.for_each(|(_, value)| texts(value, reads));
+/// The fields that the texts of a part name, and of what is in it.
+fn texts(part: RulePart, reads: &mut Reads) {
+    match part {
+        RulePart::Message(_) => return,
+        RulePart::Query(query) | RulePart::OnDelete(query) => fields(&query.text, reads),
+        RulePart::Source(source) => fields(&source.text, reads),
+        RulePart::Place(place) => fields(&place.text, reads),
+        RulePart::Template(Template::Const(value)) | RulePart::Expr(Expr::Const(value)) => {
+            constant(value, reads)
         }
+        RulePart::Template(Template::Rounds(rounds)) => fields(&rounds.source, reads),
+        RulePart::Template(Template::Whole(hole)) => fields(&hole.rounds.source, reads),
+        RulePart::Template(Template::Text(text)) => fields(&text.rounds.source, reads),
+        RulePart::Leaf(leaf) => constant(&leaf.source, reads),
+        _ => {}
     }
+    part.parts(&mut |below| texts(below, reads));
+}
+
+fn constant(value: &Value, reads: &mut Reads) {
+    let reads = RefCell::new(reads);
+    value.any_text(&|text| {
+        fields(text, &mut reads.borrow_mut());
+        false
+    });
 }
 
 fn fields(text: &str, reads: &mut Reads) {

@@ -3,9 +3,7 @@
 //! - `by_field`: what is tested at each field
 //! - `fallback_reads`: what a rule seems to read, where that is not known
 //! - `summary`: the constants of a rule, and why they are not all
-//! - `supported`: nodes that classes of values describe
 
 pub(crate) mod by_field;
 pub(crate) mod fallback_reads;
 pub(crate) mod summary;
-pub(crate) mod supported;

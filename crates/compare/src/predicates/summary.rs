@@ -11,16 +11,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ephor_analysis::reads::NAME_OF_NAMESPACE;
 use ephor_analysis::reads::texts::Way;
-use ephor_analysis::tree::{Node, Tree};
+use ephor_functions::Function;
 use ephor_functions::go_syntax::{Dialect, translate};
-use ephor_functions::registry::{Classes, Language, find};
-use ephor_ir::Policy;
+use ephor_functions::registry::{Classes, Language, Operation};
+use ephor_ir::check::{Overlay, Overlays};
+use ephor_ir::condition::Operator;
+use ephor_ir::matcher::Filter;
+use ephor_ir::parts::{HasParts, RulePart};
 use ephor_ir::pattern::{Leaf, Operand, Term};
+use ephor_ir::rule::{BindingSource, QuerySource};
+use ephor_ir::selector::Selector;
+use ephor_ir::strict::{Step, Walk};
+use ephor_ir::{Condition, Expr, Policy, Template};
 use ephor_value::quantity::Quantity;
-use ephor_value::{Value, duration};
+use ephor_value::wildcard::Wildcard;
+use ephor_value::{Object, Str, Value, duration};
 
 use crate::predicates::fallback_reads;
-use crate::predicates::supported::DESCRIBED_NODES;
 
 /// Functions that a list of any length can make true by how often something is in it, not only by
 /// whether it is.
@@ -36,13 +43,17 @@ const MAX_TEXT_LENGTH: i64 = 12;
 /// Why a policy is open that reads other items than the first one.
 const BY_POSITION: &str = "an item of a list is read by its position";
 
-/// The position that a node reads; nothing for keys.
-pub(crate) fn position(node: &Node) -> Option<i64> {
-    match node.get("index").or_else(|| node.get("key"))? {
-        Tree::Scalar(number) => Some(number.parse().unwrap_or(-1)),
-        _ => None,
-    }
-}
+/// Why one is that builds texts.
+const BUILT_TEXT: &str = "a text is put together from variables";
+
+/// Why one is of which a part is lowered with the values of variables.
+const FILLED_IN: &str = "a part of a policy is filled in with variables";
+
+/// Why one is that compares with a number which texts and doubles round.
+const LARGE_NUMBER: &str = "a very large number";
+
+/// Why one is that compares with a constant of a kind that has no classes.
+const OTHER_CONSTANT: &str = "a constant that cannot be analysed";
 
 /// What a policy tests.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,24 +113,21 @@ impl Predicates {
     /// What a policy tests.
     pub fn of(policy: &Policy) -> Predicates {
         let mut found = Predicates::default();
-        policy.admit.iter().for_each(|source| found.part(Tree::of(source)));
-        policy.all_rules().for_each(|rule| found.part(Tree::of(&**rule)));
-        policy.overrides.iter().for_each(|one| found.part(Tree::of(one)));
+        found.each(&policy.admit);
+        policy.all_rules().for_each(|rule| found.each(rule));
+        found.each(&policy.overrides);
         found.derive();
         found
     }
 
-    /// Adds what another part tests, such as an exception.
-    pub fn add(&mut self, part: Option<Tree>) {
-        self.part(part);
+    /// Adds what something else tests, such as an exception.
+    pub fn add(&mut self, of: &(impl HasParts + ?Sized)) {
+        self.each(of);
         self.derive();
     }
 
-    fn part(&mut self, tree: Option<Tree>) {
-        match tree {
-            Some(tree) => self.tree(&tree),
-            None => self.open("a part that cannot be analysed"),
-        }
+    fn each(&mut self, of: &(impl HasParts + ?Sized)) {
+        HasParts::each(of, &mut |part| self.part(part));
     }
 
     /// Notes why classes do not say all; the first cause counts.
@@ -222,20 +230,14 @@ impl Predicates {
     /// Adds a constant that values are compared with.
     pub fn add_constant(&mut self, value: &Value) {
         self.star[1] |= value.any_text(&|text| text == STAR);
-        match Tree::of(value) {
-            Some(tree) => self.constant(&tree),
-            None => self.open("a constant that cannot be analysed"),
-        }
+        self.constant(value);
         self.derive();
     }
 
     /// Adds the leaf of a pattern.
     pub fn add_leaf(&mut self, leaf: &Value) {
         self.star[1] |= leaf.any_text(&|text| text == STAR);
-        match Tree::of(leaf) {
-            Some(tree) => self.leaf(&tree),
-            None => self.open("a constant that cannot be analysed"),
-        }
+        self.leaf(&Leaf::new(leaf.clone()));
         self.derive();
     }
 
@@ -248,168 +250,204 @@ impl Predicates {
         }
     }
 
-    fn tree(&mut self, tree: &Tree) {
-        match tree {
-            Tree::None | Tree::Scalar(_) | Tree::Text(_) => {}
-            Tree::List(items) => items.iter().for_each(|item| self.tree(item)),
-            Tree::Map(entries) => entries.iter().for_each(|(_, value)| self.tree(value)),
-            Tree::Node(node) => self.of_node(node),
-        }
-    }
-
-    fn of_node(&mut self, node: &Node) {
-        match (node.kind, node.variant) {
-            ("Expr" | "Template", "const") | ("Folded", _) => {
-                node.fields.iter().for_each(|(_, value)| self.constant(value));
-                return;
+    fn part(&mut self, part: RulePart) {
+        match part {
+            RulePart::Expr(expr) => self.expr(expr),
+            RulePart::Template(Template::Const(value)) => self.constant(value),
+            RulePart::Template(Template::Rounds(rounds)) => {
+                self.unless_followed(BUILT_TEXT);
+                self.rounds(&rounds.source);
             }
-            ("Expr", "oneOf") => node.get("set").into_iter().for_each(|set| self.constant(set)),
-            ("Expr", "slice") => self.open(BY_POSITION),
-            // The first of two values of a loop may be the position of the other.
-            ("Comprehension", _) if matches!(node.get("two"), Some(Tree::Scalar(is)) if is == "true") => {
-                self.open(BY_POSITION);
-            }
-            // Lists have each item that they may have as their first one.
-            ("Expr", "index") | ("Step", "key") if position(node).is_some_and(|at| at != 0) => {
-                self.unless_followed(BY_POSITION);
-            }
-            ("Expr", "higher") => self.open("a list is sorted or mapped by a function"),
-            ("Expr", "call") | ("Invoke", _) => self.call(node),
-            ("Expr", "compare") => self.relation(node.get("sides")),
-            ("Expr", known) if DESCRIBED_NODES.contains(&known) => {}
-            ("Expr", other) => self.open(format!("a node `{other}`")),
-            ("Condition", _) => self.condition(node),
-            ("Shape", "leaf") => {
-                node.fields.iter().for_each(|(_, value)| self.leaf(value));
-                return;
-            }
-            ("Template", "rounds" | "text") => {
-                self.unless_followed("a text is put together from variables");
-                let rounds = node.get("").and_then(Tree::as_node);
-                let source = rounds.and_then(|rounds| rounds.text("source")).unwrap_or_default();
-                let quoted = fallback_reads::quoted(source);
-                if source.contains("regex_match(") {
-                    let patterns = quoted.iter().filter_map(|text| translate(text, Dialect::Perl).ok());
-                    self.guessed.extend(patterns.map(|found| found.pattern));
-                    self.regexes.extend(self.guessed.iter().cloned());
-                }
-                self.constants.extend(quoted);
-            }
-            ("QuerySource" | "Overlay" | "Overlays", "dynamic") => {
-                self.open("a part of a policy is filled in with variables");
+            RulePart::Template(Template::Text(_)) => self.unless_followed(BUILT_TEXT),
+            RulePart::Condition(condition) => self.condition(condition),
+            RulePart::Leaf(leaf) => self.leaf(leaf),
+            RulePart::QuerySource(QuerySource::Dynamic { .. }) => return self.open(FILLED_IN),
+            RulePart::Overlay(Overlay::Dynamic(_)) | RulePart::Overlays(Overlays::Dynamic(_)) => {
+                self.open(FILLED_IN)
             }
             // Its query is shown where its text holds variables.
-            ("BindingSource", "given") => {
-                let query = if node.get("shown").is_some() { "shown" } else { "query" };
-                ["answer", query, "default"]
-                    .iter()
-                    .filter_map(|key| node.get(key))
-                    .for_each(|part| self.tree(part));
-                node.get("default").into_iter().for_each(|default| self.constant(default));
-                return;
+            RulePart::BindingSource(BindingSource::Given { answer, query, shown, default }) => {
+                self.each(answer);
+                match shown {
+                    Some(shown) => self.each(shown),
+                    None => self.each(query),
+                }
+                return default.iter().for_each(|default| self.constant(default));
             }
             // The keys of a map may be any text.
-            ("Entry", _) => self.constants.extend(node.text("key").map(Into::into)),
-            ("Filter", _) => return self.filter(node),
-            ("Constraints", _) => self.constraints(node),
-            ("ResourceRule", _) => {
-                let names = list(node.get("names")).iter().filter_map(Tree::as_text);
-                self.names.extend(names.map(Into::into));
-                return;
+            RulePart::Entry(entry) => _ = self.constants.insert(entry.key.to_string()),
+            RulePart::Filter(filter) => return self.filter(filter),
+            RulePart::Constraints(constraints) => {
+                constraints.namespace_selector.iter().for_each(|own| self.namespace_selector(own));
+                constraints.object_selector.iter().for_each(|own| self.selector(own));
             }
-            ("ActionOverride", _) => {
-                let mut texts = BTreeSet::new();
-                all_texts(node.get("namespaces"), &mut texts);
-                self.namespaces.extend(texts);
-                if let Some(Tree::Node(selector)) = node.get("selector") {
-                    self.namespace_selector(selector);
-                }
-                return;
+            RulePart::ResourceRule(rule) => self.names.extend(rule.names.iter().map(ToString::to_string)),
+            RulePart::ActionOverride(own) => {
+                let namespaces = own.namespaces.iter().flatten().map(|one| one.pattern().to_string());
+                self.namespaces.extend(namespaces);
+                own.selector.iter().for_each(|own| self.namespace_selector(own));
             }
-            ("Selector" | "Requirement", _) => return,
             // What they test is known (`analysis::reads`); together they are too many for all
             // combinations.
-            ("PodSecurity", _) => {
-                let is_one = matches!(node.get("only"), Some(Tree::Node(only)) if matches!(only.get("field"), Some(Tree::Node(_))));
-                if !is_one {
-                    self.open("Pod Security controls");
-                }
+            RulePart::PodSecurity(controls) if controls.field().is_none() => {
+                self.open("Pod Security controls")
+            }
+            // Its text is that of its conditions.
+            RulePart::Claim(claim) => return self.each(&claim.blocks),
+            // No verdict depends on them.
+            RulePart::Message(_)
+            | RulePart::MessageProgram(_)
+            | RulePart::AuditAnnotation(_)
+            | RulePart::Properties(_) => {
                 return;
             }
-            _ => {}
+            RulePart::Rule(_)
+            | RulePart::Bound(_)
+            | RulePart::Selector(_)
+            | RulePart::Binding(_)
+            | RulePart::BindingSource(_)
+            | RulePart::QuerySource(QuerySource::Ready(_))
+            | RulePart::Query(_)
+            | RulePart::OnDelete(_)
+            | RulePart::Template(
+                Template::Whole(_) | Template::List(_) | Template::Object(_) | Template::Fail(_),
+            )
+            | RulePart::Conditions(_)
+            | RulePart::Expressions(_)
+            | RulePart::Variable(_)
+            | RulePart::Source(_)
+            | RulePart::Check(_)
+            | RulePart::ForEach(_)
+            | RulePart::Overlay(Overlay::Ready(_) | Overlay::Broken(_))
+            | RulePart::Overlays(Overlays::Ready(_) | Overlays::Broken(_))
+            | RulePart::Shape(_)
+            | RulePart::MapShape(_)
+            | RulePart::PodSecurity(_)
+            | RulePart::Change(_)
+            | RulePart::Merge(_)
+            | RulePart::Json(_)
+            | RulePart::PatchLoop(_)
+            | RulePart::MutationTarget(_)
+            | RulePart::Described(_)
+            | RulePart::GenerationLoop(_)
+            | RulePart::Place(_) => {}
         }
-        const SKIPPED: [&str; 12] = [
-            "origin",
-            "message",
-            "text",
-            "rounds",
-            "source",
-            "raw",
-            "messageProgram",
-            "annotations",
-            "properties",
-            "passed",
-            "wording",
-            "reason",
-        ];
-        for (name, value) in &node.fields {
-            // The source of a pattern is its document; of an expression it is the expression.
-            let is_skipped = SKIPPED.contains(name) && !(*name == "source" && node.kind != "Pattern");
-            if !is_skipped {
-                self.tree(value);
-            }
+        part.parts(&mut |below| self.part(below));
+    }
+
+    /// A text that is resolved in rounds: what it quotes may be what values are compared with.
+    fn rounds(&mut self, source: &str) {
+        let quoted = fallback_reads::quoted(source);
+        if source.contains("regex_match(") {
+            let patterns = quoted.iter().filter_map(|text| translate(text, Dialect::Perl).ok());
+            self.guessed.extend(patterns.map(|found| found.pattern));
+            self.regexes.extend(self.guessed.iter().cloned());
+        }
+        self.constants.extend(quoted);
+    }
+
+    /// What a node of an expression tests itself; its children are parts of their own.
+    fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Const(value) => self.constant(value),
+            Expr::Folded(folded) => self.constant(&folded.value),
+            Expr::OneOf { value: _, set } => set.iter().for_each(|one| self.constant(one)),
+            Expr::Slice { .. } => self.open(BY_POSITION),
+            // The first of two values of a loop may be the position of the other.
+            Expr::Comprehension(one) if one.two => self.open(BY_POSITION),
+            // Lists have each item that they may have as their first one.
+            Expr::Index { base: _, index } if *index != 0 => self.unless_followed(BY_POSITION),
+            Expr::Walk(walk) => self.walk(walk),
+            Expr::Test(test) => self.walk(&test.walk),
+            Expr::Higher { .. } => self.open("a list is sorted or mapped by a function"),
+            Expr::Call { function, args } => self.call(function, args),
+            Expr::Invoke(invoke) => self.call(invoke.function, &invoke.args),
+            Expr::Compare { op: _, sides } => self.relation(&**sides),
+            // Described by their parts.
+            Expr::Root
+            | Expr::Local(_)
+            | Expr::Path { .. }
+            | Expr::Index { .. }
+            | Expr::Let { .. }
+            | Expr::Rescue { .. }
+            | Expr::Not(_)
+            | Expr::Or(_)
+            | Expr::And(_)
+            | Expr::Project { .. }
+            | Expr::Flatten(_)
+            | Expr::List(_)
+            | Expr::Object(_)
+            | Expr::UnlessNull(_)
+            | Expr::Lambda { .. }
+            | Expr::Cond(_)
+            | Expr::Decide { .. }
+            | Expr::Variable(_)
+            | Expr::Make(_)
+            | Expr::Comprehension(_)
+            | Expr::Bind(_)
+            | Expr::OrElse { .. }
+            | Expr::Once { .. }
+            | Expr::Cells { .. }
+            | Expr::Fail { .. } => {}
         }
     }
 
-    fn call(&mut self, node: &Node) {
-        let name = node.text("function").unwrap_or_default();
-        let language = if node.kind == "Invoke" { Language::Cel } else { Language::JmesPath };
-        match find(language, name).map_or(Classes::Computed, |function| function.classes) {
+    fn walk(&mut self, walk: &Walk) {
+        let is_other = |step: &Step| match step {
+            Step::Key { key: Value::Int(at), optional: _ } => *at != 0,
+            Step::Key { key: Value::UInt(at), optional: _ } => *at != 0,
+            Step::Key { key: Value::Bool(_) | Value::Float(_), optional: _ } => true,
+            Step::Key { .. } | Step::Field(_) | Step::At { .. } => false,
+        };
+        if walk.steps.iter().any(is_other) {
+            self.unless_followed(BY_POSITION);
+        }
+    }
+
+    fn call(&mut self, function: &Function, args: &[Expr]) {
+        match function.classes {
             Classes::Described => {}
-            Classes::Followed => self.unless_followed(format!("the function `{name}`")),
-            Classes::Computed => self.open(format!("the function `{name}`")),
+            Classes::Followed => self.unless_followed(format!("the function `{}`", function.name)),
+            Classes::Computed => self.open(format!("the function `{}`", function.name)),
         }
-        self.functions.insert(name.into());
-        if matches!(name, "matches" | "regex_match") {
-            self.regex(node);
-        }
-        let looks_for_part = matches!(name, "startsWith" | "endsWith" | "starts_with" | "ends_with")
-            || (node.kind == "Invoke" && name == "contains");
+        self.functions.insert(function.name.into());
+        let Some(operation) = function.operation() else {
+            if matches!(function.name, "compareTo" | "isLessThan" | "isGreaterThan") {
+                self.relation(args);
+            }
+            return;
+        };
+        let looks_for_part = match operation {
+            Operation::StartsWith | Operation::EndsWith => true,
+            Operation::Contains => function.language == Language::Cel,
+            _ => false,
+        };
         // The text is looked for in a constant one, or in another one.
-        if looks_for_part && list(node.get("args")).get(1).is_some_and(is_variable) {
+        if looks_for_part && args.get(1).is_some_and(is_variable) {
             self.open("a text is looked for in another one");
         }
-        let is_comparison = matches!(
-            name,
-            "_==_" | "_!=_" | "@in" | "_in_" | "contains" | "compareTo" | "isLessThan" | "isGreaterThan"
-        ) || name.contains('<')
-            || name.contains('>');
-        if is_comparison {
-            self.relation(node.get("args"));
-        }
-        if name == "_+_" {
+        match operation {
+            Operation::Matches | Operation::MatchedBy => self.regex(args),
+            Operation::Equal
+            | Operation::Unequal
+            | Operation::Less
+            | Operation::LessOrEqual
+            | Operation::Greater
+            | Operation::GreaterOrEqual
+            | Operation::Member
+            | Operation::Contains => self.relation(args),
             // Lists are put together; texts and numbers would be new values.
-            let is_constant = |tree: &Tree| matches!(tree, Tree::Node(n) if n.kind == "Expr" && matches!(n.variant, "const" | "folded"));
-            if let Some(Tree::List(args)) = node.get("args")
-                && args.iter().any(is_constant)
-                && !args.iter().any(|arg| matches!(arg, Tree::Node(n) if n.get("").is_some_and(|v| matches!(v, Tree::List(_)))))
-            {
+            Operation::Add if !args.iter().all(is_variable) && !args.iter().any(is_list) => {
                 self.unless_followed("a sum");
             }
+            _ => {}
         }
     }
 
     /// The pattern of a call that looks for one in a text.
-    fn regex(&mut self, node: &Node) {
-        let mut texts = BTreeSet::new();
-        for argument in list(node.get("args").or_else(|| node.get("operands"))) {
-            if let Tree::Node(one) = argument
-                && matches!(one.variant, "const" | "folded")
-            {
-                all_texts(Some(argument), &mut texts);
-            }
-        }
-        let translated = |pattern: &String| Some(translate(pattern, Dialect::Perl).ok()?.pattern);
+    fn regex(&mut self, args: &[Expr]) {
+        let texts: BTreeSet<&str> = args.iter().filter_map(|arg| arg.constant()?.as_str()).collect();
+        let translated = |pattern: &&str| Some(translate(pattern, Dialect::Perl).ok()?.pattern);
         let [one] = &*texts.iter().map(translated).collect::<Vec<_>>() else {
             return self.open("a regular expression that is computed");
         };
@@ -419,129 +457,122 @@ impl Predicates {
         }
     }
 
-    fn relation(&mut self, sides: Option<&Tree>) {
-        let Some(Tree::List(sides)) = sides else { return };
+    fn relation(&mut self, sides: &[Expr]) {
         self.relates |= sides.iter().filter(|side| is_variable(side)).count() > 1;
     }
 
-    fn condition(&mut self, node: &Node) {
-        let is_constant = |side: &str| matches!(node.get(side), Some(Tree::Node(n)) if n.variant == "const");
-        self.relates |= !is_constant("key") && !is_constant("value");
+    fn condition(&mut self, condition: &Condition) {
+        let constants = [&condition.key, &condition.value].map(Template::as_const);
+        self.relates |= constants == [None; 2];
         self.functions.insert(MEASURES.into());
-        let operator = node.get("operator").and_then(Tree::as_node).map(|operator| operator.variant);
-        let is_membership =
-            matches!(operator, Some("in" | "notIn" | "anyIn" | "allIn" | "anyNotIn" | "allNotIn"));
-        if is_membership || !is_constant("value") {
+        let is_membership = condition.operator.is_some_and(Operator::is_membership);
+        if is_membership || constants[1].is_none() {
             self.guess_pattern();
         }
-        if is_membership && ["key", "value"].iter().any(|side| node.get(side).is_some_and(has_range)) {
+        if is_membership && constants.into_iter().flatten().any(has_range) {
             self.open("a range among the values of an operator");
         }
     }
 
     /// The patterns of a filter; its kinds, operations and users belong to the environment.
-    fn filter(&mut self, node: &Node) {
-        all_texts(node.get("name"), &mut self.names);
-        all_texts(node.get("names"), &mut self.names);
-        all_texts(node.get("namespaces"), &mut self.namespaces);
-        for field in ["annotations", "selector"] {
-            if let Some(found) = node.get(field) {
-                self.constant(found);
-            }
+    fn filter(&mut self, filter: &Filter) {
+        let pattern = |own: &Wildcard| own.pattern().to_string();
+        self.names.extend(filter.name.iter().chain(&filter.names).map(pattern));
+        self.namespaces.extend(filter.namespaces.iter().map(pattern));
+        self.constants
+            .extend(filter.annotations.iter().flat_map(|(key, value)| [pattern(key), pattern(value)]));
+        filter.selector.iter().for_each(|own| self.selector(own));
+        self.roles[0].extend(filter.roles.iter().map(ToString::to_string));
+        self.roles[1].extend(filter.cluster_roles.iter().map(ToString::to_string));
+        for subject in &filter.subjects {
+            let names = if &*subject.kind == "Group" { &mut self.groups } else { &mut self.users };
+            names.insert(pattern(&subject.name));
         }
-        all_texts(node.get("roles"), &mut self.roles[0]);
-        all_texts(node.get("clusterRoles"), &mut self.roles[1]);
-        if let Some(Tree::List(subjects)) = node.get("subjects") {
-            for subject in subjects.iter().filter_map(Tree::as_node) {
-                let is_group = subject.text("kind") == Some("Group");
-                all_texts(subject.get("name"), if is_group { &mut self.groups } else { &mut self.users });
-            }
-        }
-        if let Some(Tree::Node(selector)) = node.get("namespaceSelector") {
-            self.namespace_selector(selector);
-        }
+        filter.namespace_selector.iter().for_each(|own| self.namespace_selector(own));
     }
 
-    fn constraints(&mut self, node: &Node) {
-        for (name, value) in &node.fields {
-            match (*name, value) {
-                ("objectSelector", _) => self.constant(value),
-                ("namespaceSelector", Tree::Node(selector)) => self.namespace_selector(selector),
-                _ => {}
-            }
-        }
+    /// The labels that a selector reads, and their values.
+    fn selector(&mut self, selector: &Selector) {
+        let labels = selector.labels.iter().flat_map(|(key, value)| [key, value]);
+        let required =
+            selector.expressions.iter().flat_map(|one| std::iter::once(&one.key).chain(&one.values));
+        self.constants.extend(labels.chain(required).map(ToString::to_string));
     }
 
     /// The labels of namespaces that a selector reads, and their values.
-    fn namespace_selector(&mut self, selector: &Node) {
-        if selector.get("wild").is_some() {
+    fn namespace_selector(&mut self, selector: &Selector) {
+        if selector.wild {
             self.open("labels of the namespace, by wildcard");
         }
-        for label in list(selector.get("labels")) {
-            if let Tree::List(pair) = label {
-                let key = pair.first().and_then(Tree::as_text).unwrap_or_default();
-                self.namespace_label(key, pair.get(1));
-            }
+        for (key, value) in &selector.labels {
+            self.namespace_label(key, std::slice::from_ref(value));
         }
-        for requirement in list(selector.get("expressions")).iter().filter_map(Tree::as_node) {
-            self.namespace_label(requirement.text("key").unwrap_or_default(), requirement.get("values"));
+        for requirement in &selector.expressions {
+            self.namespace_label(&requirement.key, &requirement.values);
         }
-        for (_, value) in &selector.fields {
-            self.constant(value);
-        }
+        self.selector(selector);
     }
 
-    fn namespace_label(&mut self, key: &str, values: Option<&Tree>) {
+    fn namespace_label(&mut self, key: &str, values: &[Str]) {
+        let texts = || values.iter().map(ToString::to_string);
         if key == NAME_OF_NAMESPACE {
-            all_texts(values, &mut self.namespaces);
+            self.namespaces.extend(texts());
         }
-        all_texts(values, self.namespace_labels.entry(key.into()).or_default());
+        self.namespace_labels.entry(key.into()).or_default().extend(texts());
     }
 
     /// Every text and number of a constant.
-    fn constant(&mut self, tree: &Tree) {
-        match tree {
-            Tree::None => {}
-            Tree::Scalar(text) => self.number(text),
-            Tree::Text(text) => {
-                self.constants.insert(text.clone());
+    fn constant(&mut self, value: &Value) {
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Int(n) => _ = self.ints.insert(*n),
+            Value::UInt(n) => match i64::try_from(*n) {
+                Ok(n) => _ = self.ints.insert(n),
+                Err(_) => self.open(LARGE_NUMBER),
+            },
+            Value::Float(f) if f.is_finite() && f.abs() < 1e15 => {
+                self.amounts.insert(format!("{f:?}"));
+                self.ints.extend([f.floor() as i64, f.ceil() as i64]);
             }
-            Tree::List(items) => items.iter().for_each(|item| self.constant(item)),
-            Tree::Map(entries) => {
-                for (key, value) in entries {
-                    if let ("$duration", Tree::Scalar(nanos)) = (&**key, value) {
-                        self.amounts.insert(format!("{nanos}ns"));
-                        continue;
-                    }
-                    self.constants.insert(key.clone());
+            Value::Float(_) => self.open(LARGE_NUMBER),
+            Value::Str(text) => _ = self.constants.insert(text.to_string()),
+            Value::List(items) => items.iter().for_each(|item| self.constant(item)),
+            Value::Map(entries) => {
+                for (key, value) in entries.iter() {
+                    self.constants.insert(key.to_string());
                     self.constant(value);
                 }
             }
-            Tree::Node(node) => node.fields.iter().for_each(|(_, value)| self.constant(value)),
-        }
-    }
-
-    fn number(&mut self, text: &str) {
-        if let Ok(n) = text.parse::<i64>() {
-            self.ints.insert(n);
-        } else if let Ok(f) = text.parse::<f64>() {
-            if f.abs() >= 1e15 {
-                return self.open("a very large number");
-            }
-            self.amounts.insert(text.into());
-            self.ints.extend([f.floor() as i64, f.ceil() as i64]);
+            Value::Duration(nanos) => _ = self.amounts.insert(format!("{nanos}ns")),
+            Value::Object(object) => match &**object {
+                Object::Optional(value) => value.iter().for_each(|value| self.constant(value)),
+                Object::Quantity(quantity) => _ = self.constants.insert(quantity.to_string()),
+                Object::Keyed(entries) => {
+                    entries.iter().flat_map(|(key, value)| [key, value]).for_each(|one| self.constant(one));
+                }
+                Object::Struct(_, fields) => fields.values().for_each(|value| self.constant(value)),
+                Object::Type(_) => {}
+                Object::Url(_)
+                | Object::Ip(_)
+                | Object::Cidr(..)
+                | Object::Semver(_)
+                | Object::Format(_)
+                | Object::Invalid(_)
+                | Object::Check(_)
+                | Object::Decision(_) => self.open(OTHER_CONSTANT),
+            },
+            Value::Bytes(_) | Value::Timestamp(_) => self.open(OTHER_CONSTANT),
         }
     }
 
     /// The terms of a leaf of a pattern.
-    fn leaf(&mut self, tree: &Tree) {
+    fn leaf(&mut self, leaf: &Leaf) {
         self.functions.insert(MEASURES.into());
-        let Tree::Text(text) = tree else { return self.constant(tree) };
-        let leaf = Leaf::new(Value::from(&**text));
+        let Value::Str(text) = &leaf.source else { return self.constant(&leaf.source) };
         // A value that is the text of the pattern itself matches, too; it is left out
         // (`docs/internals/equivalence.md`, "Texts").
         if !leaf.is_only_itself() {
-            self.constants.insert(text.clone());
+            self.constants.insert(text.to_string());
         }
         let mut operand = |operand: &Operand| {
             self.constants.insert(operand.wildcard.pattern().to_string());
@@ -606,33 +637,18 @@ impl Predicates {
     }
 }
 
-/// Every text of a part.
-fn all_texts(of: Option<&Tree>, out: &mut BTreeSet<String>) {
-    match of {
-        Some(Tree::Text(text)) => {
-            out.insert(text.clone());
-        }
-        Some(Tree::List(items)) => items.iter().for_each(|item| all_texts(Some(item), out)),
-        Some(Tree::Node(inner)) => inner.fields.iter().for_each(|(_, v)| all_texts(Some(v), out)),
-        _ => {}
-    }
+/// Whether a value is computed, and no constant.
+fn is_variable(expr: &Expr) -> bool {
+    expr.constant().is_none()
 }
 
-/// The items of a list, if it is one.
-pub(crate) fn list(tree: Option<&Tree>) -> &[Tree] {
-    match tree {
-        Some(Tree::List(items)) => items,
-        _ => &[],
-    }
-}
-
-/// Whether a part is computed, and no constant.
-fn is_variable(tree: &Tree) -> bool {
-    !matches!(tree, Tree::Node(node) if matches!(node.variant, "const" | "folded"))
+/// Whether an expression is a list that is written there.
+fn is_list(expr: &Expr) -> bool {
+    matches!(expr, Expr::List(_) | Expr::Const(Value::List(_)))
 }
 
 /// Whether a constant has a text that operators read as a range: `5-7`.
-fn has_range(tree: &Tree) -> bool {
+fn has_range(value: &Value) -> bool {
     let is_range = |text: &str| {
         let text = text.trim();
         let parts = text.get(1..).and_then(|rest| rest.find('-')).map(|at| text.split_at(at + 1));
@@ -641,12 +657,9 @@ fn has_range(tree: &Tree) -> bool {
             is_amount(low.trim()) && is_amount(high.trim_start_matches('-').trim())
         })
     };
-    match tree {
-        Tree::Text(text) => is_range(text),
-        Tree::List(items) => items.iter().any(has_range),
-        Tree::Node(node) if matches!(node.variant, "const") => {
-            node.fields.iter().any(|(_, value)| has_range(value))
-        }
+    match value {
+        Value::Str(text) => is_range(text),
+        Value::List(items) => items.iter().any(has_range),
         _ => false,
     }
 }

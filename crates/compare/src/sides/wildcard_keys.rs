@@ -8,12 +8,11 @@
 use std::collections::BTreeMap;
 
 use ephor_analysis::reads::Step;
-use ephor_analysis::tree::{Node, Tree};
 use ephor_ir::Policy;
+use ephor_ir::parts::RulePart;
+use ephor_ir::shape::{Anchor, Entry, Shape};
 use ephor_value::wildcard::{Wildcard, has_wildcard};
 use ephor_value::{Map, Value};
-
-use crate::predicates::summary::list;
 
 /// The fields whose keys patterns may name by wildcards.
 const FIELDS: [&str; 2] = ["labels", "annotations"];
@@ -36,11 +35,7 @@ impl AmbiguousWildcardKeys {
     /// Those of a policy.
     pub fn of_policy(policy: &Policy) -> AmbiguousWildcardKeys {
         let mut found = AmbiguousWildcardKeys::default();
-        for rule in policy.all_rules() {
-            if let Some(Tree::Node(node)) = Tree::of(&**rule) {
-                found.add(&node);
-            }
-        }
+        policy.all_rules().for_each(|rule| found.add(RulePart::Rule(rule)));
         found
     }
 
@@ -49,28 +44,17 @@ impl AmbiguousWildcardKeys {
         self.0.extend(other.0);
     }
 
-    fn add(&mut self, node: &Node) {
-        let field = FIELDS.iter().find(|field| (node.kind, node.text("key")) == ("Entry", Some(*field)));
-        if let Some(field) = field {
-            let map = node.get("shape").and_then(Tree::as_node).and_then(|shape| shape.get(""));
-            for entry in list(map.and_then(Tree::as_node).and_then(|map| map.get("entries"))) {
-                let Some(entry) = entry.as_node() else { continue };
-                // A key that must not be there is one of all that match.
-                let is_all = entry.get("anchor").and_then(Tree::as_node).is_some_and(is_negation);
-                if let Some(key) = entry.text("key").filter(|key| !is_all && has_wildcard(key)) {
-                    self.0.insert((*field, key.to_string()), Wildcard::new(key));
-                }
+    fn add(&mut self, part: RulePart) {
+        if let RulePart::Entry(Entry { key, shape: Shape::Map(map), .. }) = part
+            && let Some(field) = FIELDS.iter().find(|field| ***field == **key)
+        {
+            // A key that must not be there is one of all that match.
+            let entries = map.entries.iter().filter(|entry| entry.anchor != Anchor::Negation);
+            for key in entries.map(|entry| &entry.key).filter(|key| has_wildcard(key)) {
+                self.0.insert((*field, key.to_string()), Wildcard::new(key.clone()));
             }
         }
-        node.fields.iter().for_each(|(_, below)| self.add_below(below));
-    }
-
-    fn add_below(&mut self, tree: &Tree) {
-        match tree {
-            Tree::Node(node) => self.add(node),
-            Tree::List(items) => items.iter().for_each(|item| self.add_below(item)),
-            Tree::None | Tree::Scalar(_) | Tree::Text(_) | Tree::Map(_) => {}
-        }
+        part.parts(&mut |below| self.add(below));
     }
 
     /// Whether there are none.
@@ -114,10 +98,6 @@ impl AmbiguousWildcardKeys {
             _ => false,
         }
     }
-}
-
-fn is_negation(anchor: &Node) -> bool {
-    anchor.variant == "negation"
 }
 
 #[cfg(test)]

@@ -106,9 +106,9 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let mut predicates = Predicates::of(&part);
             predicates.namespaces.extend(part.namespace.iter().map(ToString::to_string));
             let late = tests.iter().flat_map(|tests: &Comparisons| &tests.late);
-            late.for_each(|expr| predicates.add(Tree::of(expr)));
-            exceptions.iter().for_each(|one| predicates.add(Tree::of(one)));
-            cel.iter().for_each(|one| predicates.add(Tree::of(one)));
+            late.for_each(|expr| predicates.add(expr));
+            exceptions.iter().for_each(|one| predicates.add(one));
+            cel.iter().for_each(|one| predicates.add(one));
             let has_controls =
                 |rule: &Arc<Rule>| matches!(&rule.body, Body::Validate { check: Check::PodSecurity(_), .. });
             if part.all_rules().any(has_controls) && exceptions.iter().any(|one| !one.pod_security.is_null())
@@ -159,7 +159,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
             let more: Vec<Option<Tree>> =
                 exceptions.iter().map(Tree::of).chain(cel.iter().map(Tree::of)).collect();
             let shown = is_all_read.then_some([&reads.object, &reads.old, &reads.shown]);
-            let items = Items::of(&part, &more, Shapes::new(&environment.object, shown));
+            let items = Items::of(&part, (exceptions, cel), Shapes::new(&environment.object, shown));
             if items.other_uses {
                 predicates.open("a length, or the operation, is not compared with a constant");
             }

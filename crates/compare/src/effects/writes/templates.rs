@@ -215,8 +215,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     fn reads_element_of(&mut self, condition: &Condition) -> Done {
-        use Operator::{AllIn, AllNotIn, AnyIn, AnyNotIn, In, NotIn};
-        let as_set = matches!(condition.operator, Some(AllIn | AllNotIn | AnyIn | AnyNotIn | In | NotIn));
+        let as_set = condition.operator.is_some_and(Operator::is_membership);
         [&condition.key, &condition.value].into_iter().try_for_each(|template| match template {
             Template::Const(_) => Ok(()),
             Template::Whole(hole) => {

@@ -2,55 +2,59 @@
 //!
 //! In: a comparison. Out: how many items a list needs so that it stays as it is.
 
-use ephor_analysis::tree::{Node, Tree};
+use ephor_functions::registry::Operation;
+use ephor_ir::condition::{Condition, Operator};
+use ephor_ir::parts::RulePart;
+use ephor_ir::walk::children;
+use ephor_ir::{Expr, Template};
+use ephor_value::Value;
 
-use crate::lists::small_model::model::Items;
+use crate::lists::small_model::model::{Items, deciding_parts, is_length};
 
 /// Longer lists are not tried.
 const MAX_TRIED_LENGTH: usize = 8;
 
 impl Items {
-    /// The numbers that lengths are compared with, and the lists that are compared as a whole.
-    pub(crate) fn lengths(&mut self, node: &Node) -> usize {
-        let compares = match node.kind {
-            "Condition" | "Invoke" => true,
-            _ => node.variant == "compare" || node.text("function").is_some_and(is_comparison),
+    /// The numbers that lengths are compared with in a condition, and the lists that are compared
+    /// as a whole.
+    pub(crate) fn lengths_of_condition(&mut self, condition: &Condition) -> usize {
+        let mut found = Constants::default();
+        [&condition.key, &condition.value]
+            .into_iter()
+            .for_each(|side| found.collect(RulePart::Template(side)));
+        let is_whole = matches!(condition.operator, Some(Operator::Equals | Operator::NotEquals));
+        self.lengths(found, is_whole, true)
+    }
+
+    /// The same of an expression.
+    pub(crate) fn lengths_of_expr(&mut self, expr: &Expr) -> usize {
+        // A text may be a list, too: of how many characters is a matter of classes of texts.
+        let (is_whole, sides): (bool, &[Expr]) = match expr {
+            Expr::Compare { sides, .. } => (true, &**sides),
+            Expr::Invoke(call) => (is_equality(call.function.operation()), &call.args),
+            _ => return 0,
         };
         let mut found = Constants::default();
-        for (name, value) in &node.fields {
-            if !matches!(*name, "origin" | "message" | "onDelete" | "rounds") {
-                found.collect(value, false);
-            }
-        }
-        let Constants { all: constants, any: has_constant, has_length, .. } = found;
-        let has_length = has_length || self.is_length_named;
-        if !compares {
-            return 0;
-        }
-        // A text may be a list, too: of how many characters is a matter of classes of texts.
-        let is_whole = match node.kind {
-            "Condition" => matches!(operator(node), "equals" | "notEquals"),
-            _ => node.text("function").is_none_or(|name| matches!(name, "_==_" | "_!=_")),
-        };
+        sides.iter().for_each(|side| found.collect(RulePart::Expr(side)));
+        found.has_length |= is_length(expr);
         // A label or annotation is a text, which is the same as no list.
-        let is_text = match node.get("args") {
-            Some(Tree::List(sides)) => sides.iter().any(|side| self.is_text(side)),
-            _ => false,
-        };
+        let is_text = matches!(expr, Expr::Invoke(_)) && sides.iter().any(|side| self.is_text(side));
         // Two lists, or objects, are different when one item is.
-        let may_be_lists = match (node.kind, node.variant) {
-            ("Invoke", _) | ("Expr", "compare") => self.compares_lists(node),
-            _ => true,
-        };
-        let mut most = usize::from(is_whole && !has_constant && !is_text && may_be_lists);
-        for constant in constants {
+        let may_be_lists = !is_text && self.compares_lists(expr);
+        self.lengths(found, is_whole, may_be_lists)
+    }
+
+    fn lengths(&mut self, found: Constants, is_whole: bool, may_be_lists: bool) -> usize {
+        let has_length = found.has_length || self.is_length_named;
+        let mut most = usize::from(is_whole && !found.any && may_be_lists);
+        for constant in found.all {
             match constant {
                 Constant::Number(n) if has_length => {
                     most = most.max(usize::try_from(n.max(0)).unwrap_or(usize::MAX).saturating_add(1));
                 }
                 // A list may be looked for in a list of lists.
                 Constant::List { length, is_inner } if is_whole || is_inner => most = most.max(length + 1),
-                _ => {}
+                Constant::Number(_) | Constant::List { .. } => {}
             }
         }
         self.any |= most > 0;
@@ -67,29 +71,34 @@ impl Items {
     }
 }
 
-/// Whether an entry, a variable or the value of a binder is computed of a length; `named`: the tree
-/// is a part of one.
-pub(crate) fn names_length(tree: &Tree, named: bool) -> bool {
-    match tree {
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
-        Tree::List(items) => items.iter().any(|item| names_length(item, named)),
-        Tree::Map(entries) => entries.iter().any(|(_, value)| names_length(value, named)),
-        Tree::Node(node) => {
-            if named && matches!(node.text("function"), Some("size" | "length")) {
-                return true;
-            }
-            let is_name = matches!(node.kind, "Binding" | "Variable");
-            let below = |(field, value): &(&str, Tree)| match (node.kind, node.variant, value) {
-                // Its value, and what sees it.
-                ("Expr", "bind", Tree::List(parts)) => {
-                    parts.iter().enumerate().any(|(at, part)| names_length(part, named || at == 0))
-                }
-                ("Expr", "let", value) => names_length(value, named || *field == "value"),
-                (_, _, value) => names_length(value, named || is_name),
-            };
-            node.fields.iter().any(below)
+/// Whether an operation says of two values whether they are equal.
+pub(crate) fn is_equality(operation: Option<Operation>) -> bool {
+    matches!(operation, Some(Operation::Equal | Operation::Unequal))
+}
+
+/// Whether an entry, a variable or the value of a binder is computed of a length; `named`: the part
+/// belongs to one.
+pub(crate) fn names_length(part: RulePart, named: bool) -> bool {
+    let mut found = false;
+    match part {
+        RulePart::Expr(expr) if named && is_length(expr) => return true,
+        // Its value, and what sees it.
+        RulePart::Expr(Expr::Let { value, body }) => {
+            return names_length(RulePart::Expr(value), true) || names_length(RulePart::Expr(body), named);
+        }
+        RulePart::Expr(Expr::Bind(parts)) => {
+            return names_length(RulePart::Expr(&parts[0]), true)
+                || names_length(RulePart::Expr(&parts[1]), named);
+        }
+        RulePart::Expr(expr) => {
+            children(expr, &mut |e, _| found = found || names_length(RulePart::Expr(e), named))
+        }
+        part => {
+            let named = named || matches!(part, RulePart::Binding(_) | RulePart::Variable(_));
+            part.parts(&mut |below| found = found || names_length(below, named));
         }
     }
+    found
 }
 
 enum Constant {
@@ -97,7 +106,7 @@ enum Constant {
     List { length: usize, is_inner: bool },
 }
 
-/// The constants below a node.
+/// The constants in an expression or template.
 #[derive(Default)]
 struct Constants {
     /// Those that say something of lengths.
@@ -106,55 +115,44 @@ struct Constants {
     any: bool,
     /// Whether a length is computed.
     has_length: bool,
-    /// In how many lists and objects of a constant those are that come next.
-    depth: usize,
 }
 
 impl Constants {
-    fn list(&mut self, constant: bool, length: usize) {
-        if constant {
-            self.all.push(Constant::List { length, is_inner: self.depth > 0 });
+    fn collect(&mut self, part: RulePart) {
+        match part {
+            RulePart::Template(Template::Const(value)) => self.value(value, false),
+            RulePart::Expr(expr) => {
+                expr.constant().into_iter().for_each(|value| self.value(value, false));
+                self.has_length |= is_length(expr);
+            }
+            _ => {}
         }
+        deciding_parts(part, &mut |below| self.collect(below));
     }
 
-    fn collect(&mut self, tree: &Tree, constant: bool) {
-        self.any |= constant;
-        match tree {
-            Tree::Scalar(text) | Tree::Text(text) if constant => {
-                // Numbers of JMESPath are doubles.
-                let number = text.parse::<f64>().ok().filter(|n| n.abs() < 1e15);
-                self.all.extend(number.map(|n| Constant::Number(n.ceil() as i64)));
+    /// `is_inner`: it is in a list or an object of a constant.
+    fn value(&mut self, value: &Value, is_inner: bool) {
+        self.any = true;
+        // Numbers of JMESPath are doubles.
+        let number = match value {
+            Value::Int(n) => Some(*n as f64),
+            Value::UInt(n) => Some(*n as f64),
+            Value::Float(f) => Some(*f),
+            Value::Str(text) => text.parse::<f64>().ok(),
+            _ => None,
+        };
+        let number = number.filter(|n| n.abs() < 1e15);
+        self.all.extend(number.map(|n| Constant::Number(n.ceil() as i64)));
+        match value {
+            Value::List(items) => {
+                self.all.push(Constant::List { length: items.len(), is_inner });
+                items.iter().for_each(|item| self.value(item, true));
             }
-            Tree::List(items) => {
-                self.list(constant, items.len());
-                self.depth += 1;
-                items.iter().for_each(|item| self.collect(item, constant));
-                self.depth -= 1;
+            Value::Map(entries) => {
+                self.all.push(Constant::List { length: entries.len(), is_inner });
+                entries.values().for_each(|value| self.value(value, true));
             }
-            Tree::Map(entries) => {
-                self.list(constant, entries.len());
-                self.depth += 1;
-                entries.iter().for_each(|(_, value)| self.collect(value, constant));
-                self.depth -= 1;
-            }
-            Tree::None | Tree::Scalar(_) | Tree::Text(_) => {}
-            Tree::Node(node) => {
-                self.has_length |= matches!(node.text("function"), Some("size" | "length"));
-                let is_constant =
-                    constant || matches!(node.variant, "const" | "folded") || node.kind == "Folded";
-                let outside = std::mem::take(&mut self.depth);
-                node.fields.iter().for_each(|(_, value)| self.collect(value, is_constant));
-                self.depth = outside;
-            }
+            _ => {}
         }
     }
-}
-
-/// The operator of a condition.
-pub(crate) fn operator(condition: &Node) -> &'static str {
-    condition.get("operator").and_then(Tree::as_node).map_or("", |operator| operator.variant)
-}
-
-fn is_comparison(name: &str) -> bool {
-    matches!(name, "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_")
 }

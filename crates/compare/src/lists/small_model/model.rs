@@ -5,8 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ephor_analysis::tree::{Node, Tree};
-use ephor_value::Str;
+use ephor_functions::registry::Operation;
+use ephor_ir::parts::RulePart;
+use ephor_ir::rule::QuerySource;
+use ephor_ir::strict::Step;
+use ephor_ir::walk::holds;
+use ephor_ir::{Expr, Template};
+use ephor_value::{Str, Value};
 
 use crate::lists::small_model::count::Count;
 use crate::lists::small_model::shapes::Shapes;
@@ -59,6 +64,8 @@ pub(crate) enum LoopUse {
     Each,
     /// Some item is looked for.
     Some,
+    /// Exactly one item is.
+    One,
     /// Anything else: its value is a list.
     Other,
 }
@@ -138,35 +145,59 @@ pub(crate) struct ListProvenance {
     pub(crate) has_binders: bool,
 }
 
-/// Whether a key is the operation of the request, which is no list.
-pub(crate) fn is_operation(key: Option<&Tree>) -> bool {
-    fn paths<'t>(tree: &'t Tree, out: &mut Vec<&'t Node>) {
-        match tree {
-            Tree::Node(node) => {
-                if node.kind == "Expr" && matches!(node.variant, "path" | "walk" | "project" | "call") {
-                    out.push(node);
-                }
-                let fields = node.fields.iter().filter(|(name, _)| !matches!(*name, "onDelete" | "rounds"));
-                fields.for_each(|(_, value)| paths(value, out));
+/// Whether a side of a condition is the operation of the request, which is no list.
+pub(crate) fn is_operation(side: &Template) -> bool {
+    fn paths(part: RulePart, found: &mut [bool; 2]) {
+        match part {
+            RulePart::OnDelete(_) => return,
+            RulePart::Expr(Expr::Path { keys, .. }) => {
+                let is_operation = keys.iter().map(|key| &**key).eq(["request", "operation"]);
+                found[usize::from(is_operation)] = true;
             }
-            Tree::List(items) => items.iter().for_each(|item| paths(item, out)),
+            RulePart::Expr(Expr::Walk(_) | Expr::Project { .. } | Expr::Call { .. }) => found[0] = true,
             _ => {}
         }
+        part.parts(&mut |below| paths(below, found));
     }
-    let mut found = Vec::new();
-    key.into_iter().for_each(|key| paths(key, &mut found));
-    let is_operation = |node: &&Node| match node.get("keys") {
-        Some(Tree::List(keys)) => keys.iter().filter_map(Tree::as_text).eq(["request", "operation"]),
-        _ => false,
-    };
-    !found.is_empty() && found.iter().all(is_operation)
+    let mut found = [false; 2];
+    paths(RulePart::Template(side), &mut found);
+    found == [false, true]
 }
 
-/// The kind of a comprehension.
-pub(crate) fn comprehension(node: &Node) -> &str {
-    match node.get("kind") {
-        Some(Tree::Node(kind)) => kind.variant,
-        Some(Tree::Text(kind)) => kind,
-        _ => "",
+/// Calls `f` with the parts of a part on which verdicts depend when no object is deleted.
+pub(crate) fn deciding_parts<'p>(part: RulePart<'p>, f: &mut dyn FnMut(RulePart<'p>)) {
+    match part {
+        // Their text is that of what is put into it.
+        RulePart::QuerySource(QuerySource::Dynamic { .. }) => {}
+        RulePart::Claim(claim) => claim.blocks.iter().for_each(|block| f(RulePart::Conditions(block))),
+        part => part.parts(&mut |below| match below {
+            RulePart::Message(_) | RulePart::OnDelete(_) => {}
+            below => f(below),
+        }),
+    }
+}
+
+/// Whether a part, or what is in it, satisfies a test.
+pub(crate) fn any_expr(part: RulePart, is: &dyn Fn(&Expr) -> bool) -> bool {
+    match part {
+        RulePart::Expr(expr) => holds(expr, is),
+        part => {
+            let mut found = false;
+            part.parts(&mut |below| found = found || any_expr(below, is));
+            found
+        }
+    }
+}
+
+/// Whether an expression is the length of a text, a list or an object.
+pub(crate) fn is_length(expr: &Expr) -> bool {
+    expr.called().is_some_and(|function| function.operation() == Some(Operation::Size))
+}
+
+/// The key that a step reads, if it is a text that is written there.
+pub(crate) fn key_of(step: &Step) -> Option<&str> {
+    match step {
+        Step::Key { key: Value::Str(key), .. } => Some(key),
+        Step::Key { .. } | Step::Field(_) | Step::At { .. } => None,
     }
 }

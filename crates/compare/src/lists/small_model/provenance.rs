@@ -7,340 +7,264 @@
 
 use std::collections::BTreeSet;
 
-use ephor_analysis::tree::{Node, Tree};
+use ephor_functions::registry::Operation;
+use ephor_ir::parts::RulePart;
+use ephor_ir::rule::{Binding, BindingSource, QuerySource};
+use ephor_ir::strict::ComprehensionKind;
+use ephor_ir::walk::holds;
+use ephor_ir::{Expr, Query, Rule, Template};
+use ephor_value::Value;
 
-use crate::lists::small_model::model::{Items, ListProvenance, comprehension};
-use crate::predicates::summary::list;
+use crate::lists::small_model::model::{Items, ListProvenance, any_expr, key_of};
 
 impl Items {
     /// Notes which variables and entries of a rule are such lists.
-    pub(crate) fn note_grown(&mut self, rule: &Node) {
-        self.grown = ListProvenance {
-            has_binders: has_binders(&Tree::Node(rule.clone())),
-            ..ListProvenance::default()
-        };
-        let variables = rule.get("expressions").and_then(Tree::as_node).and_then(|own| own.get("variables"));
-        for variable in list(variables) {
-            let program = variable.as_node().and_then(|own| own.get("program"));
+    pub(crate) fn note_grown(&mut self, rule: &Rule) {
+        let has_binders = any_expr(RulePart::Rule(rule), &is_other_binder);
+        self.grown = ListProvenance { has_binders, ..ListProvenance::default() };
+        for variable in rule.expressions.iter().flat_map(|shared| &*shared.variables) {
+            let program = variable.program.as_ref().ok();
             let names = program.and_then(|program| self.computes_items(program));
             self.grown.variables.push(names);
-            let part = program.and_then(expression).filter(|expr| !makes_list(expr) && self.grows(expr));
-            let names = part.map(|expr| self.names(Some(expr)));
+            let part = program.filter(|expr| !makes_list(expr) && self.grows(expr));
+            let names = part.map(|expr| self.names(expr));
             self.grown.parts.push(names);
         }
         // Texts in which entries are put together say nothing of what they read.
-        let entries = list(rule.get("bindings"));
-        if entries.is_empty() || has_texts(&Tree::Node(rule.clone())) {
+        if rule.bindings.is_empty() || has_texts(RulePart::Rule(rule)) {
             return;
         }
-        let name = |entry: &Tree| entry.as_node().and_then(|own| own.text("name")).map(str::to_string);
-        for (at, entry) in entries.iter().enumerate() {
-            let Some(name) = name(entry) else { continue };
-            let is_only = entries.iter().enumerate().all(|(other, e)| {
-                at == other || crate::lists::small_model::provenance::name(e) != Some(&*name)
-            });
-            if let Some(names) = self.computes_items(entry).filter(|_| is_only) {
-                self.grown.entries.insert(name, names);
+        for entry in &rule.bindings {
+            let is_only = rule.bindings.iter().filter(|other| other.name == entry.name).count() == 1;
+            let names = of_binding(entry).filter(|_| is_only).and_then(|expr| self.computes_items(expr));
+            if let Some(names) = names {
+                self.grown.entries.insert(entry.name.to_string(), names);
             }
         }
     }
 
     /// The fields of whose lists a variable, an entry or an operand computes such a list; nothing
     /// where it only reads one.
-    fn computes_items(&self, tree: &Tree) -> Option<BTreeSet<String>> {
-        let expr = expression(tree).filter(|expr| makes_list(expr) && self.grows(expr))?;
-        Some(self.names(Some(expr)))
+    fn computes_items(&self, expr: &Expr) -> Option<BTreeSet<String>> {
+        (makes_list(expr) && self.grows(expr)).then(|| self.names(expr))
     }
 
     /// The fields of whose lists an expression gives items; none where they are not known.
-    pub(crate) fn names(&self, tree: Option<&Tree>) -> BTreeSet<String> {
+    pub(crate) fn names(&self, expr: &Expr) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        match tree.is_some_and(|tree| self.add_names(tree, &mut found)) {
+        match self.add_names(expr, &mut found) {
             true => found,
             false => BTreeSet::new(),
         }
     }
 
-    /// The same of a projection.
-    pub(crate) fn names_of_projection(&self, node: &Node) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
-        match self.add_names_of_loop([node.get("source"), node.get("body")], &mut found) {
-            true => found,
-            false => BTreeSet::new(),
-        }
-    }
-
-    fn add_names(&self, tree: &Tree, out: &mut BTreeSet<String>) -> bool {
-        let Some(node) = tree.as_node() else { return false };
-        let mut all =
-            |trees: &[Tree]| !trees.is_empty() && trees.iter().all(|tree| self.add_names(tree, out));
-        match (node.kind, node.variant) {
-            ("Expr", "const") => is_empty(tree),
-            ("Expr", "variable") => match variable(node).and_then(|at| self.grown.variables.get(at)) {
-                Some(Some(names)) => {
-                    out.extend(names.iter().cloned());
-                    !names.is_empty()
-                }
-                _ => self.part(node).is_some_and(|names| {
-                    out.extend(names.iter().cloned());
-                    !names.is_empty()
-                }),
-            },
-            ("Expr", "path") => match (entry(node), list(node.get("keys"))) {
-                (Some(name), [_]) => self.grown.entries.get(name).is_some_and(|names| {
-                    out.extend(names.iter().cloned());
-                    !names.is_empty()
-                }),
-                (None, [.., last]) => last.as_text().is_some_and(|last| {
+    fn add_names(&self, expr: &Expr, out: &mut BTreeSet<String>) -> bool {
+        let mut known = |names: Option<&BTreeSet<String>>| {
+            names.is_some_and(|names| {
+                out.extend(names.iter().cloned());
+                !names.is_empty()
+            })
+        };
+        match expr {
+            Expr::Const(_) => is_empty(expr),
+            Expr::Variable(at) => {
+                let of = |all: &'_ [Option<BTreeSet<String>>]| {
+                    all.get(*at as usize).and_then(Option::as_ref).cloned()
+                };
+                known(of(&self.grown.variables).or_else(|| of(&self.grown.parts)).as_ref())
+            }
+            Expr::Path { keys, .. } => match (entry(expr), &**keys) {
+                (Some(name), [_]) => known(self.grown.entries.get(name)),
+                (None, [.., last]) => {
                     out.insert(last.to_string());
-                    !matches!(last, "element" | "object" | "oldObject" | "request")
-                }),
+                    !matches!(&**last, "element" | "object" | "oldObject" | "request")
+                }
                 _ => false,
             },
-            ("Expr", "walk" | "comprehension" | "invoke" | "flatten") => {
-                node.get("").is_some_and(|inner| self.add_names(inner, out))
-            }
-            ("Expr", "once" | "rescue") => node.get("expr").is_some_and(|expr| self.add_names(expr, out)),
-            ("Expr", "let") => node.get("body").is_some_and(|body| self.add_names(body, out)),
-            ("Expr", "or") => match list(node.get("")) {
-                // It has no items, either.
-                [first, other] if is_empty_text(other) => self.add_names(first, out),
-                sides => all(sides),
-            },
-            ("Expr", "list") => all(list(node.get(""))),
-            ("Expr", "orElse") => all(list(node.get("sides"))),
-            ("Expr", "cond" | "unlessNull") => match list(node.get("")) {
-                [_, rest @ ..] => all(rest),
-                [] => false,
-            },
-            ("Walk", _) => match list(node.get("steps")) {
-                [] => node.get("base").is_some_and(|base| self.add_names(base, out)),
-                [.., last] => last.as_node().and_then(|step| step.text("key")).is_some_and(|key| {
+            Expr::Walk(walk) => match &*walk.steps {
+                [] => self.add_names(&walk.base, out),
+                [.., last] => key_of(last).is_some_and(|key| {
                     out.insert(key.to_string());
                     true
                 }),
             },
-            ("Invoke", _) => all(list(node.get("args"))),
             // What is computed of an item may be a list of it.
-            ("Comprehension", _) => self.add_names_of_loop([node.get("range"), node.get("body")], out),
-            ("Expr", "project") => self.add_names_of_loop([node.get("source"), node.get("body")], out),
+            Expr::Comprehension(l) => {
+                self.add_names(&l.body, out);
+                self.add_names(&l.range, out)
+            }
+            Expr::Project { source, body, .. } => {
+                body.iter().for_each(|body| _ = self.add_names(body, out));
+                self.add_names(source, out)
+            }
+            Expr::Flatten(expr) | Expr::Once { expr, .. } | Expr::Rescue { expr, .. } => {
+                self.add_names(expr, out)
+            }
+            Expr::Let { body, .. } => self.add_names(body, out),
+            Expr::Or(sides) => match &**sides {
+                // It has no items, either.
+                [first, other] if is_empty_text(other) => self.add_names(first, out),
+                sides => self.add_all_names(sides, out),
+            },
+            Expr::OrElse { sides, .. } => self.add_all_names(&**sides, out),
+            Expr::List(items) => self.add_all_names(items, out),
+            Expr::Cond(parts) => self.add_all_names(&parts[1..], out),
+            Expr::UnlessNull(parts) => self.add_all_names(&parts[1..], out),
+            Expr::Invoke(call) => self.add_all_names(&call.args, out),
             _ => false,
         }
     }
 
-    fn add_names_of_loop(&self, [walked, body]: [Option<&Tree>; 2], out: &mut BTreeSet<String>) -> bool {
-        if let Some(body) = body {
-            self.add_names(body, out);
-        }
-        walked.is_some_and(|walked| self.add_names(walked, out))
+    fn add_all_names(&self, all: &[Expr], out: &mut BTreeSet<String>) -> bool {
+        !all.is_empty() && all.iter().all(|expr| self.add_names(expr, out))
     }
 
-    /// Whether a node reads a list that has a name.
-    pub(crate) fn reads_grown(&self, node: &Node) -> bool {
-        match (node.kind, node.variant) {
-            ("Expr", "variable") => variable(node).is_some_and(|at| self.is_grown_variable(at)),
-            ("Expr", "path") => entry(node).is_some_and(|name| self.grown.entries.contains_key(name)),
-            _ => false,
+    /// Whether an expression is a list that has a name.
+    pub(crate) fn reads_grown(&self, expr: &Expr) -> bool {
+        match expr {
+            Expr::Variable(at) => self.is_grown_variable(*at as usize),
+            expr => entry(expr).is_some_and(|name| self.grown.entries.contains_key(name)),
         }
     }
 
     /// Whether an expression reads one somewhere.
-    pub(crate) fn has_grown(&self, tree: &Tree) -> bool {
-        has_node(tree, &|node| self.reads_grown(node))
+    pub(crate) fn has_grown(&self, expr: &Expr) -> bool {
+        holds(expr, &|expr| self.reads_grown(expr))
     }
 
     /// Whether what is defined here is such a list: its items count where it is read.
-    pub(crate) fn defines_grown(&self, node: &Node) -> bool {
-        match node.kind {
-            "Binding" => node.text("name").is_some_and(|name| self.grown.entries.contains_key(name)),
-            _ => false,
-        }
+    pub(crate) fn defines_grown(&self, binding: &Binding) -> bool {
+        self.grown.entries.contains_key(&*binding.name)
     }
 
     pub(crate) fn is_grown_variable(&self, at: usize) -> bool {
         self.grown.variables.get(at).is_some_and(Option::is_some)
     }
 
-    /// The fields of a variable that is a part of the object.
-    fn part(&self, variable: &Node) -> Option<&BTreeSet<String>> {
-        self.grown.parts.get(crate::lists::small_model::provenance::variable(variable)?)?.as_ref()
-    }
-
     /// Whether an expression gives such a list, or reads a list or a single value.
-    pub(crate) fn grows(&self, tree: &Tree) -> bool {
-        let Some(node) = tree.as_node() else { return false };
-        let inner = || node.get("").is_some_and(|inner| self.grows(inner));
-        let all = |trees: &[Tree]| !trees.is_empty() && trees.iter().all(|tree| self.grows(tree));
-        let or_empty = |sides: &[Tree]| match sides {
-            [first, other] => self.grows(first) && is_empty(other),
-            _ => false,
-        };
-        match (node.kind, node.variant) {
-            ("Expr", "const") => is_empty(tree),
+    pub(crate) fn grows(&self, expr: &Expr) -> bool {
+        let all = |all: &[Expr]| !all.is_empty() && all.iter().all(|expr| self.grows(expr));
+        let or_empty = |sides: &[Expr; 2]| self.grows(&sides[0]) && is_empty(&sides[1]);
+        match expr {
+            Expr::Const(_) => is_empty(expr),
             // Binders that are no loops name anything.
-            ("Expr", "local") => !self.grown.has_binders,
-            ("Expr", "variable") => {
-                variable(node).is_some_and(|at| self.is_grown_variable(at)) || self.part(node).is_some()
+            Expr::Local(_) => !self.grown.has_binders,
+            Expr::Variable(at) => {
+                let at = *at as usize;
+                self.is_grown_variable(at) || self.grown.parts.get(at).is_some_and(Option::is_some)
             }
-            ("Expr", "path") => match node.get("base").and_then(Tree::as_node) {
-                Some(base) if base.variant == "root" => {
-                    entry(node).is_none_or(|name| self.grown.entries.contains_key(name))
-                }
-                _ => node.get("base").is_some_and(|base| self.grows(base)),
+            Expr::Path { base, .. } => match **base {
+                Expr::Root => entry(expr).is_none_or(|name| self.grown.entries.contains_key(name)),
+                _ => self.grows(base),
             },
-            ("Expr", "walk" | "comprehension" | "invoke" | "flatten") => inner(),
-            ("Expr", "once" | "rescue") => node.get("expr").is_some_and(|expr| self.grows(expr)),
-            ("Expr", "list") => all(list(node.get(""))),
+            Expr::Walk(walk) => {
+                walk.steps.iter().all(|step| key_of(step).is_some()) && self.grows(&walk.base)
+            }
+            Expr::Flatten(expr) | Expr::Once { expr, .. } | Expr::Rescue { expr, .. } => self.grows(expr),
+            Expr::List(items) => all(items),
             // Lists below an object that has a name.
-            ("Expr", "let") if !is_other_binder(node) => {
-                node.get("body").is_some_and(|body| self.grows(body))
+            Expr::Let { body, .. } => !is_other_binder(expr) && self.grows(body),
+            Expr::UnlessNull(parts) => is_path(&parts[0]) && self.grows(&parts[1]),
+            Expr::Or(sides) if is_empty_text(&sides[1]) => self.grows(&sides[0]),
+            Expr::Or(sides) | Expr::OrElse { sides, .. } => or_empty(sides),
+            Expr::Cond(parts) => {
+                let [test, given, other] = &**parts;
+                matches!(test, Expr::Test(_)) && self.grows(given) && is_empty(other)
             }
-            ("Expr", "unlessNull") => match list(node.get("")) {
-                [object, given] => is_path(object) && self.grows(given),
-                _ => false,
-            },
-            ("Expr", "or") => match list(node.get("")) {
-                [first, other] if is_empty_text(other) => self.grows(first),
-                sides => or_empty(sides),
-            },
-            ("Expr", "orElse") => or_empty(list(node.get("sides"))),
-            ("Expr", "cond") => match list(node.get("")) {
-                [test, given, other] => {
-                    let is_test =
-                        test.as_node().is_some_and(|test| (test.kind, test.variant) == ("Expr", "test"));
-                    is_test && self.grows(given) && is_empty(other)
-                }
-                _ => false,
-            },
-            ("Walk", _) => {
-                let is_key = |step: &Tree| {
-                    let step = step.as_node();
-                    step.is_some_and(|step| matches!(step.get("key"), Some(Tree::Text(_))))
-                };
-                list(node.get("steps")).iter().all(is_key)
-                    && node.get("base").is_some_and(|base| self.grows(base))
+            Expr::Invoke(call) => {
+                matches!(call.function.operation(), Some(Operation::Add | Operation::Unchanged))
+                    && all(&call.args)
             }
-            ("Invoke", _) => {
-                matches!(node.text("function"), Some("_+_" | "dyn")) && all(list(node.get("args")))
+            Expr::Comprehension(l) => {
+                let is_list = l.kind == ComprehensionKind::List && !l.two;
+                is_list && self.walks(&l.range, l.keep.iter().chain([&l.body]))
             }
-            ("Comprehension", _) => {
-                let is_list = comprehension(node) == "list" && node.get("two").is_none();
-                is_list && self.walks(node.get("range"), [node.get("keep"), node.get("body")])
+            Expr::Project { source, keep, body, .. } => {
+                self.walks(source, [keep, body].into_iter().flatten().map(|expr| &**expr))
             }
-            ("Expr", "project") => self.walks(node.get("source"), [node.get("keep"), node.get("body")]),
             _ => false,
         }
     }
 
     /// Whether a loop over a list says something of each item alone.
-    fn walks(&self, list: Option<&Tree>, of_item: [Option<&Tree>; 2]) -> bool {
-        list.is_some_and(|list| self.grows(list))
-            && of_item.into_iter().flatten().all(|tree| self.is_local(tree, &[]))
+    fn walks<'e>(&self, list: &Expr, mut of_item: impl Iterator<Item = &'e Expr>) -> bool {
+        self.grows(list) && of_item.all(|expr| self.is_local(RulePart::Expr(expr), &[]))
     }
 }
 
-/// The expression that a part with one expression computes.
-pub(crate) fn expression(tree: &Tree) -> Option<&Tree> {
-    let node = tree.as_node()?;
-    if node.kind == "Expr" {
-        return Some(tree);
-    }
-    let is_other = match node.kind {
-        "Template" => node.variant != "whole",
-        "BindingSource" => node.variant != "variable",
-        _ => node.variant == "dynamic",
-    };
-    if is_other {
-        return None;
-    }
-    if node.get("value").is_some() || node.get("default").is_some() {
-        return None;
-    }
-    expression(["", "query", "expr", "source"].iter().find_map(|name| node.get(name))?)
-}
-
-/// The name that a path reads below the root, if it is not the request.
-fn entry(path: &Node) -> Option<&str> {
-    let base = path.get("base").and_then(Tree::as_node)?;
-    let first = list(path.get("keys")).first().and_then(Tree::as_text)?;
-    let is_request = matches!(first, "request" | "object" | "oldObject" | "element");
-    (base.variant == "root" && !is_request).then_some(first)
-}
-
-fn name(entry: &Tree) -> Option<&str> {
-    entry.as_node()?.text("name")
-}
-
-/// Which variable a node reads.
-fn variable(node: &Node) -> Option<usize> {
-    match node.get("")? {
-        Tree::Scalar(at) => at.parse().ok(),
+/// The expression that a template computes, if it is nothing else.
+pub(crate) fn of_template(template: &Template) -> Option<&Expr> {
+    match template {
+        Template::Whole(hole) => of_query(&hole.query),
         _ => None,
     }
 }
 
-/// Whether there are texts that are put together of others.
-fn has_texts(tree: &Tree) -> bool {
-    match tree {
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
-        Tree::List(items) => items.iter().any(has_texts),
-        Tree::Map(entries) => entries.iter().any(|(_, value)| has_texts(value)),
-        Tree::Node(node) => {
-            let is_text = node.kind == "Template" && matches!(node.variant, "text" | "rounds");
-            let mut below =
-                node.fields.iter().filter(|(name, _)| !matches!(*name, "message" | "rounds" | "raw"));
-            is_text || below.any(|(_, value)| has_texts(value))
-        }
+/// The expression of a query.
+pub(crate) fn of_query(query: &Query) -> Option<&Expr> {
+    query.expr.as_ref().ok()
+}
+
+/// The expression that an entry computes.
+fn of_binding(binding: &Binding) -> Option<&Expr> {
+    match &binding.source {
+        BindingSource::Variable {
+            value: None,
+            query: Some(QuerySource::Ready(query)),
+            default: None,
+            ..
+        } => of_query(query),
+        _ => None,
     }
 }
 
-/// Whether an expression computes a list of items, and is no path.
-pub(crate) fn makes_list(tree: &Tree) -> bool {
-    has_node(tree, &|node| {
-        node.kind == "Comprehension" || (node.kind == "Expr" && matches!(node.variant, "project" | "flatten"))
-    })
+/// The name that a path reads below the root, if it is not the request.
+fn entry(path: &Expr) -> Option<&str> {
+    let Expr::Path { base, keys, .. } = path else { return None };
+    let first = keys.first().filter(|_| **base == Expr::Root)?;
+    let is_request = matches!(&**first, "request" | "object" | "oldObject" | "element");
+    (!is_request).then_some(first)
 }
 
-fn has_binders(tree: &Tree) -> bool {
-    has_node(tree, &is_other_binder)
+/// Whether there are texts that are put together of others.
+fn has_texts(part: RulePart) -> bool {
+    let mut found = matches!(part, RulePart::Template(Template::Text(_) | Template::Rounds(_)));
+    part.parts(&mut |below| {
+        found = found || (!matches!(below, RulePart::Message(_)) && has_texts(below));
+    });
+    found
+}
+
+/// Whether an expression computes a list of items, and is no path.
+pub(crate) fn makes_list(expr: &Expr) -> bool {
+    holds(expr, &|expr| matches!(expr, Expr::Comprehension(_) | Expr::Project { .. } | Expr::Flatten(_)))
 }
 
 /// Whether a node gives a name to something else than a part of the object.
-fn is_other_binder(node: &Node) -> bool {
-    node.kind == "Expr"
-        && (node.variant == "bind" || (node.variant == "let" && !node.get("value").is_some_and(is_path)))
-}
-
-fn is_path(tree: &Tree) -> bool {
-    tree.as_node().is_some_and(|node| match (node.kind, node.variant) {
-        ("Expr", "local") => true,
-        ("Expr", "path") => node
-            .get("base")
-            .and_then(Tree::as_node)
-            .is_some_and(|base| base.variant == "root" || base.variant == "local"),
-        ("Expr", "rescue") => node.get("expr").is_some_and(is_path),
+fn is_other_binder(expr: &Expr) -> bool {
+    match expr {
+        Expr::Bind(_) => true,
+        Expr::Let { value, .. } => !is_path(value),
         _ => false,
-    })
+    }
 }
 
-fn has_node(tree: &Tree, is: &dyn Fn(&Node) -> bool) -> bool {
-    match tree {
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
-        Tree::List(items) => items.iter().any(|item| has_node(item, is)),
-        Tree::Map(entries) => entries.iter().any(|(_, value)| has_node(value, is)),
-        Tree::Node(node) => is(node) || node.fields.iter().any(|(_, value)| has_node(value, is)),
+fn is_path(expr: &Expr) -> bool {
+    match expr {
+        Expr::Local(_) => true,
+        Expr::Path { base, .. } => matches!(**base, Expr::Root | Expr::Local(_)),
+        Expr::Rescue { expr, .. } => is_path(expr),
+        _ => false,
     }
 }
 
 /// Whether an expression is a list without items.
-fn is_empty(tree: &Tree) -> bool {
-    let constant = tree.as_node().filter(|node| (node.kind, node.variant) == ("Expr", "const"));
-    matches!(constant.and_then(|node| node.get("")), Some(Tree::List(items)) if items.is_empty())
+fn is_empty(expr: &Expr) -> bool {
+    matches!(expr, Expr::Const(Value::List(items)) if items.is_empty())
 }
 
 /// Whether an expression is a text without letters, which queries write for a list that is not
 /// there.
-fn is_empty_text(tree: &Tree) -> bool {
-    let constant = tree.as_node().filter(|node| (node.kind, node.variant) == ("Expr", "const"));
-    constant.and_then(|node| node.get("")).and_then(Tree::as_text).is_some_and(|text| text.is_empty())
+fn is_empty_text(expr: &Expr) -> bool {
+    matches!(expr, Expr::Const(Value::Str(text)) if text.is_empty())
 }

@@ -6,13 +6,13 @@
 use std::collections::BTreeSet;
 
 use ephor_analysis::reads::{ReadTree, Step};
-use ephor_analysis::tree::{Node, Tree};
+use ephor_ir::Expr;
 use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::{Leaf, Type, TypeDef};
 use ephor_value::Str;
 
+use crate::lists::small_model::model::key_of;
 use crate::model::field_types::type_at;
-use crate::predicates::summary::list;
 
 /// The kind of the objects, and what is known of what is read of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Shapes {
     }
 
     /// Whether an expression may give a list that is read as a whole.
-    pub(crate) fn may_be_list(&self, expr: &Tree) -> bool {
+    pub(crate) fn may_be_list(&self, expr: &Expr) -> bool {
         self.has_whole_lists
             && match (keys(expr), last_key(expr)) {
                 (Some(keys), _) => self.may_be_list_at(&keys),
@@ -55,7 +55,7 @@ impl Shapes {
 
     /// Whether an expression reads a field that is no list, whatever stands for it where it is
     /// missing.
-    pub(crate) fn is_scalar(&self, expr: &Tree) -> bool {
+    pub(crate) fn is_scalar(&self, expr: &Expr) -> bool {
         keys(expr).is_some_and(|keys| !self.may_be_list_at(&keys))
     }
 
@@ -71,49 +71,39 @@ impl Shapes {
 }
 
 /// The fields of the object that an expression reads one below the other.
-fn keys(expr: &Tree) -> Option<Vec<&str>> {
-    let node = expr.as_node()?;
-    match (node.kind, node.variant) {
-        ("Expr", "walk") => keys(node.get("")?),
-        ("Expr", "once" | "rescue") => keys(node.get("expr")?),
+fn keys(expr: &Expr) -> Option<Vec<&str>> {
+    match expr {
+        Expr::Once { expr, .. } | Expr::Rescue { expr, .. } => keys(expr),
         // What stands for a missing one is no list of the object.
-        ("Expr", "or" | "orElse") => match list(node.get("").or_else(|| node.get("sides"))) {
-            [first, other] if other.as_node().is_some_and(|other| other.variant == "const") => keys(first),
+        Expr::Or(sides) | Expr::OrElse { sides, .. } => match &**sides {
+            [first, Expr::Const(_)] => keys(first),
             _ => None,
         },
-        ("Walk", _) => {
-            let mut all = keys(node.get("base")?)?;
-            for step in list(node.get("steps")) {
-                all.push(step.as_node()?.text("key")?);
+        Expr::Walk(walk) => {
+            let mut all = keys(&walk.base)?;
+            for step in &walk.steps {
+                all.push(key_of(step)?);
             }
             Some(all)
         }
-        ("Expr", "path") => below_object(node),
+        Expr::Path { base, keys, .. } if **base == Expr::Root => {
+            let keys: Vec<&str> = keys.iter().map(|key| &**key).collect();
+            let keys = keys.strip_prefix(&["request"]).unwrap_or(&keys);
+            match keys {
+                ["object" | "oldObject", rest @ ..] => Some(rest.to_vec()),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }
 
 /// The last of the fields that an expression reads, of whatever it reads them.
-fn last_key(expr: &Tree) -> Option<&str> {
-    let node = expr.as_node()?;
-    match (node.kind, node.variant) {
-        ("Expr", "walk") => last_key(node.get("")?),
-        ("Expr", "once" | "rescue") => last_key(node.get("expr")?),
-        ("Expr", "path") => list(node.get("keys")).last()?.as_text(),
-        ("Walk", _) => match list(node.get("steps")) {
-            [] => last_key(node.get("base")?),
-            [.., last] => last.as_node()?.text("key"),
-        },
-        _ => None,
-    }
-}
-
-fn below_object(path: &Node) -> Option<Vec<&str>> {
-    (path.get("base")?.as_node()?.variant == "root").then_some(())?;
-    let keys: Vec<&str> = list(path.get("keys")).iter().map(Tree::as_text).collect::<Option<_>>()?;
-    let keys = keys.strip_prefix(&["request"]).unwrap_or(&keys);
-    match keys {
-        ["object" | "oldObject", rest @ ..] => Some(rest.to_vec()),
+fn last_key(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Once { expr, .. } | Expr::Rescue { expr, .. } => last_key(expr),
+        Expr::Path { keys, .. } => keys.last().map(|key| &**key),
+        Expr::Walk(walk) => walk.steps.last().map_or_else(|| last_key(&walk.base), key_of),
         _ => None,
     }
 }

@@ -10,7 +10,8 @@ fn of(validate: &str) -> (usize, usize) {
     let policy = format!(
         "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n    validate: {validate}\n"
     );
-    let found = Items::of(&PolicySet::from_yaml(&policy).unwrap().policies()[0], &[], Shapes::default());
+    let found =
+        Items::of(&PolicySet::from_yaml(&policy).unwrap().policies()[0], (&[], &[]), Shapes::default());
     (found.violated.total, found.satisfied.total)
 }
 
@@ -85,7 +86,7 @@ fn operators_that_compare_two_lists_need_an_item_of_each_or_one_for_each() {
             "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: p}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n    validate: {{message: m, deny: {{conditions: {{any: [{{key: {key}, operator: {operator}, value: '{{{{ request.object.b[].c }}}}'}}]}}}}}}\n"
         );
         let set = PolicySet::from_yaml(&policy).unwrap();
-        let found = Items::of(&set.policies()[0], &[], Shapes::default());
+        let found = Items::of(&set.policies()[0], (&[], &[]), Shapes::default());
         (found.violated.total, found.satisfied.total, found.violated_by_others, found.satisfied_by_others)
     };
     let list = "'{{ request.object.a[].c }}'";
@@ -122,7 +123,7 @@ spec:
     validate: {cel: {expressions: [{expression: 'object.a.all(x, x.c)'}]}}
 ";
     let set = PolicySet::from_yaml(policy).unwrap();
-    let found = Items::of(&set.policies()[0], &[], Shapes::default());
+    let found = Items::of(&set.policies()[0], (&[], &[]), Shapes::default());
     assert_eq!((found.violated.total, found.satisfied.total), (2, 0));
 }
 
@@ -146,7 +147,7 @@ spec:
         pattern: {image: 'a*'}
 ";
     let set = PolicySet::from_yaml(policy).unwrap();
-    let found = Items::of(&set.policies()[0], &[], Shapes::default());
+    let found = Items::of(&set.policies()[0], (&[], &[]), Shapes::default());
     assert_eq!((found.violated.total, found.satisfied.total, found.satisfied_by_others), (3, 0, false));
 }
 

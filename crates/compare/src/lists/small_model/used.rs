@@ -1,14 +1,21 @@
 //! Lengths that are used in ways which say nothing of how many items matter.
 //!
-//! In: a rule as a tree. Out: whether each length of a list or text is compared with a number that
+//! In: a rule. Out: whether each length of a list or text is compared with a number that
 //! is written there. How a length is used otherwise is not described: it is a part of a sum or a
 //! text, an index, an item of a list, or is compared with another length or a field.
 
-use ephor_analysis::tree::{Node, Tree};
+use ephor_functions::registry::Operation;
+use ephor_ir::condition::Operator;
+use ephor_ir::parts::RulePart;
+use ephor_ir::rule::{BindingSource, QuerySource};
+use ephor_ir::strict::{Step, Walk};
+use ephor_ir::walk::children;
+use ephor_ir::{Expr, Rule, Template};
+use ephor_value::Value;
 
-use crate::lists::small_model::conditions::called;
-use crate::lists::small_model::provenance::makes_list;
-use crate::predicates::summary::list;
+use crate::lists::small_model::counts::are_counts;
+use crate::lists::small_model::model::{any_expr, deciding_parts, is_length as is_call_of_length};
+use crate::lists::small_model::provenance::{makes_list, of_query};
 
 /// What a walk knows of the values with names.
 #[derive(Clone, Default)]
@@ -30,181 +37,175 @@ impl UsedNames {
 }
 
 /// Whether lengths are used in another way somewhere in a rule.
-pub(crate) fn has_other_uses(rule: &Node) -> bool {
+pub(crate) fn has_other_uses(rule: &Rule) -> bool {
     let mut names = UsedNames::default();
-    for variable in list(rule.get("expressions").and_then(Tree::as_node).and_then(|own| own.get("variables")))
-    {
-        let is_length = is_length(variable, &names);
+    for variable in rule.expressions.iter().flat_map(|shared| &*shared.variables) {
+        let is_length = variable.program.as_ref().is_ok_and(|program| is_length(program, &names));
         names.variables.push(is_length);
     }
-    add_entries(&Tree::Node(rule.clone()), &mut names);
-    is_other(&Tree::Node(rule.clone()), false, &names)
+    add_entries(RulePart::Rule(rule), &mut names);
+    is_other(RulePart::Rule(rule), false, &names)
 }
 
 /// The entries of the context that are lengths, in loops too.
-fn add_entries(tree: &Tree, names: &mut UsedNames) {
-    match tree {
-        Tree::Node(node) => {
-            if node.kind == "Binding"
-                && let Some(name) = node.text("name")
-                && node.get("source").is_some_and(|source| is_length(source, names))
-            {
-                names.entries.push(name.to_string());
-            }
-            node.fields.iter().for_each(|(_, field)| add_entries(field, names));
-        }
-        Tree::List(items) => items.iter().for_each(|item| add_entries(item, names)),
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) | Tree::Map(_) => {}
+fn add_entries(part: RulePart, names: &mut UsedNames) {
+    if let RulePart::Binding(binding) = part
+        && is_length_of(&binding.source, names)
+    {
+        names.entries.push(binding.name.to_string());
+    }
+    part.parts(&mut |below| add_entries(below, names));
+}
+
+/// Whether an entry is a length.
+fn is_length_of(source: &BindingSource, names: &UsedNames) -> bool {
+    let query = match source {
+        BindingSource::Variable { query, .. }
+        | BindingSource::Global { query, .. }
+        | BindingSource::Image { query, .. }
+        | BindingSource::Given { query, .. } => query,
+        BindingSource::ConfigMap { .. } | BindingSource::ApiCall { .. } => &None,
+    };
+    match query {
+        Some(QuerySource::Ready(query)) => of_query(query).is_some_and(|expr| is_length(expr, names)),
+        Some(QuerySource::Dynamic { .. }) | None => false,
     }
 }
 
 /// Whether a value is a length, and not what is computed of one.
-fn is_length(tree: &Tree, names: &UsedNames) -> bool {
-    let Some(node) = tree.as_node() else { return false };
-    if is_call(node, names) {
-        return true;
-    }
-    let inner = inner(node);
-    !inner.is_empty() && inner.iter().any(|tree| is_length(tree, names))
+fn is_length(expr: &Expr, names: &UsedNames) -> bool {
+    is_call(expr, names) || inner(expr).into_iter().any(|expr| is_length(expr, names))
 }
 
-/// Whether a node is a length, or the name of one.
-fn is_call(node: &Node, names: &UsedNames) -> bool {
-    match (node.kind, node.variant) {
-        ("Expr", "variable") => {
-            let at = node.get("").and_then(|at| match at {
-                Tree::Scalar(text) => text.parse::<usize>().ok(),
-                _ => None,
-            });
-            at.and_then(|at| names.variables.get(at)).copied().unwrap_or_default()
-        }
-        ("Expr", "local") => {
-            let at = match node.get("") {
-                Some(Tree::Scalar(text)) => text.parse::<usize>().ok(),
-                _ => None,
-            };
-            let at = at.and_then(|at| names.locals.len().checked_sub(at + 1));
-            at.and_then(|at| names.locals.get(at)).copied().unwrap_or_default()
-        }
-        ("Expr", "path") => match list(node.get("keys")) {
-            [only] => only.as_text().is_some_and(|key| names.entries.iter().any(|own| *own == *key)),
+/// Whether an expression is a length, or the name of one.
+fn is_call(expr: &Expr, names: &UsedNames) -> bool {
+    let is = |known: Option<&bool>| known.copied().unwrap_or_default();
+    match expr {
+        Expr::Variable(at) => is(names.variables.get(*at as usize)),
+        Expr::Local(at) => is(names.locals.iter().rev().nth(*at as usize)),
+        Expr::Path { keys, .. } => match &**keys {
+            [only] => names.entries.iter().any(|own| **own == **only),
             _ => false,
         },
-        _ => matches!(node.text("function"), Some("size" | "length")),
+        expr => is_call_of_length(expr),
     }
 }
 
 /// Whether a length is that of an element, which may be a name of a field.
-fn is_of_element(call: &Node) -> bool {
-    fn is_element(tree: &Tree) -> bool {
-        let Some(node) = tree.as_node() else { return false };
-        match (node.variant, list(node.get("keys"))) {
-            ("rescue", _) => node.get("expr").is_some_and(is_element),
-            ("path", [only]) => only.as_text() == Some("element"),
+fn is_of_element(call: &Expr) -> bool {
+    fn is_element(expr: &Expr) -> bool {
+        match expr {
+            Expr::Rescue { expr, .. } => is_element(expr),
+            Expr::Path { keys, .. } => matches!(&**keys, [only] if **only == *"element"),
             _ => false,
         }
     }
-    list(call.get("args")).iter().any(is_element)
-}
-
-/// The parts of a node that have its value.
-fn inner(node: &Node) -> Vec<&Tree> {
-    let field = |name: &str| node.get(name).into_iter().collect::<Vec<&Tree>>();
-    match (node.kind, node.variant) {
-        ("Expr", "rescue" | "once") => field("expr"),
-        ("Expr", "let" | "cells") => field("body"),
-        ("Expr", "bind") => list(node.get("")).get(1).into_iter().collect(),
-        ("Expr", "or") => list(node.get("")).iter().collect(),
-        ("Expr", "orElse") => list(node.get("sides")).iter().collect(),
-        ("Expr", "unlessNull") => list(node.get("")).get(1).into_iter().collect(),
-        ("Expr", "call" | "invoke" | "walk") => field(""),
-        ("Walk", _) if list(node.get("steps")).is_empty() => field("base"),
-        ("Invoke", _) if matches!(node.text("function"), Some("dyn" | "int" | "double" | "to_number")) => {
-            list(node.get("args")).iter().collect()
-        }
-        ("Variable", _) => field("program"),
-        ("Result", _) | ("Hole" | "Query" | "QuerySource" | "BindingSource" | "Template", _) => {
-            ["", "query", "expr", "source"].iter().find_map(|name| node.get(name)).into_iter().collect()
-        }
-        _ => Vec::new(),
+    match call {
+        Expr::Call { args, .. } => args.iter().any(is_element),
+        _ => false,
     }
 }
 
-/// The value that a binder names, and what sees it.
-fn bound(node: &Node) -> Option<(&Tree, &Tree)> {
-    match (node.kind, node.variant) {
-        ("Expr", "let") => node.get("value").zip(node.get("body")),
-        ("Expr", "bind") => match list(node.get("")) {
-            [value, body] => Some((value, body)),
-            _ => None,
+/// The parts of an expression that have its value.
+fn inner(expr: &Expr) -> Vec<&Expr> {
+    match expr {
+        Expr::Rescue { expr, .. } | Expr::Once { expr, .. } => vec![expr],
+        Expr::Let { body, .. } | Expr::Cells { body, .. } => vec![body],
+        Expr::Bind(parts) | Expr::UnlessNull(parts) => vec![&parts[1]],
+        Expr::Or(sides) | Expr::OrElse { sides, .. } => sides.iter().collect(),
+        Expr::Walk(walk) if walk.steps.is_empty() => vec![&walk.base],
+        Expr::Invoke(call) => match call.function.name {
+            "dyn" | "int" | "double" => call.args.iter().collect(),
+            _ => Vec::new(),
         },
-        _ => None,
+        _ => Vec::new(),
     }
 }
 
 /// Whether a length stands somewhere where it is not compared with a number; `compared`: what
 /// stands here is.
-fn is_other(tree: &Tree, compared: bool, names: &UsedNames) -> bool {
-    let node = match tree {
-        Tree::Node(node) => node,
-        Tree::List(items) => return items.iter().any(|item| is_other(item, false, names)),
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) | Tree::Map(_) => return false,
+fn is_other(part: RulePart, compared: bool, names: &UsedNames) -> bool {
+    let any = |compared: bool| {
+        let mut found = false;
+        deciding_parts(part, &mut |below| found = found || is_other(below, compared, names));
+        found
     };
-    if is_call(node, names) && (!compared || is_of_element(node)) {
-        return true;
-    }
-    if node.kind == "Query" && makes_list(tree) && prints_value(tree) {
-        return true;
-    }
-    if is_computed_index(node) {
-        return true;
-    }
-    if let Some((number, sides)) = comparison(node) {
-        return sides.iter().any(|side| is_other(side, number, names));
-    }
-    if let Some((value, body)) = bound(node) {
-        let is_length = is_length(value, names);
-        return is_other(value, is_length, names) || is_other(body, compared, &names.with([is_length]));
-    }
-    let is_two = matches!(node.get("two"), Some(Tree::Scalar(two)) if two == "true");
-    let in_loop = match (node.kind, node.variant) {
-        ("Comprehension", _) => Some(names.with(std::iter::repeat_n(false, 1 + usize::from(is_two)))),
-        ("Expr", "project") => Some(names.with([false])),
-        _ => None,
-    };
-    let with_value = inner(node);
-    node.fields.iter().any(|(name, field)| match *name {
-        "origin" | "message" | "messageProgram" | "raw" | "onDelete" | "rounds" | "text" => false,
+    match part {
+        RulePart::MessageProgram(_) => false,
+        RulePart::Expr(expr) => is_other_expr(expr, compared, names),
+        RulePart::Query(query) => {
+            let makes_list = |expr: &Expr| makes_list(expr) && prints_value(part);
+            of_query(query).is_some_and(makes_list) || any(compared)
+        }
+        RulePart::Condition(condition) => {
+            let compares = matches!(
+                condition.operator,
+                Some(Operator::Equals | Operator::NotEquals | Operator::Order(_))
+            );
+            let sides = [&condition.key, &condition.value];
+            let number = compares && (sides.into_iter().any(is_number_template) || are_counts(condition));
+            sides.into_iter().any(|side| is_other(RulePart::Template(side), number, names))
+        }
         // What has a name is compared where it is read.
-        "source" | "value" if node.kind == "Binding" => is_other(field, is_length(field, names), names),
-        "program" if node.kind == "Variable" => is_other(field, is_length(field, names), names),
-        "keep" | "body" if in_loop.is_some() => is_other(field, false, in_loop.as_ref().unwrap_or(names)),
-        _ => match field {
-            Tree::List(items) => items.iter().any(|item| {
-                let is_value = with_value.iter().any(|own| std::ptr::eq(*own, item));
-                is_other(item, compared && is_value, names)
-            }),
-            _ => {
-                let is_value = with_value.iter().any(|own| std::ptr::eq(*own, field));
-                is_other(field, compared && is_value, names)
-            }
-        },
-    })
+        RulePart::Variable(variable) => variable
+            .program
+            .as_ref()
+            .is_ok_and(|program| is_other_expr(program, is_length(program, names), names)),
+        RulePart::Binding(binding) => {
+            let is_length = is_length_of(&binding.source, names);
+            is_other(RulePart::BindingSource(&binding.source), is_length, names)
+        }
+        RulePart::BindingSource(_) => {
+            let mut found = false;
+            part.parts(&mut |below| {
+                let is_value = matches!(below, RulePart::QuerySource(_));
+                found = found || is_other(below, compared && is_value, names);
+            });
+            found
+        }
+        RulePart::QuerySource(_) | RulePart::Template(Template::Whole(_)) => any(compared),
+        _ => any(false),
+    }
+}
+
+fn is_other_expr(expr: &Expr, compared: bool, names: &UsedNames) -> bool {
+    if is_call(expr, names) && (!compared || is_of_element(expr)) {
+        return true;
+    }
+    match expr {
+        Expr::Walk(walk) if is_computed_index(walk) => return true,
+        Expr::Test(test) if is_computed_index(&test.walk) => return true,
+        Expr::Let { value, body } => return is_other_bound(value, body, compared, names),
+        Expr::Bind(parts) => return is_other_bound(&parts[0], &parts[1], compared, names),
+        _ => {}
+    }
+    if let Some(sides) = comparison(expr) {
+        let number = sides.iter().any(is_number);
+        return sides.iter().any(|side| is_other_expr(side, number, names));
+    }
+    let with_value = inner(expr);
+    let mut found = false;
+    children(expr, &mut |e, child| {
+        let is_value = compared && with_value.iter().any(|own| std::ptr::eq(*own, e));
+        found = found
+            || match child.binders {
+                0 => is_other_expr(e, is_value, names),
+                more => is_other_expr(e, is_value, &names.with((0..more).map(|_| false))),
+            };
+    });
+    found
+}
+
+fn is_other_bound(value: &Expr, body: &Expr, compared: bool, names: &UsedNames) -> bool {
+    let is_length = is_length(value, names);
+    is_other_expr(value, is_length, names) || is_other_expr(body, compared, &names.with([is_length]))
 }
 
 /// Whether an item of a constant list is read by a value: its positions are what the value is
 /// compared with. Of an object they are known (`analysis::reads`).
-fn is_computed_index(node: &Node) -> bool {
-    let is_known = |step: &Tree| step.as_node().is_some_and(|step| step.variant == "key");
-    let is_constant = |tree: &Tree| {
-        tree.as_node().is_some_and(|node| {
-            matches!(node.variant, "const" | "folded")
-                && !node.fields.iter().any(|(_, value)| matches!(value, Tree::Map(_)))
-        })
-    };
-    node.kind == "Walk"
-        && node.get("base").is_some_and(is_constant)
-        && !list(node.get("steps")).iter().all(is_known)
+fn is_computed_index(walk: &Walk) -> bool {
+    walk.base.constant().is_some_and(|value| !matches!(value, Value::Map(_)))
+        && !walk.steps.iter().all(|step| matches!(step, Step::Key { .. }))
 }
 
 /// Functions that give numbers.
@@ -224,49 +225,50 @@ const NUMBERS: [&str; 12] = [
 ];
 
 /// Whether something that is no number becomes a text.
-pub(crate) fn prints_value(tree: &Tree) -> bool {
-    let is_number = |tree: &Tree| {
-        called(tree).and_then(|call| call.text("function")).is_some_and(|name| NUMBERS.contains(&name))
-    };
-    match tree {
-        Tree::Node(node) => {
-            let prints = node.text("function") == Some("to_string");
-            (prints && !list(node.get("args")).iter().all(is_number))
-                || node.fields.iter().any(|(_, field)| prints_value(field))
-        }
-        Tree::List(items) => items.iter().any(prints_value),
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) | Tree::Map(_) => false,
-    }
-}
-
-/// The sides of a comparison, and whether one of them is a number that is no less than zero.
-fn comparison(node: &Node) -> Option<(bool, Vec<&Tree>)> {
-    let (sides, compares): (Vec<&Tree>, bool) = match (node.kind, node.variant) {
-        ("Condition", _) => {
-            let operator =
-                node.get("operator").and_then(Tree::as_node).map_or("", |operator| operator.variant);
-            let sides = ["key", "value"].iter().filter_map(|side| node.get(side)).collect();
-            (sides, matches!(operator, "equals" | "notEquals" | "order"))
-        }
-        ("Expr", "compare") => (list(node.get("sides")).iter().collect(), true),
-        ("Invoke", _) => {
-            let is = matches!(node.text("function"), Some("_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_"));
-            is.then_some(())?;
-            (list(node.get("args")).iter().collect(), true)
-        }
-        _ => return None,
-    };
-    let is_number =
-        sides.iter().any(|side| is_number(side)) || crate::lists::small_model::counts::are_counts(node);
-    Some((compares && is_number, sides))
-}
-
-fn is_number(tree: &Tree) -> bool {
-    match tree {
-        Tree::Scalar(text) | Tree::Text(text) => text.parse::<f64>().is_ok_and(|n| (0.0..1e6).contains(&n)),
-        Tree::Node(node) if matches!(node.variant, "const" | "folded") || node.kind == "Folded" => {
-            node.fields.iter().any(|(_, value)| is_number(value))
-        }
+pub(crate) fn prints_value(part: RulePart) -> bool {
+    let is_number = |arg: &Expr| arg.called().is_some_and(|function| NUMBERS.contains(&function.name));
+    any_expr(part, &|expr| match expr {
+        Expr::Call { function, args } => function.name == "to_string" && !args.iter().all(is_number),
         _ => false,
+    })
+}
+
+/// The sides of a comparison.
+fn comparison(expr: &Expr) -> Option<&[Expr]> {
+    match expr {
+        Expr::Compare { sides, .. } => Some(&**sides),
+        Expr::Invoke(call) => matches!(
+            call.function.operation()?,
+            Operation::Equal
+                | Operation::Unequal
+                | Operation::Less
+                | Operation::LessOrEqual
+                | Operation::Greater
+                | Operation::GreaterOrEqual
+        )
+        .then_some(&*call.args),
+        _ => None,
     }
+}
+
+/// Whether a side of a condition is a number that is no less than zero.
+fn is_number_template(side: &Template) -> bool {
+    side.as_const().is_some_and(is_number_value)
+}
+
+fn is_number(expr: &Expr) -> bool {
+    expr.constant().is_some_and(is_number_value)
+}
+
+fn is_number_value(value: &Value) -> bool {
+    let number = match value {
+        Value::Int(n) => *n as f64,
+        Value::Float(f) => *f,
+        Value::Str(text) => match text.parse() {
+            Ok(number) => number,
+            Err(_) => return false,
+        },
+        _ => return false,
+    };
+    (0.0..1e6).contains(&number)
 }
