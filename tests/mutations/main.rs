@@ -47,10 +47,10 @@ const DEADLINE: Duration = Duration::from_secs(2);
 
 /// No run takes more memory, in MiB, on top of what is in use when it begins. A rule may use 256
 /// MiB for what it builds; a policy has several.
-const MOST_MEMORY: u64 = 2048;
+const MAX_MEMORY: u64 = 2048;
 
 /// So much more memory, in MiB, may be in use at the end: caches, and what the allocator retains.
-const MOST_RETAINED: u64 = 1024;
+const MAX_RETAINED: u64 = 1024;
 
 /// The stack of the server's threads: reviews may be as deep as an API server lets them be.
 const STACK: usize = 64 << 20;
@@ -185,7 +185,7 @@ fn failure(result: std::thread::Result<()>, memory: Option<u64>) -> Option<Strin
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
             Some(text.unwrap_or_else(|| "a panic".to_owned()))
         }
-        (Ok(()), Some(memory)) if memory > MOST_MEMORY => Some(format!("took {memory} MiB")),
+        (Ok(()), Some(memory)) if memory > MAX_MEMORY => Some(format!("took {memory} MiB")),
         _ => None,
     }
 }
@@ -233,7 +233,7 @@ fn all_runs() {
         totals.longest
     );
     assert!(failures.is_empty(), "{failures:#?}");
-    assert!(retained < MOST_RETAINED, "{retained} MiB are retained");
+    assert!(retained < MAX_RETAINED, "{retained} MiB are retained");
     assert!(runs - first < 100 || totals.answered * 4 > runs - first, "most policies are unusable");
 }
 

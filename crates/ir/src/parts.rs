@@ -1,10 +1,10 @@
 //! Walking over rules: the only place that knows which parts each of their nodes has.
 //!
-//! In: a policy, a rule, an exception or a part of one. Out: its nearest [`RulePart`]s, one after the
-//! other in the order in which they are declared. A part is a node that analyses tell apart; what
-//! lies between is walked through. Every field is spelled out, so a new one does not compile before
-//! it is walked. Texts, positions and constants are no parts: who reads them takes them from the
-//! node. The parts of an expression are its children ([`super::walk`]).
+//! In: a policy, a rule, an exception or a part of one. Out: its nearest [`RulePart`]s, one after
+//! the other in the order in which they are declared. A part is a node that analyses distinguish;
+//! what lies between is walked through. Every field is spelled out, so a new one does not compile
+//! before it is walked. Texts, positions and constants are no parts: who reads them takes them from
+//! the node. The parts of an expression are its children ([`super::walk`]).
 //!
 //! ```
 //! use ephor_ir::Expr;
@@ -47,7 +47,7 @@ use super::template::{Hole, Part, Text};
 use super::walk::{children, children_mut};
 use super::{Expr, Query, Rule, Template};
 
-/// A part as analyses look at it.
+/// A part as analyses read it.
 type Borrowed<'p, T> = &'p T;
 /// A part as a rewriting changes it.
 type Mutable<'p, T> = &'p mut T;

@@ -75,13 +75,13 @@ pub type ValueSet = Vec<AbstractValue>;
 const MOST: usize = 48;
 
 /// Texts that are built in more steps are not described.
-const MOST_STEPS: usize = 6;
+const MAX_STEPS: usize = 6;
 
 /// Parts of texts behind this many others are not described.
-pub const MOST_PARTS_OF_TEXT: usize = 16;
+pub const MAX_PARTS_OF_TEXT: usize = 16;
 
 /// Values of more parts are given up.
-const MOST_PARTS: usize = 1024;
+const MAX_PARTS: usize = 1024;
 
 /// Names at the root of data that are the same in all requests.
 pub(crate) const CONSTANT: [&str; 13] = [
@@ -130,7 +130,7 @@ pub(crate) fn parts(values: &ValueSet, left: usize) -> Option<usize> {
 /// A value composed of others, unless it has too many parts.
 pub fn composed(one: AbstractValue) -> Result<ValueSet, Untracked> {
     let values = vec![one];
-    parts(&values, MOST_PARTS).map(|_| values).ok_or(Untracked)
+    parts(&values, MAX_PARTS).map(|_| values).ok_or(Untracked)
 }
 
 /// Either of two.
@@ -157,7 +157,7 @@ pub(crate) fn origin_of(value: &AbstractValue) -> Option<(Origin, Way)> {
     match value {
         AbstractValue::At(part, steps) => Some((Origin::At(*part, steps.clone()), Way::new())),
         AbstractValue::Name(steps) => Some((Origin::Name(steps.clone()), Way::new())),
-        AbstractValue::Made(of, way) if way.len() < MOST_STEPS => Some((of.clone(), way.clone())),
+        AbstractValue::Made(of, way) if way.len() < MAX_STEPS => Some((of.clone(), way.clone())),
         _ => None,
     }
 }

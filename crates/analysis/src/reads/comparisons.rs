@@ -14,7 +14,7 @@ use ephor_value::print::json;
 use ephor_value::quantity::Quantity;
 use ephor_value::{Str, Value, duration};
 
-use crate::reads::abstract_value::{AbstractValue, MOST_PARTS_OF_TEXT, Origin, ValueSet};
+use crate::reads::abstract_value::{AbstractValue, MAX_PARTS_OF_TEXT, Origin, ValueSet};
 use crate::reads::expected_type::{ExpectedType, plain};
 use crate::reads::footprint::Step;
 use crate::reads::texts::{TextStep, Way};
@@ -217,7 +217,7 @@ impl Comparisons {
             Value::Float(n) if n.fract() == 0.0 && (0.0..64.0).contains(n) => Some(*n as usize),
             _ => None,
         };
-        let Some(number) = number.filter(|n| *n < MOST_PARTS_OF_TEXT && with != By::Membership) else {
+        let Some(number) = number.filter(|n| *n < MAX_PARTS_OF_TEXT && with != By::Membership) else {
             self.is_lost = true;
             return;
         };

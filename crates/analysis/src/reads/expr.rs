@@ -85,10 +85,10 @@ const NUMBERS: [&str; 6] = ["int", "double", "quantity", "isQuantity", "duration
 const NOTHING: ValueSet = ValueSet::new();
 
 /// Longer chains of variables that read each other are given up.
-const MOST_VARIABLES: usize = 64;
+const MAX_VARIABLES: usize = 64;
 
 /// Policies with more nodes in their expressions are given up.
-const MOST_NODES: u32 = 1 << 20;
+const MAX_NODES: u32 = 1 << 20;
 
 /// Whether a value is a scalar: what it is compared with is then read by its shape.
 fn is_scalar(e: &Expr) -> bool {
@@ -211,7 +211,7 @@ impl Reader {
     /// What an expression gives.
     pub fn expr(&mut self, expr: &Expr, a: &AbstractEnv<'_>) -> Found {
         self.nodes += 1;
-        if self.nodes > MOST_NODES {
+        if self.nodes > MAX_NODES {
             return Err(Untracked);
         }
         match expr {
@@ -370,7 +370,7 @@ impl Reader {
         if let Some(known) = self.variables.get(&address) {
             return Ok(known.clone());
         }
-        if self.depth >= MOST_VARIABLES {
+        if self.depth >= MAX_VARIABLES {
             return Err(Untracked);
         }
         let earlier = a.variables.get(..at).unwrap_or_default();

@@ -9,7 +9,7 @@ use ephor_value::{Str, Value};
 use foldhash::{HashMap, HashMapExt};
 
 use crate::reads::abstract_value::{
-    AbstractValue, CONSTANT, MOST_PARTS_OF_TEXT, Origin, Part, ValueSet, composed, either, empty, further,
+    AbstractValue, CONSTANT, MAX_PARTS_OF_TEXT, Origin, Part, ValueSet, composed, either, empty, further,
     is_built, of_object, origin_of,
 };
 use crate::reads::comparisons::{By, Comparisons};
@@ -236,7 +236,7 @@ impl Reader {
         for one in parts {
             let AbstractValue::Split(of, mut way, by) = one else { continue };
             match usize::try_from(at) {
-                Ok(at) if at < MOST_PARTS_OF_TEXT => way.push(TextStep::Part { by, at }),
+                Ok(at) if at < MAX_PARTS_OF_TEXT => way.push(TextStep::Part { by, at }),
                 Err(_) if at == -1 => way.push(TextStep::LastPart { by }),
                 _ => {
                     self.lose();

@@ -269,7 +269,7 @@ impl<'s> Parser<'s> {
                         }
                         Tok::Ident | Tok::EscIdent => {
                             self.advance();
-                            let field = self.field_name(name);
+                            let field = self.field_name(name, name.at);
                             node = self.builder.select(token.at, optional, node, field);
                         }
                         _ => return Err(self.mismatch("IDENTIFIER")),
@@ -297,11 +297,12 @@ impl<'s> Parser<'s> {
         Ok(node)
     }
 
-    /// The name of a field, without its backticks.
-    fn field_name(&mut self, token: Token<'_>) -> Str {
+    /// The name of a field, without its backticks; where these are refused, the issue is at a
+    /// place.
+    fn field_name(&mut self, token: Token<'_>, at: Place) -> Str {
         if token.kind == Tok::EscIdent {
             if !self.builder.options.backticks {
-                self.builder.issue(token.at, "unsupported syntax: '`'");
+                self.builder.issue(at, "unsupported syntax: '`'");
             }
             return token.text.trim_matches('`').into();
         }
@@ -400,6 +401,8 @@ impl<'s> Parser<'s> {
     fn message(&mut self, name: Str) -> Parsed {
         let open = self.expect(Tok::LBrace)?;
         let mut fields = Vec::new();
+        // Issues about names are at the first of the fields.
+        let first = self.peek().at;
         while self.peek().kind != Tok::RBrace && !(fields.is_empty() && self.peek().kind == Tok::Comma) {
             let mark = self.eat(Tok::Question);
             let token = self.peek();
@@ -407,9 +410,14 @@ impl<'s> Parser<'s> {
                 return Err(self.mismatch("{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"));
             }
             self.advance();
-            let key = self.field_name(token);
+            let key = self.field_name(token, first);
+            let known = self.builder.issues.len();
             let colon = self.expect(Tok::Colon)?;
             let value = self.expr()?;
+            if token.kind == Tok::EscIdent && !self.builder.options.backticks {
+                // The value of a refused field is not read.
+                self.builder.issues.truncate(known);
+            }
             if mark.is_some() && !self.builder.options.optional {
                 self.builder.issue(colon.at, "unsupported syntax '?'");
             }

@@ -254,6 +254,7 @@ fn parts_of_the_syntax_are_refused_where_the_environment_has_them_not() {
         ("[?a]", 1, "unsupported syntax '?'"),
         ("{?a: b}", 3, "unsupported syntax '?'"),
         ("a.`b`", 2, "unsupported syntax: '`'"),
+        ("A{b: 1, `c`: 2}", 2, "unsupported syntax: '`'"),
     ] {
         let issues = parse(source, NONE).unwrap_err();
         assert_eq!(issues, [Issue::new(at, text)], "{source}");

@@ -140,7 +140,7 @@ impl Items {
                     need,
                     kind,
                     plain,
-                    &LoopScope { names: BTreeSet::new(), is_around: false, is_own: true },
+                    &ItemScope { names: BTreeSet::new(), is_around: false, is_own: true },
                 )
             }
             RulePart::Shape(Shape::Map(_) | Shape::Leaf(_)) => {
@@ -324,7 +324,7 @@ impl Items {
         let of_items = || l.keep.iter().chain([&l.body]);
         let need = of_items().fold(range, |sum, one| sum.and(self.expr(one, plain)));
         let binders = if l.two { 2 } else { 1 };
-        let of = LoopScope {
+        let of = ItemScope {
             names: self.names(&l.range),
             is_around: reads(&l.range, 0) || of_items().any(|one| reads(one, binders)),
             is_own: of_items().all(|one| self.is_local(RulePart::Expr(one), &[])),
@@ -344,7 +344,7 @@ impl Items {
             self.any = true;
             return need;
         }
-        let of = LoopScope { names: self.names(expr), is_around: reads(expr, 0), is_own };
+        let of = ItemScope { names: self.names(expr), is_around: reads(expr, 0), is_own };
         self.of_loop(need, LoopUse::Other, false, &of)
     }
 
@@ -355,7 +355,7 @@ impl Items {
             None => self.part(RulePart::Query(&of.list), plain),
         };
         let names: Vec<&str> = of.bindings.iter().map(|binding| &*binding.name).collect();
-        let mut own = LoopScope {
+        let mut own = ItemScope {
             names: list.map(|list| self.names(list)).unwrap_or_default(),
             is_around: false,
             is_own: true,
@@ -372,7 +372,7 @@ impl Items {
     }
 
     /// What a loop needs of which the parts need this.
-    fn of_loop(&mut self, need: Need, kind: LoopUse, plain: bool, of: &LoopScope) -> Need {
+    fn of_loop(&mut self, need: Need, kind: LoopUse, plain: bool, of: &ItemScope) -> Need {
         self.any = true;
         let one = Count::of_lists(1, &of.names);
         // Items of lists in an item come with it; those of lists around it are more.
@@ -459,7 +459,7 @@ impl Items {
 }
 
 /// What a loop is about.
-struct LoopScope {
+struct ItemScope {
     /// The fields of whose lists it has items.
     names: BTreeSet<String>,
     /// Whether what it says of its items is about values of loops around it, too.

@@ -1,7 +1,9 @@
 //! Pairs of policies that differ on some object, and were once taken for the same.
 
-use super::compared;
 use ephor_compare::Answer;
+use ephor_value::Value;
+
+use super::{checking, compared};
 
 /// A ClusterPolicy for Pods that are created.
 fn classic(check: &str) -> String {
@@ -109,4 +111,18 @@ fn numbers_ranges_and_texts_that_no_constant_names() {
         &deny("request.operation", "AnyIn", "\"{{ request.object.spec.containers[].args[] || `[]` }}\""),
         &deny("request.object.kind", "Equals", "none"),
     );
+}
+
+#[test]
+fn texts_in_lists_of_patterns_are_classes() {
+    let of = |pattern: &str| {
+        checking("v1/ConfigMap", &format!("pattern: {{metadata: {{=(finalizers): ['{pattern}']}}}}"))
+    };
+    let found = compared(&of("a.b/c*"), &of("a.b/cd*"));
+    assert!(matches!(found.answer, Answer::Differs), "{:?} {:?}", found.answer, found.reasons);
+    let object = &found.differences.first().unwrap().object;
+    let finalizers = object.at(&["metadata", "finalizers"]).and_then(Value::as_list).unwrap();
+    let is_between = |text: &str| text.starts_with("a.b/c") && !text.starts_with("a.b/cd");
+    assert!(finalizers.iter().filter_map(Value::as_str).any(is_between), "{object:?}");
+    assert!(compared(&of("a.b/c*"), &of("a.b/c*")).answer.is_proved());
 }

@@ -16,10 +16,10 @@ use ephor_value::print::json;
 const FIRST: usize = 600;
 
 /// The most of the others, from everywhere.
-const MOST_SPREAD: usize = 1_200;
+const MAX_SPREAD: usize = 1_200;
 
 /// The most violations of a kind.
-const MOST_OF_KIND: usize = 3;
+const MAX_OF_KIND: usize = 3;
 
 /// The objects that a comparison evaluates, some of each kind.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl OfKind {
             self.spread.push(object.clone());
         }
         self.count += 1;
-        if self.spread.len() >= MOST_SPREAD {
+        if self.spread.len() >= MAX_SPREAD {
             let mut at = 0;
             self.spread.retain(|_| {
                 at += 1;
@@ -104,7 +104,7 @@ fn of_kind(mut objects: Vec<Value>, [old, new]: [&Side; 2]) -> Vec<Value> {
         match after.verdict {
             Verdict::Fail => {
                 let is_known = bad.iter().any(|(_, known)| known.message == after.message);
-                if !is_known && bad.len() < MOST_OF_KIND {
+                if !is_known && bad.len() < MAX_OF_KIND {
                     bad.push((object, after));
                 }
             }
