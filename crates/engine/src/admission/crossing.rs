@@ -340,12 +340,8 @@ fn seconds(nanos: i64) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use super::super::literal::tests::literal_of;
     use super::*;
-
-    fn literal_of(name: &str, fields: &[(&str, Value)]) -> Value {
-        let fields = fields.iter().map(|(k, v)| (Str::from(*k), v.clone())).collect();
-        Value::object(Object::Struct(name.into(), fields))
-    }
 
     #[test]
     fn large_integers_become_text_and_whole_doubles_integers() {

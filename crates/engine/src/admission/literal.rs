@@ -82,12 +82,12 @@ impl LiteralData {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
 
-    fn literal_of(name: &str, fields: &[(&str, Value)]) -> Value {
+    pub(crate) fn literal_of(name: &str, fields: &[(&str, Value)]) -> Value {
         let fields = fields.iter().map(|(k, v)| (Str::from(*k), v.clone())).collect();
         Value::object(Object::Struct(name.into(), fields))
     }
