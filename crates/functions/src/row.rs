@@ -353,6 +353,12 @@ impl Operation {
         use Operation::{Add, Greater, GreaterOrEqual, Less, LessOrEqual};
         matches!(self, Add | Less | LessOrEqual | Greater | GreaterOrEqual)
     }
+
+    /// Whether it compares two values.
+    pub fn is_comparison(self) -> bool {
+        use Operation::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, Unequal};
+        matches!(self, Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
+    }
 }
 
 impl Function {

@@ -197,7 +197,7 @@ impl Items {
         self.filters(RulePart::Expr(expr))
     }
 
-    /// The value that is looked for in a list of which each item comes from one of the object, and
+    /// The value that is searched in a list of which each item comes from one of the object, and
     /// this list.
     fn looked_into<'e>(&self, expr: &'e Expr) -> Option<[&'e Expr; 2]> {
         match expr {
@@ -249,7 +249,7 @@ impl Items {
             Expr::Cond(parts) if plain => return need.and(self.choice(parts)),
             Expr::Invoke(_) | Expr::Call { .. } | Expr::Compare { .. } => {
                 if let Some([value, list]) = self.looked_into(expr).filter(|_| plain) {
-                    // Some item of a list is looked for.
+                    // Some item of a list is searched.
                     self.any = true;
                     let of = Count::of_lists(1, &self.names(list));
                     let both = self.expr(value, false).and(self.filters_of(list));

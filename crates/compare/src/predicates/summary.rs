@@ -422,20 +422,14 @@ impl Predicates {
             Operation::Contains => function.language == Language::Cel,
             _ => false,
         };
-        // The text is looked for in a constant one, or in another one.
+        // The text is searched in a constant one, or in another one.
         if looks_for_part && args.get(1).is_some_and(is_variable) {
             self.open("a text is looked for in another one");
         }
         match operation {
             Operation::Matches | Operation::MatchedBy => self.regex(args),
-            Operation::Equal
-            | Operation::Unequal
-            | Operation::Less
-            | Operation::LessOrEqual
-            | Operation::Greater
-            | Operation::GreaterOrEqual
-            | Operation::Member
-            | Operation::Contains => self.relation(args),
+            Operation::Member | Operation::Contains => self.relation(args),
+            _ if operation.is_comparison() => self.relation(args),
             // Lists are put together; texts and numbers would be new values.
             Operation::Add if !args.iter().all(is_variable) && !args.iter().any(is_list) => {
                 self.unless_followed("a sum");

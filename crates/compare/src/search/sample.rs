@@ -40,14 +40,13 @@ pub(crate) struct Judged {
     pub is_covered: bool,
 }
 
-/// What units said of the cases that were evaluated: what they say of one of them again is the
-/// same.
+/// Verdicts of units on the cases that were evaluated: each case is judged once.
 #[derive(Default)]
 struct VerdictCache(HashMap<(Value, Option<Value>, usize), (Verdict, Verdict)>);
 
 impl VerdictCache {
-    /// What they say of a case. What surrounds it lives as long as the cases do, so it is known by
-    /// where it is.
+    /// The verdicts on a case. Its context lives as long as the cases do, so its address stands for
+    /// it.
     fn of(&mut self, case: &Case, look: impl FnOnce() -> (Verdict, Verdict)) -> (Verdict, Verdict) {
         let place = (case.object.clone(), case.old.clone(), Arc::as_ptr(&case.around).addr());
         *self.0.entry(place).or_insert_with(look)

@@ -15,7 +15,7 @@
 use ephor_patch::structured::{Opaque, Part};
 use ephor_value::print::{display, go_syntax};
 use ephor_value::quote::quote;
-use ephor_value::{Map, Object, Str, Value};
+use ephor_value::{Map, Object, Str, Value, stack};
 
 use super::error::{JsonError, LiteralError, NoJson};
 use super::literal::{LiteralData, literal};
@@ -68,6 +68,7 @@ fn part(v: &Value, data: &LiteralData) -> Part {
     if let Some((_, fields)) = object_literal(v) {
         let fields = fields.iter().map(|(k, v)| match keys_that_are_no_texts(v) {
             Some(key) => Err(opaque(
+                v,
                 format!("fail to convert field {}: {}", quote(k), key_fault(key)),
                 String::new(),
                 ERROR,
@@ -140,15 +141,16 @@ fn own(v: &Value, data: &LiteralData) -> Part {
         _ if data.has(v) => Part::whole(v),
         _ if object_literal(v).is_some() => part(v, data),
         Value::List(_) | Value::Map(_) => opaque(
+            v,
             shown(v),
             of_cel(v, true),
             if matches!(v, Value::List(_)) { "[]ref.Val" } else { "map[ref.Val]ref.Val" },
         ),
-        Value::Null => opaque("NULL_VALUE", "0", "structpb.NullValue"),
-        Value::UInt(u) => opaque(u.to_string(), format!("0x{u:x}"), "uint64"),
-        Value::Timestamp(_) => opaque(shown(v), of_cel(v, true), "time.Time"),
-        Value::Duration(nanos) => opaque(shown(v), nanos.to_string(), "time.Duration"),
-        Value::Bytes(bytes) => opaque(shown(v), format!("[]uint8{{{}}}", hex(bytes)), "[]uint8"),
+        Value::Null => opaque(v, "NULL_VALUE", "0", "structpb.NullValue"),
+        Value::UInt(u) => opaque(v, u.to_string(), format!("0x{u:x}"), "uint64"),
+        Value::Timestamp(_) => opaque(v, shown(v), of_cel(v, true), "time.Time"),
+        Value::Duration(nanos) => opaque(v, shown(v), nanos.to_string(), "time.Duration"),
+        Value::Bytes(bytes) => opaque(v, shown(v), format!("[]uint8{{{}}}", hex(bytes)), "[]uint8"),
         Value::Object(o) => object_part(v, o, data),
         scalar => Part::Scalar(scalar.clone()),
     }
@@ -166,14 +168,15 @@ fn object_part(v: &Value, o: &Object, data: &LiteralData) -> Part {
         Object::Cidr(..) => "netip.Prefix",
         Object::Semver(_) => "semver.Version",
         Object::Struct(..) => "*mutation.JSONPatchVal",
-        Object::Check(_) | Object::Decision(_) => return opaque("no such overload", "", ERROR),
+        Object::Check(_) | Object::Decision(_) => return opaque(v, "no such overload", "", ERROR),
         Object::Format(_) | Object::Invalid(_) => "interface {}",
     };
-    opaque(shown(v), of_cel(v, true), native)
+    opaque(v, shown(v), of_cel(v, true), native)
 }
 
-fn opaque(shown: impl Into<String>, go: impl Into<String>, native: &'static str) -> Part {
-    Part::Opaque(Box::new(Opaque { shown: shown.into(), go: go.into(), native }))
+fn opaque(value: &Value, shown: impl Into<String>, go: impl Into<String>, native: &'static str) -> Part {
+    let value = value.clone();
+    Part::Opaque(Box::new(Opaque { value, shown: shown.into(), go: go.into(), native }))
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -182,6 +185,10 @@ fn hex(bytes: &[u8]) -> String {
 
 /// A value of CEL as Go's `%v` shows it.
 fn shown(v: &Value) -> String {
+    stack::deep(|| shown_at(v))
+}
+
+fn shown_at(v: &Value) -> String {
     let entries = |entries: &mut dyn Iterator<Item = (String, &Value)>| {
         let mut entries: Vec<String> = entries.map(|(k, v)| format!("{k}:{}", shown(v))).collect();
         entries.sort_unstable();
@@ -282,8 +289,10 @@ pub fn json(v: &Value) -> Result<Value, JsonError> {
         Value::Timestamp(t) => Value::from(t.rfc3339_nano()),
         Value::Duration(nanos) => Value::from(seconds(*nanos)),
         Value::Bytes(b) => Value::from(base64::engine::general_purpose::STANDARD.encode(b)),
-        Value::List(items) => Value::list(items.iter().map(json).collect::<Result<_, _>>()?),
-        Value::Map(m) => all(m)?,
+        Value::List(items) => {
+            stack::deep(|| items.iter().map(json).collect::<Result<_, _>>().map(Value::list))?
+        }
+        Value::Map(m) => stack::deep(|| all(m))?,
         Value::Object(o) => return object(v, o),
         other => other.clone(),
     })
@@ -320,11 +329,8 @@ fn structure(part: &Part) -> Result<Value, JsonError> {
         Part::Scalar(Value::Int(i)) => json(&Value::Float(*i as f64))?,
         Part::Scalar(value) => json(value)?,
         Part::Opaque(opaque) => match opaque.native {
-            "uint64" => json(&Value::Float(opaque.shown.parse().unwrap_or_default()))?,
-            "[]uint8" => {
-                let bytes = opaque.shown.trim_matches(['[', ']']).split_whitespace();
-                json(&Value::Bytes(bytes.filter_map(|byte| byte.parse().ok()).collect()))?
-            }
+            "uint64" => json(&Value::Float(opaque.value.as_number().unwrap_or_default()))?,
+            "[]uint8" => json(&opaque.value)?,
             ERROR => return Err(JsonError(NoJson::Field(opaque.shown.as_str().into()))),
             native => return Err(JsonError(NoJson::Native(native.into()))),
         },

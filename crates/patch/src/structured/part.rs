@@ -20,8 +20,10 @@ pub enum Part {
 }
 
 /// Something that cannot be a part, as messages show it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Opaque {
+    /// The value in the expression.
+    pub value: Value,
     /// As `%v` prints it.
     pub shown: String,
     /// As `%#v` prints it.

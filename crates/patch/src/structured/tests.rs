@@ -97,7 +97,7 @@ fn sets_are_united_and_labels_merged() {
 #[test]
 fn what_cannot_be_a_part_is_shown_as_go_prints_it() {
     let opaque = |shown: &str, go: &str, native| {
-        Part::Opaque(Box::new(Opaque { shown: shown.into(), go: go.into(), native }))
+        Part::Opaque(Box::new(Opaque { value: Value::Null, shown: shown.into(), go: go.into(), native }))
     };
     let error = |path: &[&str], part: Part| {
         let change = path.iter().rev().fold(part, |part, key| Part::Fields(vec![((*key).into(), part)]));

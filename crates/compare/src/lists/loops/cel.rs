@@ -115,7 +115,7 @@ impl LoopCutter<'_> {
                             return Expr::Const(Value::Bool(true));
                         }
                     }
-                    (Some(operation), [one, other]) if is_comparison(operation) => {
+                    (Some(operation), [one, other]) if operation.is_comparison() => {
                         if let Some((list, number)) = counted(one, other).or_else(|| counted(other, one))
                             && (0..=MAX_COUNTED_LENGTH).contains(&number)
                             && is_closed(list, binders)
@@ -169,11 +169,6 @@ fn with_constants(expr: &Expr, variables: &[Variable]) -> Expr {
         },
         expr => map_children(expr.clone(), &mut |e, _| with_constants(&e, variables)),
     }
-}
-
-fn is_comparison(operation: Operation) -> bool {
-    use Operation::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, Unequal};
-    matches!(operation, Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual)
 }
 
 /// The list whose length is one side of a comparison, and the number that is the other.

@@ -52,7 +52,7 @@ impl Items {
                 Constant::Number(n) if has_length => {
                     most = most.max(usize::try_from(n.max(0)).unwrap_or(usize::MAX).saturating_add(1));
                 }
-                // A list may be looked for in a list of lists.
+                // A list may be searched in a list of lists.
                 Constant::List { length, is_inner } if is_whole || is_inner => most = most.max(length + 1),
                 Constant::Number(_) | Constant::List { .. } => {}
             }

@@ -62,7 +62,7 @@ pub struct Items {
 pub(crate) enum LoopUse {
     /// Each item is checked.
     Each,
-    /// Some item is looked for.
+    /// Some item is searched.
     Some,
     /// Exactly one item is.
     One,

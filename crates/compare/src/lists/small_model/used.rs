@@ -4,7 +4,6 @@
 //! is written there. How a length is used otherwise is not described: it is a part of a sum or a
 //! text, an index, an item of a list, or is compared with another length or a field.
 
-use ephor_functions::registry::Operation;
 use ephor_ir::condition::Operator;
 use ephor_ir::parts::RulePart;
 use ephor_ir::rule::{BindingSource, QuerySource};
@@ -237,16 +236,7 @@ pub(crate) fn prints_value(part: RulePart) -> bool {
 fn comparison(expr: &Expr) -> Option<&[Expr]> {
     match expr {
         Expr::Compare { sides, .. } => Some(&**sides),
-        Expr::Invoke(call) => matches!(
-            call.function.operation()?,
-            Operation::Equal
-                | Operation::Unequal
-                | Operation::Less
-                | Operation::LessOrEqual
-                | Operation::Greater
-                | Operation::GreaterOrEqual
-        )
-        .then_some(&*call.args),
+        Expr::Invoke(call) => call.function.operation()?.is_comparison().then_some(&*call.args),
         _ => None,
     }
 }
