@@ -1,5 +1,6 @@
 //! Policies of all kinds, read and checked.
 
+use ephor_value::release::Release;
 use std::path::Path;
 
 use ephor_policies::load::{self, Policies, Reader};
@@ -88,7 +89,7 @@ impl PolicySet {
     }
 
     fn from_sources(sources: Vec<SourceText>, mut problems: Vec<Problem>) -> Result<PolicySet, Problems> {
-        let loaded = load::argument_for(&sources, Reader::Server);
+        let loaded = load::argument_for(&sources, Reader::Server(Release::default()));
         problems.extend(loaded.problems.iter().filter(|p| !p.foreign).map(Problem::from));
         for policy in &loaded.policies {
             let message = policy.refused.as_ref().or(policy.uncompiled.as_ref());

@@ -5,6 +5,7 @@ use ephor_api::admission::{check, defaulted};
 use ephor_document::{Duplicates, parse_stream};
 use ephor_lower::admission::{Judge, warnings};
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 const VALIDATING: &str = "\
 apiVersion: admissionregistration.k8s.io/v1
@@ -44,7 +45,9 @@ fn document(text: &str) -> Value {
 /// The answer to an object: the message of the refusal.
 fn answer(text: &str) -> Option<String> {
     let object = defaulted(&document(text));
-    check(&object, &mut Judge::new(&object)).err().map(|refusal| refusal.message.to_string())
+    check(&object, &mut Judge::new(&object, Release::default()))
+        .err()
+        .map(|refusal| refusal.message.to_string())
 }
 
 #[test]
@@ -150,10 +153,10 @@ fn values_of_the_wrong_type_are_not_read() {
 #[test]
 fn expressions_are_checked_with_the_types_of_the_kinds() {
     let policy = VALIDATING.replace("'object.spec.replicas > 1'", "'object.spec.replicaz > 1'");
-    let found = warnings(&defaulted(&document(&policy)), &[]);
+    let found = warnings(&defaulted(&document(&policy)), &[], Release::default());
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].field, "spec.validations[0].expression");
     let text = "apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'replicaz'\n | object.spec.replicaz > 1\n | ...........^\n";
     assert_eq!(found[0].text, text);
-    assert_eq!(warnings(&defaulted(&document(VALIDATING)), &[]), []);
+    assert_eq!(warnings(&defaulted(&document(VALIDATING)), &[], Release::default()), []);
 }

@@ -6,6 +6,7 @@
 //! suites, `admission` among them, to the same counts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use ephor_value::release::Release;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,8 +77,10 @@ fn native() -> Vec<Policies> {
         let list = case.get("setup").and_then(Value::as_list).unwrap_or_default();
         // A case about changes of a stored policy has this policy alone.
         let text: Vec<String> = list.iter().chain(case.get("old")).map(ephor_value::print::json).collect();
-        let mut loaded =
-            load::argument_for(&[SourceText { name, text: text.join("\n---\n") }], Reader::Server);
+        let mut loaded = load::argument_for(
+            &[SourceText { name, text: text.join("\n---\n") }],
+            Reader::Server(Release::default()),
+        );
         loaded.bind_as_server();
         loaded
     };

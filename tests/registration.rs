@@ -21,6 +21,7 @@ use ephor_policies::load;
 use ephor_policies::{Engine, PolicySet};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;
+use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 use proptest::prelude::*;
 
@@ -43,7 +44,11 @@ fn configurations(text: &str) -> Vec<Value> {
     assert!(found.unknown.is_empty(), "{:?}", found.unknown);
     for c in &found.configurations {
         let c = defaulted(c);
-        assert_eq!(check(&c, &mut Judge::new(&c)).map_err(|e| e.message), Ok(Vec::new()), "{text}");
+        assert_eq!(
+            check(&c, &mut Judge::new(&c, Release::default())).map_err(|e| e.message),
+            Ok(Vec::new()),
+            "{text}"
+        );
     }
     found.configurations
 }
@@ -235,7 +240,8 @@ fn review(resource: &Resource, sub: usize, operation: &str, namespace: &str) -> 
 
 /// Whether some webhook is called.
 fn is_sent(configurations: &[Value], review: &Review) -> bool {
-    let all = in_order(configurations.iter().flat_map(|c| webhooks(&defaulted(c))).collect());
+    let all =
+        in_order(configurations.iter().flat_map(|c| webhooks(&defaulted(c), Release::default())).collect());
     let namespace = |name| yaml_value(&format!("{{kind: Namespace, metadata: {{name: {name}}}}}")).unwrap();
     let data = Objects::new(["shop", "lab", "x"].map(namespace).to_vec());
     let server = Server {

@@ -8,6 +8,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+use ephor_value::release::Release;
 use std::path::{Path, PathBuf};
 
 use ephor_conformance::data;
@@ -33,7 +34,7 @@ fn engine(name: &str, policy: &str) -> Option<Engine> {
 }
 
 fn engine_of(texts: &[SourceText]) -> Option<Engine> {
-    let mut loaded = load::argument_for(texts, Reader::Server);
+    let mut loaded = load::argument_for(texts, Reader::Server(Release::default()));
     loaded.bind(Vec::new());
     let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
     let policies: Vec<_> = usable.filter_map(|p| p.policy.clone()).collect();
@@ -271,7 +272,7 @@ fn native(objects: &[Value]) -> Engine {
     let is_policy = |o: &&Value| o.text_at(&["apiVersion"]).starts_with("admissionregistration.k8s.io/");
     let text: Vec<String> = objects.iter().filter(is_policy).map(ephor_value::print::json).collect();
     let source = SourceText { name: "setup.yaml".into(), text: text.join("\n---\n") };
-    let mut loaded = load::argument_for(&[source], Reader::Server);
+    let mut loaded = load::argument_for(&[source], Reader::Server(Release::default()));
     loaded.bind_as_server();
     let usable = loaded.policies.iter().filter(|p| p.refused.is_none() && p.uncompiled.is_none());
     let set = PolicySet::new(usable.filter_map(|p| p.policy.clone()).collect(), Vec::new());

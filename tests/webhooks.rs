@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use ephor_value::release::Release;
 use std::cell::RefCell;
 
 use ephor_admission::webhooks::{Answers, Call, Event, Log, Reply, Server, in_order};
@@ -44,7 +45,7 @@ fn hooks(kind: &str, configuration: &str, list: &str) -> Vec<Webhook> {
     let text = format!(
         "{{apiVersion: admissionregistration.k8s.io/v1, kind: {kind}WebhookConfiguration, metadata: {{name: {configuration}}}, webhooks: [{list}]}}"
     );
-    webhooks(&defaulted(&yaml_value(&text).unwrap()))
+    webhooks(&defaulted(&yaml_value(&text).unwrap()), Release::default())
 }
 
 fn hook(name: &str, more: &str) -> String {

@@ -41,7 +41,7 @@ AMOUNTS = ["", "0", "1", "-1", "1Gi", "1.5", "0.1m", "1500m", "a", 1, 1e3]
 
 def read_schema():
     types, tops, current = {}, {}, None
-    for line in (FACTS / "schema.txt").read_text().splitlines():
+    for line in (FACTS / "schema-1.36.txt").read_text().splitlines():
         if line.startswith("#"):
             continue
         if line.startswith(" "):
@@ -61,7 +61,7 @@ def read_schema():
 
 TYPES, TOPS = read_schema()
 RESOURCES = {}
-for row in (FACTS / "kinds.txt").read_text().splitlines():
+for row in (FACTS / "kinds-1.36.txt").read_text().splitlines():
     if not row.startswith("#"):
         version, kind, plural, scope = row.split()[:4]
         RESOURCES[f"{version}/{kind}"] = (plural, scope == "N")

@@ -3,7 +3,7 @@
 
 usage: api_paths.py KYVERNO > crates/sources/src/api-paths.txt
 
-For each kind of `crates/kubernetes/src/kinds.txt` a policy about a Secret calls the path of an object `x`: once with no object of the kind among the
+For each kind of `crates/kubernetes/src/kinds-1.36.txt` a policy about a Secret calls the path of an object `x`: once with no object of the kind among the
 resources, once with another one. A line has the kind, its case and the text; runs without one are left out.
 """
 
@@ -26,7 +26,7 @@ spec:
     validate: {{message: m, deny: {{conditions: {{all: [{{key: "{{{{ found }}}}", operator: Equals, value: x}}]}}}}}}
 """
 TRIGGER = "apiVersion: v1\nkind: Secret\nmetadata: {name: trigger, namespace: shop}\n"
-KINDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../crates/kubernetes/src/kinds.txt")
+KINDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../crates/kubernetes/src/kinds-1.36.txt")
 
 
 def text(kyverno, folder, path, objects):

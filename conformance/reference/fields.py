@@ -14,7 +14,7 @@ import sys
 
 import yaml
 
-SCHEMA = os.path.join(os.path.dirname(__file__), "../../crates/kubernetes/src/schema.txt")
+SCHEMA = os.path.join(os.path.dirname(__file__), "../../crates/kubernetes/src/schema-1.36.txt")
 KINDS = {"Pod": "pods", "Deployment": "deployments", "CronJob": "cronjobs", "StatefulSet": "statefulsets", "DaemonSet": "daemonsets", "Job": "jobs",
          "ReplicationController": "replicationcontrollers", "Service": "services", "Ingress": "ingresses", "NetworkPolicy": "networkpolicies",
          "Namespace": "namespaces", "ConfigMap": "configmaps", "Secret": "secrets", "ServiceAccount": "serviceaccounts", "Role": "roles",

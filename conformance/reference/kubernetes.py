@@ -4,8 +4,8 @@
 usage: kubernetes.py URL TOKEN
 
 Reads the resources and the OpenAPI documents of the API server at URL (the certificate is not checked),
-and writes crates/kubernetes/src/kinds.txt (a resource a line) and crates/kubernetes/src/schema.txt (a type, and below it
-a field a line). The formats are described in kinds.rs and schema.rs. Only facts are taken: names, types,
+and writes, for its release R, crates/kubernetes/src/kinds-R.txt (a resource a line) and crates/kubernetes/src/schema-R.txt
+(a type, and below it a field a line). The formats are described in kinds.rs and schema.rs. Only facts are taken: names, types,
 list types, keys, defaults.
 """
 import json
@@ -15,7 +15,7 @@ import urllib.request
 from pathlib import Path
 
 OUT = Path(__file__).resolve().parents[2] / "crates/kubernetes/src"
-HEAD = "# Kubernetes 1.36. Written by conformance/reference/kubernetes.py; the format is described in {}.\n"
+HEAD = "# Kubernetes {}. Written by conformance/reference/kubernetes.py; the format is described in {}.\n"
 LEAVES = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "int-or-string",
@@ -34,12 +34,14 @@ def main():
         request = urllib.request.Request(url + path, headers={"Authorization": f"Bearer {token}", "Accept": "application/json"})
         return json.load(urllib.request.urlopen(request, context=context))
 
+    version = get("/version")
+    release = f"{version['major']}.{version['minor'].rstrip('+')}"
     lists = [("v1", get("/api/v1"))]
     for group in get("/apis")["groups"]:
         for version in group["versions"]:
             lists.append((version["groupVersion"], get("/apis/" + version["groupVersion"])))
     kinds = sorted(line for group_version, found in lists for line in resources(group_version, found["resources"]))
-    (OUT / "kinds.txt").write_text(HEAD.format("kinds.rs") + "".join(kinds))
+    (OUT / f"kinds-{release}.txt").write_text(HEAD.format(release, "kinds.rs") + "".join(kinds))
 
     types, tops = {}, {}
     for path, where in get("/openapi/v3")["paths"].items():
@@ -71,7 +73,7 @@ def main():
             mark = "" if default is None else "=" + json.dumps(default, separators=(",", ":"))
             must = "!" if field in schema.get("required", []) else ""
             lines.append(f" {field}{must} {written(inner)}{mark}\n")
-    (OUT / "schema.txt").write_text(HEAD.format("schema.rs") + "".join(lines))
+    (OUT / f"schema-{release}.txt").write_text(HEAD.format(release, "schema.rs") + "".join(lines))
 
 
 def resources(group_version, found):

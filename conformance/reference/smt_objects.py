@@ -1,7 +1,7 @@
 """Objects as terms: part of smt.py.
 
 A node stands for a field: whether it is there, of which type it is, and its text, number or boolean are variables; its fields and items are
-nodes that exist once they are read. Types come from crates/kubernetes/src/schema.txt, which kubernetes.py recorded from an API
+nodes that exist once they are read. Types come from crates/kubernetes/src/schema-1.36.txt, which kubernetes.py recorded from an API
 server. Lists have at most `bound` items, maps with any keys the keys that are read and `bound` others.
 """
 import re
@@ -18,7 +18,7 @@ NULLABLE = {("rbac/v1.Role", "rules"), ("rbac/v1.ClusterRole", "rules")}
 
 def read_schema():
     types, kinds, current = {}, {}, None
-    for line in (SOURCES / "schema.txt").read_text().splitlines():
+    for line in (SOURCES / "schema-1.36.txt").read_text().splitlines():
         if line.startswith("#"):
             continue
         if not line.startswith(" "):
@@ -58,7 +58,7 @@ def read_required():
 def read_resources():
     """Kinds by name: group, version, plural, whether they are in namespaces."""
     found = []
-    for line in (SOURCES / "kinds.txt").read_text().splitlines():
+    for line in (SOURCES / "kinds-1.36.txt").read_text().splitlines():
         if line.startswith("#"):
             continue
         api, kind, plural, scope, *_ = line.split()

@@ -10,10 +10,11 @@ use ephor_lower::admission::{Judge, warnings};
 use ephor_policies::load;
 use ephor_sources::files;
 use ephor_value::Value;
+use ephor_value::release::Release;
 use ephor_value::time::Time;
 
-use super::CommandError;
 use super::flags::{Record, fields};
+use super::{CommandError, releases};
 use crate::cli::arguments::some_policies;
 use crate::cli::policy_files::documents;
 use crate::cli::{console, policy_files};
@@ -44,6 +45,9 @@ pub struct AdmissionArgs {
     /// files with CustomResourceDefinitions
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     definition: Vec<Record>,
+    /// release of the API server that shall take the policies
+    #[arg(long, value_name = "VERSION", default_value = releases::DEFAULT, value_parser = releases::parse)]
+    kubernetes: Release,
 }
 
 /// Runs the command.
@@ -55,7 +59,7 @@ pub fn run(args: &AdmissionArgs) -> Result<i32, CommandError> {
     arguments.iter().try_for_each(|argument| policy_files::exists(argument))?;
     let exceptions = documents(&fields(&args.exception))?;
     let definitions = documents(&fields(&args.definition))?;
-    let kinds = Kinds::with(&definitions);
+    let kinds = Kinds::of_release_with(args.kubernetes, &definitions);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let now = Time::from_unix(i64::try_from(now).unwrap_or(i64::MAX));
     let known = Known { exceptions: &exceptions, kinds: &kinds, now, keeps_variants: true };
@@ -74,7 +78,7 @@ pub fn run(args: &AdmissionArgs) -> Result<i32, CommandError> {
             }
             match native::native(&policy.document, &known) {
                 Ok(native) => {
-                    print(&place, &native, &definitions);
+                    print(&place, &native, &definitions, args.kubernetes);
                     printed_any = true;
                 }
                 Err(why) => {
@@ -107,18 +111,18 @@ fn to_write(policy: &Value, why: &str) -> Option<&'static str> {
 }
 
 /// Prints both objects, and the warnings of the API server about them.
-fn print(place: &str, native: &Native, definitions: &[Value]) {
+fn print(place: &str, native: &Native, definitions: &[Value], release: Release) {
     for object in [&native.policy, &native.binding] {
         console::print(&format!("---\n{}", yaml::to_string(&object.with_whole_numbers(), Style::Report)));
         let stored = defaulted(object);
-        if let Err(refusal) = check(&stored, &mut Judge::new(&stored)) {
+        if let Err(refusal) = check(&stored, &mut Judge::new(&stored, release)) {
             console::warn(&format!(
                 "{place}: the API server rejects the equivalent policy: {}",
                 refusal.message
             ));
         }
     }
-    for warning in warnings(&defaulted(&native.policy), definitions) {
+    for warning in warnings(&defaulted(&native.policy), definitions, release) {
         console::warn(&format!("{place}: {}: {}", warning.field, warning.text.trim_end()));
     }
 }

@@ -12,8 +12,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ephor_conformance::known::{self, Known};
 use ephor_conformance::{Report, Step, data};
 use ephor_value::print::json;
+use ephor_value::release::Release;
 use ephor_value::{Map, Value};
 
+use super::releases;
 use super::usage::Usage;
 use super::{CommandError, outputs};
 use crate::cli::arguments::given;
@@ -42,6 +44,9 @@ pub struct ConformanceArgs {
     /// prefix of the names of the suites to run
     #[arg(long, short, value_name = "NAME", default_value = "", hide_default_value = true)]
     suite: String,
+    /// release of Kubernetes whose recordings are in the folder
+    #[arg(long, value_name = "VERSION", default_value = releases::DEFAULT, value_parser = releases::parse)]
+    kubernetes: Release,
     /// file for failing cases, one JSON object per line
     #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     failures: Option<String>,
@@ -104,7 +109,7 @@ pub fn run(args: &ConformanceArgs) -> Result<i32, CommandError> {
     let known = known(given(&args.known))?;
     let progress = progress();
     let mut totals = SuiteTotals::default();
-    ephor_conformance::run_all(&dir, &args.suite, |step| match step {
+    ephor_conformance::run_all(&dir, &args.suite, args.kubernetes, |step| match step {
         Step::Begun(name) => progress.set_message(name.to_string()),
         Step::Done(report) => {
             totals.add(&report, &known);

@@ -50,6 +50,7 @@
 //! - `program_name`: the name under which the program was called: its own, or Kyverno's.
 //! - `progress`: the progress bar of long runs.
 //! - `prompt`: prompts on a document.
+//! - `releases`: `--kubernetes VERSION`: the release whose API server's behaviour applies.
 //! - `report_file`: the file of a report, and the format that its extension names.
 //! - `roots`: the folders that names of files begin in, for documents that build servers read.
 //! - [`serve`]: `ephor serve`: the admission webhook server.
@@ -97,6 +98,7 @@ mod policy_files;
 mod program_name;
 mod progress;
 mod prompt;
+mod releases;
 mod report_file;
 mod roots;
 pub mod serve;

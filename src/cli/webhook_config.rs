@@ -18,6 +18,7 @@ use ephor_lower::admission as lower;
 use ephor_policies::load::{self, Reader};
 use ephor_sources::files;
 use ephor_sources::objects::{ClusterFacts, Objects};
+use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 
 use clap::{ValueEnum, ValueHint};
@@ -141,7 +142,7 @@ pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, CommandErro
     };
     let judged = |c: &Value| {
         let c = defaulted(c);
-        check(&c, &mut lower::Judge::new(&c)).err().map(|refusal| refusal.message)
+        check(&c, &mut lower::Judge::new(&c, Release::default())).err().map(|refusal| refusal.message)
     };
     if let Some(refusal) = configurations.iter().find_map(judged) {
         return Err(CommandError::RefusedConfiguration(refusal.to_string()));
@@ -232,7 +233,7 @@ fn generate(args: &WebhookConfigArgs, kinds: &Kinds) -> Result<Vec<Value>, Comma
         console::warn(&problem.to_string());
     }
     for source in &loaded.sources {
-        let read = load::argument_for(std::slice::from_ref(source), Reader::Server);
+        let read = load::argument_for(std::slice::from_ref(source), Reader::Server(Release::default()));
         for problem in &read.problems {
             console::warn(&problem.to_string());
         }
@@ -330,7 +331,9 @@ fn print(output: WebhookConfigFormat, configurations: &[Value]) -> Result<(), Co
 /// Prints the outcome of the requests in a file.
 fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result<(), CommandError> {
     let kinds = Kinds::with(&objects);
-    let webhooks = in_order(configurations.iter().flat_map(|c| lower::webhooks(&defaulted(c))).collect());
+    let webhooks = in_order(
+        configurations.iter().flat_map(|c| lower::webhooks(&defaulted(c), Release::default())).collect(),
+    );
     for document in documents(&[path.to_string()])? {
         let review = request(&document, &kinds)
             .map_err(|cause| CommandError::Request { path: path.into(), cause: cause.to_string() })?;

@@ -11,6 +11,7 @@ mod sizes;
 mod usage;
 mod variables;
 
+use ephor_value::release::Release;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ fn gate(policies: &str) -> Gate {
 /// A gate with policies.
 fn any_gate(policies: &str) -> Gate {
     let source = SourceText { name: "policies.yaml".into(), text: policies.into() };
-    let mut loaded = load::argument_for(&[source], Reader::Server);
+    let mut loaded = load::argument_for(&[source], Reader::Server(Release::default()));
     assert!(loaded.problems.is_empty(), "{:?}", loaded.problems);
     loaded.bind(Vec::new());
     let namespace =

@@ -17,6 +17,7 @@ mod texts;
 mod usage;
 mod values;
 
+use ephor_value::release::Release;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -88,7 +89,7 @@ impl Totals {
 fn loaded(policy: &[Value]) -> Policies {
     let source = |v: &Value| SourceText { name: format!("{}.yaml", v.text_at(&["kind"])), text: json(v) };
     let sources: Vec<SourceText> = policy.iter().map(source).collect();
-    let mut loaded = argument_for(&sources, Reader::Server);
+    let mut loaded = argument_for(&sources, Reader::Server(Release::default()));
     loaded.bind(Vec::new());
     loaded
 }

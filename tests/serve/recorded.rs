@@ -1,5 +1,6 @@
 //! Answers over HTTP are those that the recorded suites measure.
 
+use ephor_value::release::Release;
 use std::sync::Arc;
 
 use ephor_admission::admit::incoming::decode;
@@ -60,7 +61,11 @@ fn the_server_answers_recorded_objects_as_the_gate_does() {
         let path = folder.path().join("policy.yaml");
         std::fs::write(&path, text.replace("Action: Audit", "Action: Enforce")).unwrap();
         let sources = files::policies(&[path.display().to_string()]).sources;
-        let gate = Gate::new(argument_for(&sources, Reader::Server), Arc::new(Objects::default()), &[]);
+        let gate = Gate::new(
+            argument_for(&sources, Reader::Server(Release::default())),
+            Arc::new(Objects::default()),
+            &[],
+        );
         assert!(gate.broken().is_empty());
         let server = start(&path, &[]);
         let mut client = Client::new(&server.reviews);

@@ -191,8 +191,11 @@ impl Checker<'_> {
 
     fn undeclared(&mut self, at: Place, name: &str) -> Type {
         let container = &self.env.container;
-        let text = format!("undeclared reference to '{name}' (in container '{container}')");
-        self.issue(at, text)
+        let text = format!("undeclared reference to '{name}'");
+        match self.env.level.rules().names_containers {
+            true => self.issue(at, format!("{text} (in container '{container}')")),
+            false => self.issue(at, text),
+        }
     }
 
     /// The names under which `name` is looked up, most specific first.
@@ -454,7 +457,7 @@ impl Checker<'_> {
                     None
                 }
             },
-            Some(_) if self.env.level.is_new() => return self.unknown_message(at, name),
+            Some(_) if self.env.level.rules().messages_are_names => return self.unknown_message(at, name),
             Some((ty, _)) => {
                 let shown = self.without_unknowns(&ty).formal();
                 self.issue(at, format!("'{shown}' is not a type"));
@@ -664,7 +667,7 @@ pub fn type_named(name: &str, env: &Env) -> Option<Type> {
         "list" => Type::list(Type::Dyn),
         "map" => Type::map(Type::Dyn, Type::Dyn),
         "optional_type" => {
-            let inner = if env.level.is_new() { vec![Type::Dyn] } else { Vec::new() };
+            let inner = if env.level.rules().shows_optional_parameter { vec![Type::Dyn] } else { Vec::new() };
             Type::Opaque("optional_type".into(), inner)
         }
         // Known by name, but no value: building it fails later.

@@ -129,7 +129,8 @@ impl Estimator<'_> {
             return EstimatedPart::costing(operand.cost);
         }
         let mut cost = operand.cost;
-        if matches!(operand.ty(), Type::Map(..) | Type::Struct(_) | Type::Param(_)) {
+        let counts_all = self.env.level.rules().estimates_every_selection;
+        if counts_all || matches!(operand.ty(), Type::Map(..) | Type::Struct(_) | Type::Param(_)) {
             cost = cost.plus(ACCESS);
         }
         EstimatedPart { cost, path: below(&operand.path, field), ..EstimatedPart::default() }

@@ -104,11 +104,8 @@ fn computed(invoke: &Invoke) -> Option<Folded> {
         is_free(&value).then_some((cost, value))
     };
     let (cost, value) = at(CelLevel::V26)?;
-    for level in [CelLevel::V30, CelLevel::Kyverno] {
-        let (other, v) = at(level)?;
-        if other != cost || v != value {
-            return None;
-        }
+    if CelLevel::ALL.into_iter().any(|level| at(level).is_none_or(|(other, v)| other != cost || v != value)) {
+        return None;
     }
     let costs = constants.iter().flat_map(|(costs, _)| costs.iter().copied()).chain([cost]);
     Some(Folded { costs: costs.collect(), value })

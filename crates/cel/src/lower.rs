@@ -176,9 +176,9 @@ impl Lowering<'_> {
             ("_||_", _) => return Ok(Expr::Decide { all: false, sides: Box::new([next(), next()]) }),
             ("_?_:_", _) => {
                 let condition = next();
-                let is_new = self.cx.cel_level.is_new();
+                let rereads = self.cx.cel_level.rules().rereads_branches;
                 let side = |expr: Expr| match branch(expr) {
-                    call @ (Expr::Invoke(_) | Expr::Bind(_) | Expr::OrElse { .. }) if !is_new => reread(call),
+                    call @ (Expr::Invoke(_) | Expr::Bind(_) | Expr::OrElse { .. }) if rereads => reread(call),
                     other => other,
                 };
                 let [then, other] = [side(next()), side(next())];
@@ -202,7 +202,7 @@ impl Lowering<'_> {
                 let unwrap = &**function == "orValue";
                 return Ok(Expr::OrElse { sides: Box::new([next(), next()]), unwrap, eager: false });
             }
-            ("orValue", false) if args.len() == 2 && self.cx.cel_level.is_new() => {
+            ("orValue", false) if args.len() == 2 && self.cx.cel_level.rules().has_global_or_value => {
                 return Ok(Expr::OrElse { sides: Box::new([next(), next()]), unwrap: true, eager: true });
             }
             _ => {}

@@ -19,6 +19,7 @@ use ephor_kubernetes::decode::problems;
 use ephor_kubernetes::defaults::completed;
 use ephor_lower::admission as lower;
 use ephor_sources::objects::{ClusterFacts, Objects};
+use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 
 use ephor_admission::webhooks::{Log, Server, in_order};
@@ -26,15 +27,15 @@ use ephor_admission::webhooks::{Log, Server, in_order};
 use super::webhook_replies::{Replies, calls};
 use super::{Failure, Report, round_trip};
 
-/// Runs the cases of one topic.
+/// Runs the cases of one topic, of an API server of a release.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn run(dir: &Path) -> std::io::Result<Report> {
+pub fn run(dir: &Path, release: Release) -> std::io::Result<Report> {
     let topic = dir.file_name().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     let mut report = Report::new(format!("admission/{topic}"));
     for case in yaml_files(dir)? {
-        report.count(one(&case));
+        report.count(one(&case, release));
     }
     Ok(report)
 }
@@ -76,23 +77,23 @@ pub(super) fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
     v.get(key).and_then(Value::as_list).unwrap_or_default()
 }
 
-fn one(case: &Value) -> Result<(), Failure> {
+fn one(case: &Value, release: Release) -> Result<(), Failure> {
     let failed = |expected: Value, got: Value| Failure { id: case.text_at(&["id"]).into(), expected, got };
     if let Some(old) = case.get("old") {
-        let (expected, got) = updates(case, old);
+        let (expected, got) = updates(case, old, release);
         return if expected.json_eq(&got) { Ok(()) } else { Err(failed(expected, got)) };
     }
     let requests = list(case, "expected");
     if requests.is_empty() && case.get("observedStatus").is_none() {
-        let (expected, got) = taken(case);
+        let (expected, got) = taken(case, release);
         return if expected.json_eq(&got) { Ok(()) } else { Err(failed(expected, got)) };
     }
     if let Some(observed) = case.get("observedStatus").filter(|_| requests.is_empty()) {
         let observed = &numberless(observed);
-        let got = numberless(&Value::map([("policy", status(list(case, "setup")))]));
+        let got = numberless(&Value::map([("policy", status(list(case, "setup"), release))]));
         return if observed.json_eq(&got) { Ok(()) } else { Err(failed(observed.clone(), got)) };
     }
-    let cluster = Cluster::new(case);
+    let cluster = Cluster::new(case, release);
     let sent = |name: &str| list(case, "requests").iter().find(|r| r.text_at(&["name"]) == name);
     for wanted in requests {
         let sent = sent(wanted.text_at(&["name"])).and_then(|r| r.get("object"));
@@ -130,9 +131,9 @@ fn numberless(v: &Value) -> Value {
 }
 
 /// The status of a policy after its types were checked.
-fn status(setup: &[Value]) -> Value {
+fn status(setup: &[Value], release: Release) -> Value {
     let policy = setup.iter().find(|o| o.text_at(&["kind"]) == "ValidatingAdmissionPolicy");
-    let found = policy.map(|p| lower::warnings(&defaulted(p), setup)).unwrap_or_default();
+    let found = policy.map(|p| lower::warnings(&defaulted(p), setup, release)).unwrap_or_default();
     let warning = |w: lower::Warning| Value::map([("fieldRef", w.field.into()), ("warning", w.text.into())]);
     let mut checked = Map::new();
     if !found.is_empty() {
@@ -142,12 +143,12 @@ fn status(setup: &[Value]) -> Value {
 }
 
 /// The recorded and the actual answers to updates of a stored object.
-fn updates(case: &Value, old: &Value) -> (Value, Value) {
+fn updates(case: &Value, old: &Value, release: Release) -> (Value, Value) {
     let stored = defaulted(old);
     let answer = |update: &Value| {
         let patch = update.get("patch").cloned().unwrap_or_default();
         let new = defaulted(&merged(old.clone(), &patch));
-        match check_update(&new, &stored, &mut lower::Judge::new(&new)) {
+        match check_update(&new, &stored, &mut lower::Judge::new(&new, release)) {
             Ok(_) => Value::Map(Map::new()),
             Err(refusal) => {
                 let mut m = Map::new();
@@ -167,11 +168,11 @@ fn updates(case: &Value, old: &Value) -> (Value, Value) {
 }
 
 /// The recorded and the actual answers to objects that are created alone.
-fn taken(case: &Value) -> (Value, Value) {
+fn taken(case: &Value, release: Release) -> (Value, Value) {
     let objects: Vec<Value> = list(case, "setup").iter().map(defaulted).collect();
     let mut errors = Vec::new();
     for (i, object) in objects.iter().enumerate() {
-        if let Err(refusal) = check(object, &mut lower::Judge::new(object)) {
+        if let Err(refusal) = check(object, &mut lower::Judge::new(object, release)) {
             errors.push(refused(i, object, &refusal));
         }
     }
@@ -245,14 +246,14 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn new(case: &Value) -> Cluster {
+    fn new(case: &Value, release: Release) -> Cluster {
         let (objects, namespaces) = stored_objects(case);
         let is = |o: &&Value, end: &str| o.text_at(&["kind"]).ends_with(end);
         let bindings: Vec<PolicyBinding> =
             objects.iter().filter(|o| is(o, "AdmissionPolicyBinding")).map(lower::binding).collect();
         let bound = |o: &Value| {
             let mutates = o.text_at(&["kind"]).starts_with("Mutating");
-            let policy = lower::offline::policy(o, lower::Place::Server);
+            let policy = lower::offline::policy(o, lower::Place::Server(release));
             let own = bindings.iter().filter(|b| b.mutates == mutates && b.policy == policy.name);
             Arc::new(lower::offline::bind_as_server(&policy, own.cloned().collect()))
         };
@@ -261,10 +262,11 @@ impl Cluster {
         policies.sort_by(|a, b| a.name.cmp(&b.name));
         let Bundle { policies, .. } = round_trip::bundle(Bundle { policies, ..Bundle::default() });
         let data = with_namespaces(objects.clone(), &namespaces);
-        let known = ClusterFacts { all_namespaces: true, ..ClusterFacts::of(&objects, None) };
+        let known =
+            ClusterFacts { all_namespaces: true, ..ClusterFacts::of_release(release, &objects, None) };
         let data = Objects::with(data, known);
         Cluster {
-            webhooks: in_order(objects.iter().flat_map(lower::webhooks).collect()),
+            webhooks: in_order(objects.iter().flat_map(|o| lower::webhooks(o, release)).collect()),
             replies: Replies(case.get("webhooks").cloned().unwrap_or_default()),
             policies,
             data,

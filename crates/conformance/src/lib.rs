@@ -52,6 +52,7 @@ use std::io::Result;
 use std::path::Path;
 
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 /// A case that did not come out as recorded.
 #[derive(Clone, Debug)]
@@ -142,11 +143,11 @@ impl Run<'_> {
 }
 
 /// Runs every suite of `dir` whose name starts with `only` (all of them when it is empty), in
-/// order, reporting progress to `observe`.
+/// order, reporting progress to `observe`. What an API server was recorded of is of a release.
 ///
 /// # Errors
 /// A suite's file cannot be read.
-pub fn run_all(dir: &Path, only: &str, mut observe: impl FnMut(Step<'_>)) -> Result<()> {
+pub fn run_all(dir: &Path, only: &str, release: Release, mut observe: impl FnMut(Step<'_>)) -> Result<()> {
     let mut run = Run { dir, only, observe: &mut observe };
     let names = ["verdicts/status", "verdicts/message", "verdicts/other"];
     run.several(&names, "verdicts/kyverno-policies.jsonl", verdicts::run)?;
@@ -159,7 +160,7 @@ pub fn run_all(dir: &Path, only: &str, mut observe: impl FnMut(Step<'_>)) -> Res
     run.several(&names, &test_folders::list("kyverno-policies"), reviews_of_policies::run)?;
     let names =
         ["kubernetes-cel", "kubernetes-cel/cost", "kubernetes-cel/estimate", "kubernetes-cel/runtime-0.30"];
-    run.several(&names, "kubernetes-cel", |dir| kubernetes_cel::run(&dir.join("kubernetes-cel")))?;
+    run.several(&names, "kubernetes-cel", |dir| kubernetes_cel::run(&dir.join("kubernetes-cel"), release))?;
     run.one("jmespath", "jmespath", jmespath::compliance)?;
     for (name, file) in [
         ("jmespath-kyverno/cases", "jmespath-kyverno/cases.jsonl"),
@@ -179,7 +180,7 @@ pub fn run_all(dir: &Path, only: &str, mut observe: impl FnMut(Step<'_>)) -> Res
         run.one(&format!("server/{stem}"), &format!("server/{stem}.jsonl"), server::run)?;
     }
     for name in topics(dir, "admission")? {
-        run.one(&name, &name, admission::run)?;
+        run.one(&name, &name, |dir| admission::run(dir, release))?;
     }
     for name in topics(dir, "cases")? {
         run.one(&name, &name, cases::run)?;

@@ -16,6 +16,7 @@ use ephor_policies::load::{self, Reader};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;
 use ephor_value::print::json;
+use ephor_value::release::Release;
 use ephor_value::{Map, Value};
 
 use super::admission::{
@@ -164,7 +165,7 @@ fn one(case: &Value) -> Result<(), Failure> {
     };
     let text: Vec<String> = objects.iter().filter(is_policy).map(json).collect();
     let source = SourceText { name: "setup.yaml".into(), text: text.join("\n---\n") };
-    let policies = round_trip::loaded(load::argument_for(&[source], Reader::Server));
+    let policies = round_trip::loaded(load::argument_for(&[source], Reader::Server(Release::default())));
     if let Some(problem) = policies.problems.first() {
         return Err(failed(Value::Null, Value::from(problem.to_string())));
     }

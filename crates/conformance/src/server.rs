@@ -16,6 +16,7 @@ use ephor_policies::load::{self, Reader};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;
 use ephor_value::print;
+use ephor_value::release::Release;
 use ephor_value::{Map, Value};
 
 use super::{Failure, Report, lines, round_trip};
@@ -48,7 +49,7 @@ fn gate(policies: &[Value], exceptions: &[Value], objects: &[Value]) -> Gate {
     let sources: Vec<SourceText> = texts
         .map(|(i, document)| SourceText { name: format!("{i:03}.json"), text: print::json(document) })
         .collect();
-    let policies = round_trip::loaded(load::argument_for(&sources, Reader::Server));
+    let policies = round_trip::loaded(load::argument_for(&sources, Reader::Server(Release::default())));
     Gate::new(policies, Arc::new(Objects::new(objects.to_vec())), &[])
 }
 

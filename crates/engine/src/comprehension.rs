@@ -14,7 +14,7 @@ use ephor_value::{Fault, Object, Str, Value, budget};
 use super::cells::Cached;
 use super::entries::Entries;
 use super::eval::{Env, Evaluated, NULL, constant, value as eval};
-use super::strict::{LIST_COST, OVERLOAD, is_new, key_text, overload};
+use super::strict::{LIST_COST, OVERLOAD, key_text, overload, rules};
 
 /// The state of a comprehension.
 struct LoopState<'l> {
@@ -123,7 +123,8 @@ pub(super) fn evaluate<'a>(l: &'a Comprehension, env: &Env<'_, 'a>) -> Evaluated
         }
     }
     limits::list(state.items.len() + state.entries.len())?;
-    let compares = l.kind == ComprehensionKind::One && (state.fault.is_none() || !is_new(env));
+    let compares =
+        l.kind == ComprehensionKind::One && (state.fault.is_none() || rules(env).compares_once_failed);
     env.charge(if compares { 2 } else { 1 })?;
     if let Some(fault) = state.fault {
         return Err(fault);
@@ -159,7 +160,7 @@ fn round(state: &mut LoopState<'_>, first: &Value, second: &Value, env: &Env<'_,
         }
         ComprehensionKind::One => match state.holds(first, second, env) {
             Ok(Some(true)) => {
-                env.charge(if state.fault.is_some() && is_new(env) { 1 } else { 2 })?;
+                env.charge(if state.fault.is_some() && !rules(env).counts_once_failed { 1 } else { 2 })?;
                 state.count += 1;
             }
             Ok(Some(false)) => {}
@@ -184,7 +185,7 @@ fn round(state: &mut LoopState<'_>, first: &Value, second: &Value, env: &Env<'_,
                 }
             }
             let alone = match state.l.kind {
-                ComprehensionKind::List | ComprehensionKind::Entries => is_new(env),
+                ComprehensionKind::List | ComprehensionKind::Entries => rules(env).reads_failed_lists,
                 _ => true,
             };
             if state.fault.is_some() && alone {
@@ -199,7 +200,9 @@ fn round(state: &mut LoopState<'_>, first: &Value, second: &Value, env: &Env<'_,
             {
                 return Err(fault.clone());
             }
-            env.charge(1 + if l.wraps { LIST_COST } else { 0 })?;
+            if made.is_ok() || !rules(env).failed_calls_are_free {
+                env.charge(1 + if l.wraps { LIST_COST } else { 0 })?;
+            }
             match made {
                 Ok(v) => collect(state, first, v),
                 Err(fault) => keep_first(state, fault),

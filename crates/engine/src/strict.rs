@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use ephor_functions::cel::{self, Call, Charge};
 use ephor_functions::registry::Operation;
-use ephor_functions::{CelLevel, limits};
+use ephor_functions::{LevelRules, limits};
 use ephor_ir::Expr;
 use ephor_ir::expr::{Invoke, Make, Step, Test, Walk};
 use ephor_ir::strict::map_of;
@@ -95,7 +95,7 @@ fn or_else<'a>(sides: &'a [Expr; 2], unwrap: bool, eager: bool, env: &Env<'_, 'a
             Ok(v)
         }
         Maybe::Inside(v) => Ok(Cow::Owned(Value::optional(Some(v.into_owned())))),
-        Maybe::Plain(_) if env.functions.cel_level == CelLevel::V30 => Err(overload()),
+        Maybe::Plain(_) if rules(env).wants_optionals => Err(overload()),
         Maybe::Plain(v) => Ok(v),
     }
 }
@@ -178,7 +178,7 @@ fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
         optional = true;
         at = match inner {
             None => return Ok((None, true)),
-            Some(v) if !is_new(env) => Cow::Owned(cel::optional::reread(v)?),
+            Some(v) if rules(env).rereads_branches => Cow::Owned(cel::optional::reread(v)?),
             Some(v) => Cow::Owned(v.clone()),
         };
     }
@@ -253,7 +253,7 @@ fn stepped<'v>(
             Err(missing(base, key))
         }
         Err(fault) => {
-            env.charge(u64::from(!optional))?;
+            env.charge(u64::from(!optional || rules(env).counts_misplaced_keys))?;
             Err(fault)
         }
     }
@@ -405,10 +405,14 @@ fn invoked<'a>(invoke: &'a Invoke, env: &Env<'_, 'a>) -> Evaluated<'a> {
         [one, two] => {
             let left = eval(one, env);
             // The later runtime neither evaluates the right side nor adds the cost of the call.
-            let lazy = env.functions.cel_level.is_new() || invoke.is_lazy();
+            let rules = rules(env);
+            let lazy = rules.ends_at_first_fault || invoke.is_lazy();
             if let Err(fault) = &left
                 && (lazy || fault.ends())
             {
+                if rules.failed_calls_are_free && invoke.function.counts_failed() && !fault.ends() {
+                    charge_call(invoke, &[None, None], None, env)?;
+                }
                 return left;
             }
             called(invoke, [left, eval(two, env)], env)
@@ -442,7 +446,8 @@ fn called<'a, R: AsRef<[Evaluated<'a>]>>(invoke: &'a Invoke, results: R, env: &E
             if let Some(end) = more.iter().find_map(|r| r.as_ref().err().filter(|f| f.ends())) {
                 return Err(end.clone());
             }
-            if env.is_metered() && !invoke.known.prepared {
+            let is_free = rules(env).failed_calls_are_free && !invoke.function.counts_failed();
+            if env.is_metered() && !invoke.known.prepared && !is_free {
                 let given: Vec<Option<&Value>> = more.iter().map(|r| r.as_ref().ok().map(|v| &**v)).collect();
                 charge_call(invoke, &given, None, env)?;
             }
@@ -508,9 +513,10 @@ fn construct(make: &Make, env: &Env<'_, '_>) -> Result<Value, Fault> {
     }
 }
 
-/// A literal has its cost even when a part of it is a fault.
+/// A literal of which a part is a fault has its cost at most levels.
 fn charge_literal(built: Result<Value, Fault>, amount: u64, env: &Env<'_, '_>) -> Result<Value, Fault> {
-    if !built.as_ref().is_err_and(Fault::ends) {
+    let is_free = built.is_err() && rules(env).failed_calls_are_free;
+    if !is_free && !built.as_ref().is_err_and(Fault::ends) {
         env.charge(amount)?;
     }
     built
@@ -564,7 +570,7 @@ fn structure(name: &Str, fields: &[(Str, Expr, bool)], env: &Env<'_, '_>) -> Res
     cel::messages::build(name, out)
 }
 
-/// Whether the later runtime's costs apply.
-pub(super) fn is_new(env: &Env<'_, '_>) -> bool {
-    env.functions.cel_level.is_new()
+/// What the runtime's release does.
+pub(super) fn rules(env: &Env<'_, '_>) -> &'static LevelRules {
+    env.functions.cel_level.rules()
 }

@@ -13,6 +13,7 @@
 //! - [`go_syntax`]: Go's regular expression syntax (RE2), translated to the syntax of the `regex`
 //!   crate
 //! - `json`: `parse_json` and `parse_yaml`
+//! - `level`: releases of cel-go, and what differs between them
 //! - [`limits`]: bounds on what functions make
 //! - `misc`: functions of versions, images and addresses
 //! - [`page`]: the registry as text: the page `docs/expressions/functions.md`, and what
@@ -40,6 +41,7 @@ pub mod collections;
 pub mod encode;
 pub mod go_syntax;
 mod json;
+mod level;
 pub mod limits;
 mod misc;
 pub mod page;
@@ -62,31 +64,13 @@ use ephor_value::{Fault, Value, budget, print};
 
 pub use regex::go_regex;
 
+pub use level::{CelLevel, LevelRules};
 pub use remarks::Remarks;
 use row::Overloads;
 pub use row::{Arity, Cost, Function, Higher, Language, Run, Ty};
 pub use strings::{lower, upper};
 pub use table::BOUNDED;
 pub use timefn::now;
-
-/// The level of CEL's runtime, whose texts and charges differ in a few points.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CelLevel {
-    /// 0.26, of the API server.
-    V26,
-    /// 0.30, which Kyverno is built with.
-    V30,
-    /// 0.30 as Kyverno runs it: `orValue` takes values that are not optional.
-    #[default]
-    Kyverno,
-}
-
-impl CelLevel {
-    /// Whether it has the texts and charges of 0.30.
-    pub fn is_new(self) -> bool {
-        self != CelLevel::V26
-    }
-}
 
 /// What the functions may know of the world.
 #[derive(Clone)]

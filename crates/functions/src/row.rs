@@ -418,6 +418,13 @@ impl Function {
         self.is_pure() && !matches!(self.cost, Cost::Counted { aborts: Some(_), .. })
     }
 
+    /// Whether it is a node of its own in cel-go, not a call: equality and negation. Of a failed
+    /// operand these cost the same at every level.
+    pub fn counts_failed(&self) -> bool {
+        matches!(self.operation(), Some(Operation::Equal | Operation::Unequal | Operation::Not))
+            || matches!(self.overloads, Overloads::InPlaceOf("_==_" | "_!=_"))
+    }
+
     /// Whether a call that costs more than may be spent is not even tried.
     pub fn is_counted_ahead(&self) -> bool {
         matches!(self.cost, Cost::Counted { ahead: true, .. })

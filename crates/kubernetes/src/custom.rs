@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::go::GoNames;
 use super::schema::{Field, Leaf, ListKind, Type, TypeDef, Types, Whole};
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 /// Schemas that nest deeper are not read.
@@ -13,12 +14,20 @@ impl Types {
     /// Those of the kinds that every API server has, and those of custom resources that the
     /// documents define.
     pub fn with<'v>(definitions: impl IntoIterator<Item = &'v Value>) -> Arc<Types> {
+        Types::of_release_with(Release::default(), definitions)
+    }
+
+    /// As [`Types::with`], for a release of the API server.
+    pub fn of_release_with<'v>(
+        release: Release,
+        definitions: impl IntoIterator<Item = &'v Value>,
+    ) -> Arc<Types> {
         let mut own =
             definitions.into_iter().filter(|d| d.text_at(&["kind"]) == "CustomResourceDefinition").peekable();
         if own.peek().is_none() {
-            return Types::built_in().clone();
+            return Types::of_release(release).clone();
         }
-        let mut types = (**Types::built_in()).clone();
+        let mut types = (**Types::of_release(release)).clone();
         own.for_each(|d| add(d, &mut types));
         Arc::new(types)
     }

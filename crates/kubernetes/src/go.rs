@@ -3,7 +3,7 @@
 //! In: `go.txt`. Out: for each field the Go type of its texts and the embedded structs that it
 //! comes from.
 //!
-//! `go.txt` has a line for each type of `schema.txt` whose fields have such names, and below it a
+//! `go.txt` has a line for each type of `schema-1.36.txt` whose fields have such names, and below it a
 //! line for each of these fields: name (`*` = all that have no line of their own), Go type, `<`
 //! embedded structs. The source are the types of `k8s.io/api`: published schemas do not have these
 //! names.

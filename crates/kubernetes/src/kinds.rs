@@ -1,6 +1,6 @@
 //! Kinds and the resources under which an API server serves them.
 //!
-//! `kinds.txt` has a line for each: `group/version Kind plural N|C subresource=group/version/Kind
+//! `kinds-R.txt` (R: the release) has a line for each: `group/version Kind plural N|C subresource=group/version/Kind
 //! …`; `N` is namespaced, a subresource without `=` has the kind of its parent. Definitions of
 //! custom resources add to the table.
 
@@ -8,9 +8,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
-const TABLE: &str = include_str!("kinds.txt");
+const TABLE_1_36: &str = include_str!("kinds-1.36.txt");
+const TABLE_1_37: &str = include_str!("kinds-1.37.txt");
 
 /// A version of a kind, or of one of its subresources.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,23 +59,41 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// The kinds that every API server has.
+    /// The kinds that every API server of the default release has.
     pub fn built_in() -> &'static Arc<Kinds> {
-        static KINDS: OnceLock<Arc<Kinds>> = OnceLock::new();
-        KINDS.get_or_init(|| {
+        Kinds::of_release(Release::default())
+    }
+
+    /// The kinds that every API server of a release has.
+    pub fn of_release(release: Release) -> &'static Arc<Kinds> {
+        static V1_36: OnceLock<Arc<Kinds>> = OnceLock::new();
+        static V1_37: OnceLock<Arc<Kinds>> = OnceLock::new();
+        let (made, table) = match release {
+            Release::V1_36 => (&V1_36, TABLE_1_36),
+            Release::V1_37 | Release::V1_38 => (&V1_37, TABLE_1_37),
+        };
+        made.get_or_init(|| {
             let mut kinds = Kinds::default();
-            TABLE.lines().filter_map(line).for_each(|r| kinds.add(r));
+            table.lines().filter_map(line).for_each(|r| kinds.add(r));
             Arc::new(kinds)
         })
     }
 
     /// The kinds that every API server has and those that the documents define.
     pub fn with<'v>(definitions: impl IntoIterator<Item = &'v Value>) -> Arc<Kinds> {
+        Kinds::of_release_with(Release::default(), definitions)
+    }
+
+    /// As [`Kinds::with`], for a release of the API server.
+    pub fn of_release_with<'v>(
+        release: Release,
+        definitions: impl IntoIterator<Item = &'v Value>,
+    ) -> Arc<Kinds> {
         let mut own = definitions.into_iter().filter(|d| is_definition(d)).peekable();
         if own.peek().is_none() {
-            return Kinds::built_in().clone();
+            return Kinds::of_release(release).clone();
         }
-        let mut kinds = (**Kinds::built_in()).clone();
+        let mut kinds = (**Kinds::of_release(release)).clone();
         own.flat_map(defined).for_each(|r| kinds.add(r));
         Arc::new(kinds)
     }

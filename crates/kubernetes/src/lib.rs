@@ -18,6 +18,7 @@
 //! - [`prune`]: what an API server drops of an object when it decodes it: fields that the kind does
 //!   not have
 //! - [`published`]: schemas of kinds as a server publishes them, without references
+//! - [`release`]: what releases of the API server do differently
 //! - [`schema`]: the fields of kinds: types, how lists and maps are merged, defaults
 //! - [`structure`]: whether an object has the structure of its kind
 #![forbid(unsafe_code)]
@@ -33,6 +34,7 @@ mod id;
 pub mod kinds;
 pub mod prune;
 pub mod published;
+pub mod release;
 pub mod schema;
 pub mod structure;
 

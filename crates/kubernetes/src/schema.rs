@@ -1,6 +1,6 @@
 //! The fields of kinds: types, how lists and maps are merged, defaults.
 //!
-//! `schema.txt`, like `options.txt`, has a line for each type, `package.Type`, with `atomic` when
+//! `schema-R.txt` (R: the release), like `options.txt`, has a line for each type, `package.Type`, with `atomic` when
 //! it is replaced as a whole, `kind=group/version/Kind` when it is a kind, `sent=` when it is one
 //! of which no server publishes a description, `is=` when it is no object with known fields (`any`:
 //! of any kind, `object`: with any fields); and below it a line for each field: name (`!` =
@@ -13,10 +13,12 @@ use foldhash::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::go::{self, GoNames};
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 /// What API servers publish, and what is sent to subresources.
-const TABLE: &str = concat!(include_str!("schema.txt"), include_str!("options.txt"));
+const TABLE_1_36: &str = concat!(include_str!("schema-1.36.txt"), include_str!("options.txt"));
+const TABLE_1_37: &str = concat!(include_str!("schema-1.37.txt"), include_str!("options.txt"));
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,13 +138,32 @@ pub struct Types {
     kinds: HashMap<[Str; 3], Str>,
     /// The kinds of what is sent to subresources, of which no server publishes a description.
     sent: HashMap<[Str; 3], Str>,
+    /// The release of the API server that has them.
+    release: Release,
 }
 
 impl Types {
-    /// Those of the kinds that every API server has.
+    /// Those of the kinds that every API server of the default release has.
     pub fn built_in() -> &'static Arc<Types> {
-        static TYPES: OnceLock<Arc<Types>> = OnceLock::new();
-        TYPES.get_or_init(|| Arc::new(Types::read(TABLE)))
+        Types::of_release(Release::default())
+    }
+
+    /// Those of the kinds that every API server of a release has.
+    pub fn of_release(release: Release) -> &'static Arc<Types> {
+        static V1_36: OnceLock<Arc<Types>> = OnceLock::new();
+        static V1_37: OnceLock<Arc<Types>> = OnceLock::new();
+        static V1_38: OnceLock<Arc<Types>> = OnceLock::new();
+        let (made, table) = match release {
+            Release::V1_36 => (&V1_36, TABLE_1_36),
+            Release::V1_37 => (&V1_37, TABLE_1_37),
+            Release::V1_38 => (&V1_38, TABLE_1_37),
+        };
+        made.get_or_init(|| Arc::new(Types { release, ..Types::read(table) }))
+    }
+
+    /// The release of the API server that has them.
+    pub fn release(&self) -> Release {
+        self.release
     }
 
     /// The types of a table.

@@ -24,6 +24,7 @@ use ephor_kubernetes::groups;
 use ephor_lower::admission::{Judge, Place};
 use ephor_sources::files::SourceText;
 use ephor_value::place::{Path, PathPart};
+use ephor_value::release::Release;
 use ephor_value::{Str, Value, parallel};
 
 mod checks;
@@ -351,7 +352,7 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
     let version = value.text_at(&["apiVersion"]).strip_prefix("admissionregistration.k8s.io/")?;
     let kind = value.text_at(&["kind"]);
     let takes = match reader {
-        Reader::Server | Reader::Scan => matches!(version, "v1" | "v1beta1" | "v1alpha1"),
+        Reader::Server(_) | Reader::Scan => matches!(version, "v1" | "v1beta1" | "v1alpha1"),
         Reader::Command | Reader::AllExceptions if kind.starts_with("Mutating") => version == "v1alpha1",
         Reader::Command | Reader::AllExceptions => version == "v1",
     };
@@ -361,12 +362,15 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
             if let Some(text) = refused() {
                 return Some(left(d, &[], text.to_string(), false));
             }
-            let refused = (reader == Reader::Server).then(|| refusal(value)).flatten();
+            let refused = match reader {
+                Reader::Server(release) => refusal(value, release),
+                _ => None,
+            };
             let loaded = LoadedPolicy {
                 name: value.text_at(&["metadata", "name"]).into(),
                 policy: Some(Arc::new(match reader {
-                    Reader::Server => {
-                        ephor_lower::admission::offline::policy(&defaulted(value), Place::Server)
+                    Reader::Server(release) => {
+                        ephor_lower::admission::offline::policy(&defaulted(value), Place::Server(release))
                     }
                     Reader::Command | Reader::AllExceptions | Reader::Scan => {
                         ephor_lower::admission::offline::policy(value, Place::Kyverno)
@@ -392,7 +396,7 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
                 Reader::Command | Reader::AllExceptions | Reader::Scan => {
                     ephor_lower::admission::offline::binding(value)
                 }
-                Reader::Server => match refusal(value) {
+                Reader::Server(release) => match refusal(value, release) {
                     Some(text) => return Some(left(d, &[], text, false)),
                     None => ephor_lower::admission::binding(&defaulted(value)),
                 },
@@ -404,9 +408,9 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
 }
 
 /// Why an API server refuses a policy or binding.
-fn refusal(value: &Value) -> Option<String> {
+fn refusal(value: &Value, release: Release) -> Option<String> {
     let stored = defaulted(value);
-    check(&stored, &mut Judge::new(&stored)).err().map(|refusal| refusal.message)
+    check(&stored, &mut Judge::new(&stored, release)).err().map(|refusal| refusal.message)
 }
 
 /// The version of the objects that only the command line reads.

@@ -11,6 +11,7 @@ use ephor_external::{
 };
 use ephor_kubernetes::defaults::completed;
 use ephor_kubernetes::{Kinds, Types};
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 use super::context::Context;
@@ -59,9 +60,18 @@ pub struct ClusterFacts {
 impl ClusterFacts {
     /// The kinds and types that CustomResourceDefinitions among objects define.
     pub fn of(objects: &[Value], registry: Option<Arc<dyn Registry>>) -> ClusterFacts {
+        ClusterFacts::of_release(Release::default(), objects, registry)
+    }
+
+    /// As [`ClusterFacts::of`], for a release of the API server.
+    pub fn of_release(
+        release: Release,
+        objects: &[Value],
+        registry: Option<Arc<dyn Registry>>,
+    ) -> ClusterFacts {
         ClusterFacts {
-            kinds: Kinds::with(objects),
-            types: Types::with(objects),
+            kinds: Kinds::of_release_with(release, objects),
+            types: Types::of_release_with(release, objects),
             registry,
             all_bindings: false,
             all_namespaces: false,

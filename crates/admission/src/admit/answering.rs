@@ -38,7 +38,7 @@ impl Gate {
     ///     validate: {failureAction: Enforce, message: label team is needed, pattern: {metadata: {labels: {team: "?*"}}}}
     /// "#.into(),
     /// };
-    /// let gate = Gate::new(load::argument_for(&[policy], Reader::Server), Arc::new(NoData), &[]);
+    /// let gate = Gate::new(load::argument_for(&[policy], Reader::Server(Release::default())), Arc::new(NoData), &[]);
     /// let review = r#"{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
     ///   "uid": "1", "operation": "CREATE", "name": "a", "namespace": "shop",
     ///   "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},

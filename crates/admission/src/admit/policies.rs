@@ -12,6 +12,7 @@ use ephor_api::schema::{self, deprecation};
 use ephor_kubernetes::Kinds;
 use ephor_policies::load::{self, LoadedPolicy, Reader};
 use ephor_sources::files::SourceText;
+use ephor_value::release::Release;
 use ephor_value::time::Time;
 use ephor_value::ttl::Ttl;
 use ephor_value::{Value, print};
@@ -142,7 +143,7 @@ fn of_policy(object: &Value, served: Option<Served<'_>>) -> Answer {
     }
     let name = format!("{} {}", object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));
     let source = SourceText { name, text: print::json(object) };
-    let loaded = load::argument_for(&[source], Reader::Server);
+    let loaded = load::argument_for(&[source], Reader::Server(Release::default()));
     if let Some(text) = loaded.unusable() {
         // Every single fault is a warning, too.
         let faults = loaded.policies.iter().flat_map(|p| &p.faults);
@@ -172,7 +173,7 @@ fn of_policy(object: &Value, served: Option<Served<'_>>) -> Answer {
 fn checked_warnings(policy: &LoadedPolicy) -> Vec<String> {
     match policy.document.text_at(&["kind"]) {
         "ClusterPolicy" | "Policy" => {
-            let found = lint::lint(&policy.document, Reader::Server.checks());
+            let found = lint::lint(&policy.document, Reader::Server(Release::default()).checks());
             found.warnings.into_iter().map(|finding| finding.text).collect()
         }
         _ => Vec::new(),

@@ -8,6 +8,7 @@
 use crate::native::{Known, native};
 use ephor_lower::admission::warnings as of_native;
 use ephor_value::Value;
+use ephor_value::release::Release;
 use ephor_value::time::Time;
 
 use super::policies::Served;
@@ -31,6 +32,6 @@ pub(super) fn warnings(policy: &Value, served: &Served<'_>) -> Vec<String> {
     let known = Known { exceptions: &[], kinds: served.kinds, now, keeps_variants: true };
     let Ok(converted) = native(&policy.with("spec", spec), &known) else { return Vec::new() };
     let shown = |field: &str| field.replacen(FIELDS.0, FIELDS.1, 1);
-    let found = of_native(&converted.policy, &(served.definitions)());
+    let found = of_native(&converted.policy, &(served.definitions)(), Release::default());
     found.iter().map(|w| format!("{}:{}", shown(&w.field), w.text.replace('\n', ";"))).collect()
 }

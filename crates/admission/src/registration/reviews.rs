@@ -11,6 +11,7 @@ use ephor_lower::admission::Judge;
 use ephor_lower::cel_policy::{is_about_pods, variants_of};
 use ephor_value::Value;
 use ephor_value::print::json;
+use ephor_value::release::Release;
 
 use super::draft::{Draft, blocks, condition, mode, texts};
 use super::options::Options;
@@ -75,7 +76,7 @@ fn is_alone(policy: &Value) -> bool {
 /// The conditions of a policy, if the API server understands all of them.
 fn handed_over(spec: &Value) -> &[Value] {
     let all = listed(spec, "matchConditions");
-    let judge = Judge::new(&Value::Null);
+    let judge = Judge::new(&Value::Null, Release::default());
     let bad = |c: &Value| judge.problem(c.text_at(&["expression"]), Wanted::Condition).is_some();
     if all.iter().any(bad) { &[] } else { all }
 }

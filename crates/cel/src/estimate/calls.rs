@@ -153,7 +153,7 @@ impl Estimator<'_> {
                 let most = Range { min: 0, max: size(0).max };
                 Charge::sized(text.multiply(size(1).times(PATTERN)), most)
             }
-            "matches" if member || self.env.level.is_new() => {
+            "matches" if member || self.env.level.rules().counts_global_matches => {
                 let text = size(0).plus(ONE).times(WALK);
                 Charge::of(text.multiply(size(1).times(PATTERN)))
             }
@@ -226,7 +226,9 @@ impl Estimator<'_> {
             "distinct" | "sort" | "@sortByAssociatedKeys" => {
                 let pairs = size(0).multiply(size(0));
                 let compared = match function {
-                    "distinct" if self.env.level.is_new() => self.item(&parts[0]).map(|(ty, _)| ty),
+                    "distinct" if self.env.level.rules().estimates_items_of_distinct => {
+                        self.item(&parts[0]).map(|(ty, _)| ty)
+                    }
                     "distinct" => None,
                     "sort" => item_of(param(0)),
                     _ => item_of(param(1)),

@@ -29,8 +29,9 @@ static KUBERNETES: [&Library; 7] = [
 ];
 
 fn functions(choice: Admission) -> Arc<Functions> {
-    static MADE: [OnceLock<Arc<Functions>>; 4] = [const { OnceLock::new() }; 4];
-    let (with_mutation, is_new) = (choice.mutation, choice.level.is_new());
+    const KINDS: usize = CelLevel::ALL.len() * 2;
+    static MADE: [OnceLock<Arc<Functions>>; KINDS] = [const { OnceLock::new() }; KINDS];
+    let with_mutation = choice.mutation;
     let make = || {
         let mut all = Functions::new();
         KUBERNETES.iter().for_each(|library| library.declare(&mut all));
@@ -38,19 +39,18 @@ fn functions(choice: Admission) -> Arc<Functions> {
             overload::MUTATION.declare(&mut all);
         }
         // Durations of numbers are gone there.
-        if is_new && let Some(forms) = all.get_mut("duration") {
+        if !choice.level.rules().has_integer_durations
+            && let Some(forms) = all.get_mut("duration")
+        {
             forms.retain(|form| form.params != [Type::Int]);
         }
         Arc::new(all)
     };
-    let [plain, mutating, new, new_mutating] = &MADE;
-    let made = match (is_new, with_mutation) {
-        (false, false) => plain,
-        (false, true) => mutating,
-        (true, false) => new,
-        (true, true) => new_mutating,
-    };
-    made.get_or_init(make).clone()
+    let level = CelLevel::ALL.iter().position(|level| *level == choice.level).unwrap_or(0);
+    match MADE.get(level * 2 + usize::from(with_mutation)) {
+        Some(made) => made.get_or_init(make).clone(),
+        None => make(),
+    }
 }
 
 /// What an expression of an admission policy may see besides its object.
@@ -91,7 +91,7 @@ pub fn admission(choice: Admission) -> Env {
     Env {
         syntax: Options {
             optional: true,
-            backticks: choice.backticks,
+            backticks: choice.backticks || choice.level.rules().has_backticks,
             two_variables: true,
             sort_by: true,
             bind: false,

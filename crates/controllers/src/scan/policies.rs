@@ -163,6 +163,7 @@ pub(super) mod tests {
     use ephor_kubernetes::Kinds;
     use ephor_policies::load::{Reader, argument_for};
     use ephor_sources::files::SourceText;
+    use ephor_value::release::Release;
 
     use super::*;
     use crate::in_use::StoredPolicy;
@@ -181,7 +182,7 @@ pub(super) mod tests {
         /// Those of a text.
         pub fn of(policies: &str) -> Served {
             let source = SourceText { name: "policies".into(), text: policies.into() };
-            let loaded = argument_for(&[source], Reader::Server);
+            let loaded = argument_for(&[source], Reader::Server(Release::default()));
             assert_eq!(loaded.problems, []);
             let gate = Gate::new(loaded, Arc::new(NoData), &[]);
             Served { gate, stored: Vec::new(), exceptions: Vec::new() }

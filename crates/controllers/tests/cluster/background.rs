@@ -11,6 +11,7 @@ use ephor_external::NoData;
 use ephor_policies::load::{self, Reader};
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 use super::api::Api;
 use super::{State, controllers, until, usable};
@@ -34,7 +35,7 @@ fn policy(rules: &str) -> String {
 
 fn gate(policy: &str) -> Gate {
     let source = SourceText { name: "p.yaml".into(), text: policy.into() };
-    Gate::new(load::argument_for(&[source], Reader::Server), Arc::new(NoData), &[])
+    Gate::new(load::argument_for(&[source], Reader::Server(Release::default())), Arc::new(NoData), &[])
 }
 
 fn in_use(policies: &[String]) -> Arc<State> {

@@ -12,6 +12,7 @@ use ephor_policies::load::{self, Reader};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 use super::api::Api;
 use super::{State, controllers, until, usable};
@@ -53,7 +54,7 @@ fn trigger(name: &str) -> Value {
 
 fn in_use(policy: &str, cluster: Arc<dyn ExternalData>) -> Arc<State> {
     let source = SourceText { name: "p.yaml".into(), text: policy.into() };
-    let gate = Gate::new(load::argument_for(&[source], Reader::Server), cluster, &[]);
+    let gate = Gate::new(load::argument_for(&[source], Reader::Server(Release::default())), cluster, &[]);
     Arc::new(State { stored: vec![usable(&yaml_value(policy).unwrap())], exceptions: Vec::new(), gate })
 }
 

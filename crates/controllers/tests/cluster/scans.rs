@@ -19,6 +19,7 @@ use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 use ephor_sources::objects::Objects;
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 use super::api::Api;
 use super::{State, until};
@@ -38,7 +39,7 @@ fn state(policies: &str) -> Arc<State> {
 
 fn state_with(policies: &str, data: Arc<dyn ExternalData>) -> Arc<State> {
     let source = SourceText { name: "policies".into(), text: policies.into() };
-    let loaded = argument_for(&[source], Reader::Server);
+    let loaded = argument_for(&[source], Reader::Server(Release::default()));
     assert_eq!(loaded.problems, []);
     let gate = Gate::new(loaded, data, &[]);
     Arc::new(State { stored: Vec::new(), exceptions: Vec::new(), gate })

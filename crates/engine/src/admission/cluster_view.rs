@@ -7,6 +7,7 @@ use crate::request::namespace_of_labels;
 use ephor_external::ExternalData;
 use ephor_functions::{CelLevel, Context, untracked};
 use ephor_kubernetes::{Kinds, Types, convert};
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 /// The cluster around a request.
@@ -41,11 +42,16 @@ impl<'e> ClusterView<'e> {
         self.external.types().unwrap_or_else(|| Types::built_in())
     }
 
+    /// The release of its API server.
+    pub fn release(&self) -> Release {
+        self.types().release()
+    }
+
     /// What functions may know, for a request.
     pub fn functions(&self, review: &Review) -> Context {
         let user = review.request.get("userInfo").cloned().unwrap_or_default();
         let authorizer = self.external.authorizer(&user);
-        Context { authorizer, cel_level: CelLevel::V26, ..Context::default() }
+        Context { authorizer, cel_level: CelLevel::of_server(self.release()), ..Context::default() }
     }
 
     /// The kinds, for others to share.

@@ -157,7 +157,7 @@ pub(crate) fn duration_of(call: &Call<'_>) -> CallResult {
     const TO: &str = "google.protobuf.Duration";
     match call.arg(0) {
         v @ Value::Duration(_) => Some(Ok(v.clone())),
-        Value::Int(_) if !call.cx.cel_level.is_new() => {
+        Value::Int(_) if call.cx.cel_level.rules().has_integer_durations => {
             fault("type conversion error from 'int' to 'google.protobuf.Duration'")
         }
         Value::Str(s) => match duration::parse_ok(s) {
@@ -177,7 +177,7 @@ fn looks_like_time(text: &str) -> bool {
 /// Whether a text is a point in time that a level of the runtime reads, in the years 1 to 9999.
 pub fn is_timestamp(text: &str, level: CelLevel) -> bool {
     let second = |t: Time| t.unix_nanos().div_euclid(1_000_000_000);
-    (!level.is_new() || looks_like_time(text))
+    (!level.rules().wants_exact_times || looks_like_time(text))
         && Time::parse_rfc3339(text).is_ok_and(|t| is_in_calendar(second(t)))
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn timestamp(call: &Call<'_>) -> CallResult {
     match call.arg(0) {
         v @ Value::Timestamp(_) => Some(Ok(v.clone())),
         Value::Int(n) => super::operators::timestamp(i128::from(*n) * 1_000_000_000),
-        Value::Str(s) if call.cx.cel_level.is_new() && !looks_like_time(s) => {
+        Value::Str(s) if call.cx.cel_level.rules().wants_exact_times && !looks_like_time(s) => {
             fault(format!("invalid RFC 3339 timestamp {}", ephor_value::quote::quote(s)))
         }
         Value::Str(s) => match Time::parse_rfc3339(s) {

@@ -95,7 +95,7 @@ pub fn regex(c: &Charge<'_>) -> u64 {
 
 /// [`regex`] when it is called on a receiver.
 pub fn matches(c: &Charge<'_>) -> u64 {
-    if c.known.one_form && (c.known.member || c.level.is_new()) { regex(c) } else { 1 }
+    if c.known.one_form && (c.known.member || c.level.rules().counts_global_matches) { regex(c) } else { 1 }
 }
 
 /// Compares an address with a network; a text is parsed first.
@@ -120,7 +120,7 @@ pub fn walk_if_known(c: &Charge<'_>) -> u64 {
 
 /// Compares a text with the beginning or the end of another one.
 pub fn affix(c: &Charge<'_>) -> u64 {
-    let at = usize::from(c.level.is_new());
+    let at = usize::from(c.level.rules().counts_affixes);
     if c.known.one_form { c.text_traversal(at) } else { 1 }
 }
 
@@ -199,18 +199,27 @@ fn aborted(found: Option<&Value>, wanted: &str) -> Option<Fault> {
 
 /// A list is needed that is known to be one.
 pub fn aborts_sort(c: &Charge<'_>) -> Option<Fault> {
+    if c.level.rules().counts_faulty_lists {
+        return None;
+    }
     let fails = c.known.one_form && c.argument(0).is_none();
     if fails { aborted(None, "traits.Lister: missing method Add") } else { None }
 }
 
 /// The keys are needed.
 pub fn aborts_sort_by(c: &Charge<'_>) -> Option<Fault> {
+    if c.level.rules().counts_faulty_lists {
+        return None;
+    }
     let fails = c.known.one_form && c.argument(1).is_none();
     if fails { aborted(c.argument(0), "traits.Lister: missing method Add") } else { None }
 }
 
 /// A list is needed.
 pub fn aborts_distinct(c: &Charge<'_>) -> Option<Fault> {
+    if c.level.rules().counts_faulty_lists && c.argument(0).is_none() {
+        return None;
+    }
     match c.argument(0) {
         Some(Value::List(_)) => None,
         other => aborted(other, "traits.Lister: missing method Contains"),
@@ -219,6 +228,9 @@ pub fn aborts_distinct(c: &Charge<'_>) -> Option<Fault> {
 
 /// A depth is needed where one is given.
 pub fn aborts_flatten(c: &Charge<'_>) -> Option<Fault> {
+    if c.level.rules().counts_faulty_lists {
+        return None;
+    }
     match c.argument(1) {
         _ if c.args.len() < 2 => None,
         Some(Value::Int(_)) => None,
@@ -228,13 +240,14 @@ pub fn aborts_flatten(c: &Charge<'_>) -> Option<Fault> {
 
 /// Makes a list.
 pub fn list_literal(c: &Charge<'_>) -> u64 {
-    LIST + 1 + size_of(c.result)
+    let failed = c.result.is_none() && c.level.rules().failed_calls_are_free;
+    LIST + 1 + if failed { 0 } else { size_of(c.result) }
 }
 
 /// Takes lists apart.
 pub fn flatten(c: &Charge<'_>) -> u64 {
     match c.args.get(1) {
-        Some(Some(Value::Int(n))) if *n < 0 && c.level.is_new() => LIST + 1 + c.size(0),
+        Some(Some(Value::Int(n))) if *n < 0 && c.level.rules().counts_negative_depths => LIST + 1 + c.size(0),
         // The reference computes with doubles; a negative one wraps, one that is too low is the
         // least integer.
         Some(Some(Value::Int(n))) if *n < 0 => {

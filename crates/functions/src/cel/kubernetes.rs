@@ -153,7 +153,12 @@ pub(crate) fn approximate_float(call: &Call<'_>) -> CallResult {
 }
 
 pub(crate) fn as_integer(call: &Call<'_>) -> CallResult {
-    match quantity_arg(call, 0)?.as_integer() {
+    let quantity = quantity_arg(call, 0)?;
+    let found = match call.cx.cel_level.rules().has_whole_integer_quantities {
+        true => quantity.as_whole_integer(),
+        false => quantity.as_integer(),
+    };
+    match found {
         Some(n) => success(n),
         None => fault("cannot convert value to integer"),
     }

@@ -6,7 +6,7 @@ use super::call::{Call, CallResult, fault, success};
 use super::operators::order;
 use super::pattern_sort::sorted_positions;
 use super::type_names::go_type;
-use crate::{CelLevel, limits};
+use crate::limits;
 use ephor_value::{Fault, List, Value, budget, stack};
 
 fn items<'a>(call: &Call<'a>, at: usize) -> Option<&'a [Value]> {
@@ -128,7 +128,7 @@ pub fn flatten(call: &Call<'_>) -> CallResult {
     let Some(items) = items(call, 0) else {
         let shown = match call.arg(0).cel_type() {
             "map" => "map(dyn, dyn)",
-            "optional_type" if call.cx.cel_level.is_new() => "optional_type(dyn)",
+            "optional_type" if call.cx.cel_level.rules().shows_optional_parameter => "optional_type(dyn)",
             other => other,
         };
         let depth = call.args.get(1).map_or("", |v| v.cel_type());
@@ -223,18 +223,17 @@ pub fn reverse(call: &Call<'_>) -> CallResult {
     Some(Ok(Value::List(items(call, 0)?.iter().rev().cloned().collect::<List>())))
 }
 
-/// The longest range that Kyverno makes.
-const KYVERNO_RANGE: i64 = 1_000_000;
 /// How long a list may be that a range makes.
 const MAX_RANGE: i64 = 10_000_000;
 
 pub fn range(call: &Call<'_>) -> CallResult {
     let n = call.int(0)?;
-    if n < 0 && call.cx.cel_level.is_new() {
+    let rules = call.cx.cel_level.rules();
+    if n < 0 && rules.refuses_negative_ranges {
         return fault(format!("lists.range: size must be non-negative, got {n}"));
     }
-    if n > KYVERNO_RANGE && call.cx.cel_level == CelLevel::Kyverno {
-        return fault(format!("lists.range: size {n} exceeds maximum allowed ({KYVERNO_RANGE})"));
+    if let Some(longest) = rules.longest_range.filter(|longest| n > *longest) {
+        return fault(format!("lists.range: size {n} exceeds maximum allowed ({longest})"));
     }
     if n > MAX_RANGE {
         return fault("operation cancelled: actual cost limit exceeded");

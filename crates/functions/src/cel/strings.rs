@@ -75,7 +75,7 @@ pub fn index_of(call: &Call<'_>) -> CallResult {
     let Ok(from) = usize::try_from(start) else { return out_of_range(start) };
     if wanted.is_empty() {
         let len = text.chars().count();
-        let late = from > len && call.cx.cel_level.is_new();
+        let late = from > len && call.cx.cel_level.rules().bounds_empty_indices;
         return position(Some(if late { len } else { from }));
     }
     let from = byte_of(text, from);
@@ -90,7 +90,7 @@ pub fn last_index_of(call: &Call<'_>) -> CallResult {
         let Ok(from) = usize::try_from(start) else { return out_of_range(start) };
         let len = text.chars().count();
         if wanted.is_empty() {
-            let most = if call.cx.cel_level.is_new() { len } else { from };
+            let most = if call.cx.cel_level.rules().bounds_empty_indices { len } else { from };
             return position(Some(from.min(most)));
         }
         if from >= len {

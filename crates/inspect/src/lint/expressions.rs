@@ -18,6 +18,7 @@ use ephor_lower::cel_policy::issues::{
 use ephor_lower::cel_policy::kind_of;
 use ephor_policies::load::LoadedPolicy;
 use ephor_value::place::{Path, follow, parse};
+use ephor_value::release::Release;
 use ephor_value::suggest::did_you_mean;
 use ephor_value::{Str, Value};
 
@@ -170,7 +171,7 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &Typ
     if let Some(constraints) = policy.at(&["spec", "matchConstraints"]) {
         check_constraints(subject, known, constraints, &parse("spec.matchConstraints"));
     }
-    if let Err(refusal) = validate(&stored, &mut Judge::new(&stored)) {
+    if let Err(refusal) = validate(&stored, &mut Judge::new(&stored, Release::default())) {
         if refusal.causes.is_empty() {
             subject.add("admission-validation", Severity::Error, None, refusal.message, None);
         }
@@ -181,7 +182,7 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &Typ
         }
         return;
     }
-    for warning in warnings(&stored, &known.definitions) {
+    for warning in warnings(&stored, &known.definitions, Release::default()) {
         from_text(subject, policy, &warning.field, warning.text.trim_end(), "cel-type", Severity::Warning);
     }
     let spec = policy.get("spec").unwrap_or(&Value::Null);

@@ -71,6 +71,7 @@ use ephor_policies::load::{Reader, argument_for, is_meant_as_policy};
 use ephor_sources::files::SourceText;
 use ephor_sources::kustomize::Patches;
 use ephor_value::place::{Path, PathPart, parse};
+use ephor_value::release::Release;
 use ephor_value::suggest::did_you_mean;
 use ephor_value::{Value, parallel};
 
@@ -324,7 +325,7 @@ fn load(subject: &Subject<'_>, document: &Value, repaired: bool) -> ephor_polici
         true => schema::text(document),
         false => subject.text.to_string(),
     };
-    argument_for(&[SourceText { name: subject.file.to_string(), text }], Reader::Server)
+    argument_for(&[SourceText { name: subject.file.to_string(), text }], Reader::Server(Release::default()))
 }
 
 fn unknown_kind(subject: &mut Subject<'_>, api_version: &str, kind: &str) {

@@ -10,6 +10,7 @@ use ephor_admission::background::{RuleFacts, facts};
 use ephor_policies::kinds::{self, EXCEPTION};
 use ephor_policies::load::{self, Policies, Reader};
 use ephor_sources::files::SourceText;
+use ephor_value::release::Release;
 use ephor_value::{Map, Value, print};
 
 use super::acts::{self, Act};
@@ -118,7 +119,7 @@ fn text(object: &Value) -> String {
 /// An object as a server loads it.
 pub(super) fn load(found: &Found) -> Policies {
     let source = SourceText { name: named(&found.object), text: text(&found.object) };
-    load::argument_for(&[source], Reader::Server)
+    load::argument_for(&[source], Reader::Server(Release::default()))
 }
 
 /// All policies, as a server loads them.

@@ -6,10 +6,12 @@ use ephor_cel::library::Admission as Choice;
 use ephor_cel::types::Type;
 use ephor_functions::CelLevel;
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 use super::super::compiler::{Compiler, ProgramError};
 
-/// Judges the expressions of one policy. Names in backticks are not accepted in new policies.
+/// Judges the expressions of one policy. A new policy has names in backticks only where the release
+/// has them in its language.
 pub struct Judge {
     choice: Choice,
     /// For variables, which know no types of mutations.
@@ -21,15 +23,16 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// A judge for a policy.
-    pub fn new(document: &Value) -> Judge {
+    /// A judge for a policy, of an API server of a release.
+    pub fn new(document: &Value, release: Release) -> Judge {
+        let level = CelLevel::of_server(release);
         let set = |path: &[&str]| document.at(path).is_some_and(|v| !v.is_null());
         let choice = Choice {
             params: set(&["spec", "paramKind"]),
             authorizer: true,
             mutation: document.text_at(&["kind"]) == "MutatingAdmissionPolicy",
             backticks: false,
-            level: CelLevel::V26,
+            level,
         };
         let variables = document.at(&["spec", "variables"]).and_then(Value::as_list).unwrap_or_default();
         let made = |choice: Choice| {
@@ -38,7 +41,7 @@ impl Judge {
                 true => Compiler::without_variables(choice),
                 false => Compiler::new(choice),
             }
-            .at(CelLevel::V26)
+            .at(level)
         };
         let of_variables = made(Choice { mutation: false, ..choice });
         let of_messages = made(Choice { authorizer: false, ..choice });

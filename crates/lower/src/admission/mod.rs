@@ -33,6 +33,7 @@ use ephor_ir::facts::FailurePolicy;
 use ephor_ir::mutate::{Change, Mutation};
 use ephor_ir::rule::{Body, RuleKind};
 use ephor_ir::{Matcher, Rule};
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 use super::compiler::Compiler;
@@ -43,21 +44,24 @@ use super::rule::{no_message, with_expressions};
 /// Where a policy runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In an API server.
-    Server,
+    /// In an API server of a release.
+    Server(Release),
     /// In Kyverno, which has a newer runtime and no authorizer.
     Kyverno,
 }
 
 /// Lowers a policy of either kind to its rule.
 pub fn rule(document: &Value, place: Place) -> Rule {
-    let level = if place == Place::Server { CelLevel::V26 } else { CelLevel::Kyverno };
+    let level = match place {
+        Place::Server(release) => CelLevel::of_server(release),
+        Place::Kyverno => CelLevel::Kyverno,
+    };
     let spec = document.get("spec").cloned().unwrap_or_default();
     let mutating = document.text_at(&["kind"]) == "MutatingAdmissionPolicy";
     let params = spec.get("paramKind").filter(|v| !v.is_null()).map(param_kind);
     let choice = Choice {
         params: params.is_some(),
-        authorizer: place == Place::Server,
+        authorizer: place != Place::Kyverno,
         mutation: mutating,
         backticks: true,
         level,

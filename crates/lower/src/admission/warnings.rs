@@ -12,6 +12,7 @@ use ephor_cel::schema::Declared;
 use ephor_cel::types::Type;
 use ephor_functions::CelLevel;
 use ephor_kubernetes::{Kinds, published};
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 use super::super::compiler::{Compiler, KUBERNETES, plain};
@@ -29,11 +30,12 @@ pub struct Warning {
     pub text: String,
 }
 
-/// The warnings about the expressions of a policy.
-pub fn warnings(policy: &Value, definitions: &[Value]) -> Vec<Warning> {
+/// The warnings about the expressions of a policy, of an API server of a release.
+pub fn warnings(policy: &Value, definitions: &[Value], release: Release) -> Vec<Warning> {
+    let level = CelLevel::of_server(release);
     let spec = policy.get("spec").cloned().unwrap_or_default();
     let rules = spec.at(&["matchConstraints", "resourceRules"]).and_then(Value::as_list).unwrap_or_default();
-    let kinds = kinds_of(rules, &Kinds::with(definitions));
+    let kinds = kinds_of(rules, &Kinds::of_release_with(release, definitions));
     let params = spec.get("paramKind").filter(|v| !v.is_null()).map(param_kind);
     let has_params = params.is_some();
     let checkers: Vec<(String, Compiler)> = kinds
@@ -43,7 +45,7 @@ pub fn warnings(policy: &Value, definitions: &[Value]) -> Vec<Warning> {
             // Types of one kind in two places are not the same type.
             let place = if params.as_ref() == Some(kind) { 2 } else { 1 };
             let params = params.as_ref().and_then(|p| declared(p, place, definitions));
-            let env = environment(&object, has_params, params.as_ref());
+            let env = environment(&object, has_params, params.as_ref(), level);
             Some((render_kind(kind), compiler(env, list(&spec, "variables"))))
         })
         .collect();
@@ -119,14 +121,8 @@ fn render_kind([group, version, kind]: &[Str; 3]) -> String {
     format!("{group}/{version}, Kind={kind}")
 }
 
-fn environment(object: &Declared, has_params: bool, params: Option<&Declared>) -> Env {
-    let choice = Choice {
-        params: has_params,
-        authorizer: true,
-        mutation: false,
-        backticks: true,
-        level: CelLevel::V26,
-    };
+fn environment(object: &Declared, has_params: bool, params: Option<&Declared>, level: CelLevel) -> Env {
+    let choice = Choice { params: has_params, authorizer: true, mutation: false, backticks: true, level };
     let mut env = admission(choice);
     // The reference does not declare it here.
     env.variables.remove("authorizer.requestResource");

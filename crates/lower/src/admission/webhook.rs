@@ -8,6 +8,7 @@ use ephor_cel::types::Type;
 use ephor_functions::CelLevel;
 use ephor_ir::constraints::Constraints;
 use ephor_ir::webhook::Webhook;
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 use super::super::compiler::Compiler;
@@ -18,21 +19,23 @@ use super::list;
 /// The kinds of configurations.
 pub const KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
-/// Lowers the webhooks of a configuration; objects of other kinds have none.
-pub fn webhooks(document: &Value) -> Vec<Webhook> {
+/// Lowers the webhooks of a configuration for an API server of a release; objects of other kinds have none.
+pub fn webhooks(document: &Value, release: Release) -> Vec<Webhook> {
     let kind = document.text_at(&["kind"]);
     if !KINDS.contains(&kind) {
         return Vec::new();
     }
     let configuration = Str::from(document.text_at(&["metadata", "name"]));
     let mutating = kind == KINDS[0];
-    list(document, "webhooks").iter().map(|w| webhook(w, &configuration, mutating)).collect()
+    list(document, "webhooks")
+        .iter()
+        .map(|w| webhook(w, &configuration, mutating, CelLevel::of_server(release)))
+        .collect()
 }
 
-fn webhook(v: &Value, configuration: &Str, mutating: bool) -> Webhook {
-    let choice =
-        Choice { params: false, authorizer: true, mutation: false, backticks: true, level: CelLevel::V26 };
-    let compiler = Compiler::without_variables(choice).at(CelLevel::V26);
+fn webhook(v: &Value, configuration: &Str, mutating: bool, level: CelLevel) -> Webhook {
+    let choice = Choice { params: false, authorizer: true, mutation: false, backticks: true, level };
+    let compiler = Compiler::without_variables(choice).at(level);
     let labels = |key: &str| v.get(key).and_then(selector).map(exact);
     Webhook {
         configuration: configuration.clone(),

@@ -16,6 +16,7 @@ use ephor_policies::kinds;
 use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 use crate::constraints::roles::as_groups;
 use crate::constraints::without_roles;
@@ -236,7 +237,7 @@ fn is_known(document: &Value) -> bool {
 /// Why a document that may be a policy cannot be read, as a server says it.
 fn unread(text: &str) -> Option<String> {
     let source = SourceText { name: String::new(), text: text.into() };
-    let problems = argument_for(&[source], Reader::Server).problems;
+    let problems = argument_for(&[source], Reader::Server(Release::default())).problems;
     problems.into_iter().find(|problem| !problem.foreign).map(|problem| problem.text)
 }
 

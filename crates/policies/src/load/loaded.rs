@@ -13,6 +13,7 @@ use ephor_ir::rule::RuleKind;
 use ephor_ir::{Exception, Policy};
 use ephor_lower::background::{self, RuleFacts};
 use ephor_value::place::{Path, PathPart};
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 use super::checks::{CHECKS, SERVER_CHECKS};
@@ -139,7 +140,7 @@ impl Reader {
     pub const fn checks(self) -> &'static lint::Checks {
         match self {
             Reader::Command | Reader::AllExceptions => &CHECKS,
-            Reader::Server | Reader::Scan => &SERVER_CHECKS,
+            Reader::Server(_) | Reader::Scan => &SERVER_CHECKS,
         }
     }
 }
@@ -167,7 +168,7 @@ pub enum Reader {
     /// A server, which takes all versions that an API server takes, refuses of Kubernetes' policies
     /// and bindings what an API server refuses, and leaves out nothing that may be a policy without
     /// naming it.
-    Server,
+    Server(Release),
     /// What says something about policies as a whole, or scans the objects of a cluster: admission
     /// policies of Kubernetes as commands evaluate them, in all versions; like a server it leaves
     /// out nothing that may be a policy without naming it.

@@ -18,7 +18,7 @@ use super::loaded::{Item, LoadedPolicy, Policies, Problem, Reader};
 pub(super) fn item(source: Arc<str>, text: &str, reader: Reader) -> Item {
     let read = match reader {
         Reader::Command | Reader::AllExceptions => Bundle::read(text).map_err(|e| e.to_string()),
-        Reader::Server | Reader::Scan => Err("a server reads policies, not their IR".into()),
+        Reader::Server(_) | Reader::Scan => Err("a server reads policies, not their IR".into()),
     };
     let bundle = match read {
         Ok(bundle) => bundle,

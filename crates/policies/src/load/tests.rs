@@ -2,6 +2,7 @@
 //! "Loading").
 
 use super::*;
+use ephor_value::release::Release;
 
 fn load(reader: Reader, texts: &[&str]) -> Policies {
     let name = |at: usize| format!("{at}.yaml");
@@ -18,7 +19,7 @@ fn command(text: &str) -> Policies {
 }
 
 fn server(text: &str) -> Policies {
-    load(Reader::Server, &[text])
+    load(Reader::Server(Release::default()), &[text])
 }
 
 fn names(policies: &Policies) -> Vec<&str> {
@@ -338,11 +339,11 @@ fn a_server_knows_which_targets_of_generate_rules_have_namespaces() {
     for target in [role, own, map] {
         assert_eq!(refused(Reader::Command, target).as_deref(), Some(missing), "{target}");
     }
-    assert_eq!(refused(Reader::Server, role), None);
-    assert_eq!(refused(Reader::Server, own), None);
-    assert_eq!(refused(Reader::Server, map).as_deref(), Some(missing));
+    assert_eq!(refused(Reader::Server(Release::default()), role), None);
+    assert_eq!(refused(Reader::Server(Release::default()), own), None);
+    assert_eq!(refused(Reader::Server(Release::default()), map).as_deref(), Some(missing));
     assert_eq!(
-        refused(Reader::Server, &format!("{role}, namespace: b")).as_deref(),
+        refused(Reader::Server(Release::default()), &format!("{role}, namespace: b")).as_deref(),
         Some(
             "spec.rules[0].namespace: Forbidden: target namespace must not be set for a cluster-wide resource"
         )
@@ -357,7 +358,7 @@ fn policies_of_our_own_groups_are_kyvernos_and_not_deprecated() {
     let cleanup = "apiVersion: kyverno.io/v2\nkind: ClusterCleanupPolicy\nmetadata: {name: c}\nspec: {schedule: '* * * * *', match: {any: [{resources: {kinds: [Pod]}}]}}\n";
     let all = [&policy("p"), cel, exception, cleanup].join("---\n");
     assert!(own(&all).contains("policies.ephor.dev/v1"));
-    for reader in [Reader::Command, Reader::Server] {
+    for reader in [Reader::Command, Reader::Server(Release::default())] {
         let (kyverno, own) = (load(reader, &[&all]), load(reader, &[&own(&all)]));
         assert_eq!(problems(&own), Vec::<String>::new());
         assert_eq!(names(&own), ["p", "v"]);
@@ -412,7 +413,7 @@ fn policies_in_lists_know_their_places_for_each_reader() {
     let list = format!(
         "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items: []\n- {item}\n"
     );
-    for reader in [Reader::Command, Reader::Server, Reader::Scan] {
+    for reader in [Reader::Command, Reader::Server(Release::default()), Reader::Scan] {
         let found = load(reader, &[&list]);
         let prefix = ephor_value::place::dotted(&found.policies[0].prefix);
         assert_eq!(prefix, "items[1]", "{reader:?}");

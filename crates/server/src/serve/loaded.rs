@@ -103,6 +103,7 @@ mod tests {
     use super::*;
     use ephor_policies::load::{self, Reader};
     use ephor_sources::files::SourceText;
+    use ephor_value::release::Release;
 
     fn loaded(names: &[(&str, &str)]) -> Loaded {
         let policy = |(name, label): &(&str, &str)| {
@@ -112,7 +113,7 @@ mod tests {
         };
         let text: String = names.iter().map(policy).collect();
         let source = SourceText { name: "a.yaml".into(), text: text.as_str().into() };
-        Loaded::of(&load::argument_for(&[source], Reader::Server))
+        Loaded::of(&load::argument_for(&[source], Reader::Server(Release::default())))
     }
 
     #[test]

@@ -28,6 +28,7 @@ use ephor_sources::files::SourceText;
 use ephor_sources::objects::{ClusterFacts, Objects};
 use ephor_sources::registry::Registry;
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 use super::live::{FromCluster, Link};
 use super::loaded::Loaded;
@@ -281,7 +282,7 @@ fn reaches_out(policy: &Policy, around: &Around) -> bool {
 
 /// Parses a file of policies.
 fn parse(source: &SourceText) -> Parsed<Policies> {
-    let loaded = load::argument_for(std::slice::from_ref(source), Reader::Server);
+    let loaded = load::argument_for(std::slice::from_ref(source), Reader::Server(Release::default()));
     let broken = loaded.policies.iter().filter_map(|p| {
         let why = p.refused.as_ref().or(p.uncompiled.as_ref())?;
         Some(format!("{}:{}: {}: {why}", p.source, p.line, p.name))

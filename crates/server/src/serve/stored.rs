@@ -13,6 +13,7 @@ use crate::serve::kind_filter::KindFilter;
 use ephor_controllers::in_use::{PolicyKey, StoredPolicy, content};
 use ephor_policies::load::{self, Policies, Reader};
 use ephor_sources::files::SourceText;
+use ephor_value::release::Release;
 use ephor_value::{Value, print};
 
 use super::live::Link;
@@ -75,7 +76,7 @@ impl Stored {
             return Compiled { uid, content, gives: gives.clone(), problem: problem.clone() };
         }
         let source = SourceText { name: key.to_string(), text: print::json(&content) };
-        let mut gives = load::argument_for(&[source], Reader::Server);
+        let mut gives = load::argument_for(&[source], Reader::Server(Release::default()));
         let problem = gives.unusable();
         if problem.is_some() {
             gives = before.map_or_else(Policies::default, |before| (*before.gives).clone());

@@ -283,6 +283,12 @@ impl Quantity {
         if self.small && self.places <= 0 { self.to_i64() } else { None }
     }
 
+    /// As [`Quantity::as_integer`], the least and the greatest 64-bit integer included.
+    pub fn as_whole_integer(&self) -> Option<i64> {
+        let bounds = || self.to_i64().filter(|n| [i64::MIN, i64::MAX].contains(n) && self.places <= 0);
+        self.as_integer().or_else(bounds)
+    }
+
     /// The value as a 64-bit integer, rounded toward zero; `None` when it does not fit.
     pub fn to_i64(&self) -> Option<i64> {
         match &self.amount {

@@ -11,6 +11,7 @@ use ephor_external::{Authorizer, ExternalData, NoData};
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
 use ephor_value::object::{Check, Decision};
+use ephor_value::release::Release;
 
 const CONFIG_MAPS: &str = "{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [configmaps]}";
 
@@ -26,7 +27,7 @@ fn policy(name: &str, rules: &str, expression: &str, spec: &str, binding: &str) 
 
 fn engine(policies: &str, external: Arc<dyn ExternalData>) -> Engine {
     let source = SourceText { name: "policies.yaml".into(), text: policies.into() };
-    let mut loaded = load::argument_for(&[source], Reader::Server);
+    let mut loaded = load::argument_for(&[source], Reader::Server(Release::default()));
     assert_eq!(loaded.problems.first().map(ToString::to_string), None);
     assert_eq!(loaded.policies.iter().find_map(|p| p.refused.clone()), None);
     loaded.bind_as_server();

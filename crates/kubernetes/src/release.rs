@@ -1,0 +1,48 @@
+//! What releases of the API server do differently, apart from CEL (`functions::CelLevel`).
+//!
+//! In: a release. Out: its row of [`ServerRules`]. The rows were measured on kube-apiserver 1.36.3
+//! and 1.37.2 with the same requests; what 1.38 does beyond CEL is not recorded and taken from 1.37.
+
+use ephor_value::release::Release;
+
+/// What differs between API servers.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerRules {
+    /// Conditions see objects of built-in kinds, parameters, namespaces and the request as
+    /// structures of their types: equal by meaning, and never of another type than their field.
+    pub has_typed_views: bool,
+    /// The audit annotation `validation_failure` holds all failures of a request, up to
+    /// [`ServerRules::MAX_AUDITED`]; else the first one.
+    pub audits_all_failures: bool,
+    /// Names that end in `.static.k8s.io` belong to files on the server.
+    pub reserves_static_names: bool,
+    /// Webhooks are called for reviews of tokens and of access.
+    pub sends_reviews_to_webhooks: bool,
+}
+
+impl ServerRules {
+    /// How many failures of a request an audit annotation holds.
+    pub const MAX_AUDITED: usize = 50;
+
+    /// What a release does.
+    pub const fn of(release: Release) -> &'static ServerRules {
+        match release {
+            Release::V1_36 => &V1_36,
+            Release::V1_37 | Release::V1_38 => &V1_37,
+        }
+    }
+}
+
+const V1_36: ServerRules = ServerRules {
+    has_typed_views: false,
+    audits_all_failures: false,
+    reserves_static_names: false,
+    sends_reviews_to_webhooks: true,
+};
+
+const V1_37: ServerRules = ServerRules {
+    has_typed_views: true,
+    audits_all_failures: true,
+    reserves_static_names: true,
+    sends_reviews_to_webhooks: false,
+};
