@@ -40,6 +40,7 @@
 //!   of the program
 //! - [`quote`]: text in quotes the way Kyverno 1.19.1's messages show it (`%q`): `"a\tb\u200b"`
 //! - [`range`]: range texts of condition values: `1-10`, `128Mi-1Gi`, `10s!-1m`
+//! - [`replace`]: replacing parts of a text where what is around them allows it
 //! - [`semver`]: semantic versions and the range language of `semver_compare`
 //! - [`stack`]: room on the stack for recursion whose depth data or policies decide
 //! - [`suggest`]: what a misspelt name was probably meant to be
@@ -81,6 +82,7 @@ pub mod print;
 pub mod quantity;
 pub mod quote;
 pub mod range;
+pub mod replace;
 pub mod semver;
 pub mod stack;
 pub mod suggest;
