@@ -35,7 +35,7 @@ pub struct Reader {
     pub depth: usize,
     /// Nodes of expressions that were read.
     pub nodes: u32,
-    /// What values are compared with, where that is looked for.
+    /// What values are compared with, where that is collected.
     pub tests: Option<Comparisons>,
     /// Whether the object is deleted, where that is known.
     pub is_deletion: Option<bool>,
@@ -79,7 +79,7 @@ impl Reader {
         self.consume_as(values, ExpectedType::ANY)
     }
 
-    /// The same, of values of which the types are known that are looked for.
+    /// The same, of values of which the expected types are known.
     pub fn consume_as(&mut self, values: &ValueSet, what: ExpectedType) -> Result<(), Untracked> {
         if let Some(tests) = &mut self.tests {
             tests.anywhere(values);
@@ -93,7 +93,7 @@ impl Reader {
         self.read_as(values, ExpectedType::ANY)
     }
 
-    /// The same, of values of which the types are known that are looked for.
+    /// The same, of values of which the expected types are known.
     pub fn read_as(&mut self, values: &ValueSet, what: ExpectedType) -> Result<(), Untracked> {
         self.look_for(values, what);
         for one in values {
@@ -504,7 +504,7 @@ impl Reader {
             "clusterRoles" => self.user(UserReads { cluster_roles: true, ..UserReads::default() }),
             "name" | "namespace" => {
                 self.reads.name |= &**key == "name";
-                // Where tests are looked for, these are those of the object.
+                // Where comparisons are collected, these are those of the object.
                 return Ok(self.tests.is_some().then(|| of_object(key)).into_iter().collect());
             }
             "uid" => return Err(Untracked),
@@ -527,7 +527,7 @@ impl Reader {
         self.reads.more_of_request = true;
     }
 
-    /// Something computed, where tests are looked for.
+    /// Something computed, where comparisons are collected.
     pub fn computed(&self) -> ValueSet {
         self.tests.is_some().then_some(AbstractValue::Computed).into_iter().collect()
     }
@@ -536,7 +536,7 @@ impl Reader {
         self.tests.is_some().then_some(AbstractValue::Elsewhere).into_iter().collect()
     }
 
-    /// A constant, where tests are looked for.
+    /// A constant, where comparisons are collected.
     pub fn constant(&self, value: &Value) -> ValueSet {
         if let Some(values) = value.as_str().and_then(hole_of).and_then(|at| self.holes.get(at)) {
             return values.clone();

@@ -114,7 +114,7 @@ fn numbers_ranges_and_texts_that_no_constant_names() {
 }
 
 #[test]
-fn sums_of_texts_that_a_condition_chooses_are_texts_that_are_built() {
+fn a_sum_with_a_text_that_a_condition_chooses_is_a_text_that_is_built() {
     // Only the label `yy` makes the first text, and no constant is `yy`.
     let label = "object.metadata.?labels.a.hasValue() ? object.metadata.labels.a : 'q'";
     let sum = |text: &str| format!("({label}) + 'x' != '{text}'");
