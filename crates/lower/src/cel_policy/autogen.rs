@@ -191,7 +191,7 @@ pub fn rewrite(text: &str, prefix: &str) -> String {
 fn replaced(text: &str, from: &str, to: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     replace_where(text, from, to, |_, after| {
-        !after.strip_prefix(".namespace").is_some_and(|tail| !tail.starts_with(is_word))
+        after.strip_prefix(".namespace").is_none_or(|tail| tail.starts_with(is_word))
     })
 }
 
