@@ -161,7 +161,7 @@ fn a_set_of_all_kinds_gives_what_each_policy_gives_alone() {
 
 /// Something that leads to the evaluation of a policy.
 struct Driver {
-    /// The crate that it is looked for in; empty = all.
+    /// The crate that is searched; empty = all.
     within: &'static str,
     /// What code has.
     words: &'static str,

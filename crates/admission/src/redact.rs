@@ -12,6 +12,7 @@ use ephor_document::json;
 use ephor_engine::RuleOutcome;
 use ephor_patch::Operation;
 use ephor_value::print::write_json_string;
+use ephor_value::replace::replace_where;
 use ephor_value::{Map, Value};
 
 /// The replacement of a value.
@@ -185,19 +186,9 @@ fn marked(data: &Value) -> Value {
 
 /// Replaces a short value where it is no part of a word.
 fn alone(text: &str, value: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(value) {
-        let (before, from) = rest.split_at(at);
-        let after = from.get(value.len()..).unwrap_or_default();
-        out.push_str(before);
-        let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-        let is_part = is_word(out.chars().next_back()) || is_word(after.chars().next());
-        out.push_str(if is_part { value } else { MARK });
-        rest = after;
-    }
-    out.push_str(rest);
-    out
+    replace_where(text, value, MARK, |before, after| {
+        !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
+    })
 }
 
 #[cfg(test)]

@@ -273,15 +273,15 @@ impl Lowering<'_> {
     }
 
     /// What the arguments of a form have to be when they are there. Arguments whose types are sure
-    /// need no guards, nor do those of functions that have one form only: these look for
-    /// themselves.
+    /// need no guards, nor do those of functions that have one overload only: their bodies check
+    /// the types.
     fn guards(&self, function: &str, form: &Overload, args: &[Typed]) -> Box<[Guard]> {
         let forms = self.env.functions.get(function).map(Vec::as_slice).unwrap_or_default();
         let is_like = |f: &&Overload| f.member == form.member && f.params.len() == form.params.len();
         let alone = forms.iter().filter(is_like).count() < 2;
         let surely = alone || args.iter().all(|a| self.is_sure(a));
         let row = library::find(function);
-        // A pattern that is known beforehand is looked for by another body.
+        // A constant pattern is matched by another body.
         let searches = row.is_some_and(|f| f.constants == Constants::Pattern { late: false })
             && !matches!(args.get(1).map(|a| &a.kind), Some(TypedKind::Const(_)));
         if row.is_some_and(|f| f.dispatch == Dispatch::Operator) || surely && !searches {

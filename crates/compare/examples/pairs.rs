@@ -5,9 +5,9 @@
 //! they differ. `--check FILE`: with the objects or requests of a file on which both sides differ
 //! though they were proved equal (`false proof`) or no difference was found (`missed`);
 //! `--classes FILE` writes the classes of texts that the comparisons distinguished, as JSON, one a
-//! line. `(files)`: only as written, not as an API server shows them to webhooks. Custom resources
-//! that have the name of a built-in kind are left out: comparisons do not read them
-//! (`docs/reference/diff.md`).
+//! line. `(files)`: only as written, not as an API server shows them to webhooks, and the answer
+//! does not say so. Custom resources that have the name of a built-in kind are left out:
+//! comparisons do not read them (`docs/reference/diff.md`).
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ephor_compare::{
-    Answer, Environment, Observer, Options, RequestContext, Side, TextClasses, compare_observed,
+    Answer, Environment, Observer, Options, RequestContext, Side, TextClasses, Universe, compare_observed,
 };
 use ephor_engine::request::UserParts;
 use ephor_kubernetes::admitted::{admitted, kind_of};
@@ -173,7 +173,10 @@ fn main() {
             let is_proved = matches!(found.answer, Answer::Proved | Answer::ProvedRelative(_));
             let word = if is_proved { "false proof" } else { "missed" };
             let of_clusters = differing(&old, &new, &as_shown);
-            let of_files = if of_clusters.is_empty() { differing(&old, &new, &pool) } else { Vec::new() };
+            // The answer may say that they differ in files only.
+            let is_named = found.differences.iter().any(|one| one.universe == Universe::Files);
+            let is_clear = !of_clusters.is_empty() || is_named;
+            let of_files = if is_clear { Vec::new() } else { differing(&old, &new, &pool) };
             for one in of_clusters.iter().take(3) {
                 println!("!! {word}: {line} {one}");
             }

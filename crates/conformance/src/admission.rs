@@ -27,13 +27,12 @@ use ephor_admission::webhooks::{Log, Server, in_order};
 use super::webhook_replies::{Replies, calls};
 use super::{Failure, Report, round_trip};
 
-/// Runs the cases of one topic, of an API server of a release.
+/// Runs the cases of one topic, of an API server of a release, as a suite of a name.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn run(dir: &Path, release: Release) -> std::io::Result<Report> {
-    let topic = dir.file_name().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut report = Report::new(format!("admission/{topic}"));
+pub fn run(name: &str, dir: &Path, release: Release) -> std::io::Result<Report> {
+    let mut report = Report::new(name);
     for case in yaml_files(dir)? {
         report.count(one(&case, release));
     }

@@ -179,8 +179,8 @@ pub fn run_all(dir: &Path, only: &str, release: Release, mut observe: impl FnMut
     for stem in engine::stems(&dir.join("server"))? {
         run.one(&format!("server/{stem}"), &format!("server/{stem}.jsonl"), server::run)?;
     }
-    for name in topics(dir, "admission")? {
-        run.one(&name, &name, |dir| admission::run(dir, release))?;
+    for name in nested_topics(dir, "admission")? {
+        run.one(&name, &name, |dir| admission::run(&name, dir, release))?;
     }
     for name in topics(dir, "cases")? {
         run.one(&name, &name, cases::run)?;
@@ -193,6 +193,16 @@ fn topics(dir: &Path, suite: &str) -> Result<Vec<String>> {
     let below = dir.join(suite);
     let topics = if below.is_dir() { cases::topics(&below)? } else { Vec::new() };
     Ok(topics.into_iter().map(|topic| format!("{suite}/{topic}")).collect())
+}
+
+/// As [`topics`], with those of folders that hold topics: `SUITE/FOLDER/TOPIC`.
+fn nested_topics(dir: &Path, suite: &str) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    for topic in topics(dir, suite)? {
+        let below = topics(dir, &topic)?;
+        all.extend(if below.is_empty() { vec![topic] } else { below });
+    }
+    Ok(all)
 }
 
 /// The lines of a JSON-lines file; a line that is no JSON becomes null.

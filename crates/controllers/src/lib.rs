@@ -22,7 +22,8 @@
 //!   on.
 //! - [`scan`]: background scans: stored objects meet the policies again.
 //! - [`status`]: statuses of policies: what `kubectl get` and GitOps tools show.
-//! - [`webhooks`]: webhook configurations: what the API server sends to this installation.
+//! - [`webhooks`]: writing the webhook configurations, as `ephor_admission::registration` builds
+//!   them.
 //! - [`lease`]: which replica leads.
 //! - [`queue`]: queues of work.
 #![forbid(unsafe_code)]

@@ -1,7 +1,8 @@
 //! Webhook configurations: what the API server sends to this installation.
 //!
-//! In: the policies of the cluster, settings, where the server is. Out: the configurations, exactly
-//! as the policies need them. A configuration that another program owns is not touched unless the
+//! In: the policies of the cluster, settings, where the server is. Out: the configurations in the
+//! cluster, exactly as the policies need them: `ephor_admission::registration` says what they hold,
+//! this controller writes them. A configuration that another program owns is not touched unless the
 //! installation may take it over. Nothing is written that is as it should be. Semantics:
 //! `docs/reference/cluster.md`, "Webhook configurations".
 

@@ -260,25 +260,14 @@ impl Request {
         target.namespace_known = self.target.namespace_known;
         target.unknown = self.target.unknown;
         target.user = Some(Arc::new(User::default()));
+        // Kyverno keeps the images of the new object.
         Request {
-            object: self.old_object.clone(),
             old_object: Value::Null,
             target,
             root: Root::of(root),
             later_root: None,
-            // Kyverno keeps the images of the new object.
-            images: self.images.clone(),
-            pod: Default::default(),
-            strict_root: Default::default(),
-            review_root: Default::default(),
-            shared: Default::default(),
-            functions: self.functions.clone(),
-            details: self.details,
-            doubles: self.doubles,
             unchanged: false,
-            namespace: self.namespace.clone(),
-            sent: self.sent.clone(),
-            cause: self.cause.clone(),
+            ..self.on(self.old_object.clone())
         }
     }
 }

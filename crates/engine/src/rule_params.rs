@@ -127,7 +127,7 @@ pub fn find(
     Ok(found.iter().map(|o| with_kind(o, &kind)).collect())
 }
 
-/// What comes of looking for parameters in the stand-in cluster of Kyverno's command line: `Ok` =
+/// The result of the lookup of parameters in the stand-in cluster of Kyverno's command line: `Ok` =
 /// there are none, and none are needed.
 ///
 /// # Errors

@@ -91,7 +91,7 @@ pub fn compiled(pattern: &str) -> Result<Rc<Compiled>, RegexError> {
 /// pair. A search that could take more is a fault, not a blocked worker.
 const MAX_PAIRS: usize = 1 << 29;
 
-/// Whether a pattern may be looked for in a text.
+/// Whether a pattern may be searched in a text of this size.
 ///
 /// # Errors
 /// It may not: both are too long.

@@ -229,12 +229,7 @@ impl PodSecurity {
 
 /// The text for a list of patterns that is none.
 pub fn not_a_list(v: &Value) -> String {
-    let found = match v {
-        Value::Map(_) => "object",
-        Value::Str(_) => "string",
-        Value::Bool(_) => "bool",
-        _ => "number",
-    };
+    let found = v.json_type();
     format!(
         "failed to deserialize anyPattern, expected type array: json: cannot unmarshal {found} into Go value of type []interface {{}}"
     )

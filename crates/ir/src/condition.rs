@@ -98,7 +98,7 @@ pub const OPERATORS: &[(&str, Operator)] = &[
 ];
 
 impl Operator {
-    /// Whether it looks for the items of one side among those of the other.
+    /// Whether it compares the items of one side with those of the other.
     pub fn is_membership(self) -> bool {
         match self {
             Operator::In

@@ -13,7 +13,7 @@ use super::derived::Derived;
 use super::strict::{Comprehension, Step, Walk};
 use super::walk::children;
 
-/// More keys than this are not worth looking for. Each item is compared by all of them; with too
+/// More keys than this do not pay. Each item is compared by all of them; with too
 /// few keys a loop evaluates its body for each item, at the same result.
 const MAX_KEYS: usize = 8;
 

@@ -3,7 +3,7 @@
 //! In: the program of an expression or composed variable, with the variables that it may read. Out:
 //! a key that equal programs have in common, and the variables that it always reads; none for
 //! programs that read more than the object, that call functions which may say something else next
-//! time, or that are so small that looking for a result is as much work. What is done with the key:
+//! time, or that are so small that looking up a result is as much work. What is done with the key:
 //! `engine::shared`; `docs/internals/ir.md`, "Evaluated once".
 
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -43,7 +43,7 @@ impl Sharing {
     }
 }
 
-/// Whether evaluating is more work than looking for a result: it loops, or makes a list of others.
+/// Whether evaluating is more work than looking up a result: it loops, or makes a list of others.
 fn is_worth_it(expr: &Expr) -> bool {
     let mut found = match expr {
         Expr::Comprehension(_) => true,

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use ephor_value::{Str, Value};
+use ephor_value::{Map, Str, Value};
 
 use super::Expr;
 
@@ -123,6 +123,26 @@ impl Template {
         match self {
             Template::Const(v) => Some(v),
             _ => None,
+        }
+    }
+
+    /// A list; the constant when all items are.
+    pub fn list(items: Vec<Template>) -> Template {
+        match items.iter().map(|item| item.as_const().cloned()).collect::<Option<Vec<Value>>>() {
+            Some(values) => Template::Const(Value::list(values)),
+            None => Template::List(items.into()),
+        }
+    }
+
+    /// An object; the constant when all entries are.
+    pub fn object(entries: Vec<(Template, Template)>) -> Template {
+        let constant = |(key, value): &(Template, Template)| match (key, value) {
+            (Template::Const(Value::Str(key)), Template::Const(value)) => Some((key.clone(), value.clone())),
+            _ => None,
+        };
+        match entries.iter().map(constant).collect::<Option<Map>>() {
+            Some(map) => Template::Const(Value::Map(map)),
+            None => Template::Object(entries.into()),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ephor_ir::Template;
 use ephor_ir::template::{Hole, Part, Rounds, Text};
 use ephor_value::variables::{expression, find_variables};
-use ephor_value::{Map, Str, Value};
+use ephor_value::{Str, Value};
 
 use super::query::compile;
 use super::reference;
@@ -53,31 +53,14 @@ impl TemplateLowering<'_> {
         match v {
             Value::Str(s) => self.text(s),
             Value::List(l) => {
-                let items: Vec<Template> =
-                    l.iter().enumerate().map(|(i, v)| self.below(i.to_string(), |t| t.value(v))).collect();
-                if items.iter().all(|t| t.as_const().is_some()) {
-                    return Template::Const(
-                        items.iter().filter_map(Template::as_const).cloned().collect::<Vec<_>>().into(),
-                    );
-                }
-                Template::List(items.into())
+                let items = l.iter().enumerate();
+                Template::list(items.map(|(i, v)| self.below(i.to_string(), |t| t.value(v))).collect())
             }
             Value::Map(m) => {
-                let pairs: Vec<(Template, Template)> = m
-                    .iter()
-                    .map(|(k, v)| (self.text(k), self.below(k.replace('/', "\\/"), |t| t.value(v))))
-                    .collect();
-                let constant: Option<Map> = pairs
-                    .iter()
-                    .map(|(k, v)| match (k, v) {
-                        (Template::Const(Value::Str(k)), Template::Const(v)) => Some((k.clone(), v.clone())),
-                        _ => None,
-                    })
-                    .collect();
-                match constant {
-                    Some(m) => Template::Const(Value::Map(m)),
-                    None => Template::Object(pairs.into()),
-                }
+                let entry = |(k, v): (&Str, &Value)| {
+                    (self.text(k), self.below(k.replace('/', "\\/"), |t| t.value(v)))
+                };
+                Template::object(m.iter().map(entry).collect())
             }
             other => Template::Const(other.clone()),
         }

@@ -131,7 +131,7 @@ pub fn accepts_target(c: &Constraints, target: &Target) -> bool {
     }
 }
 
-/// The resource that constraints look for in a target.
+/// The resource of a target that constraints are matched with.
 pub fn resource_of(target: &Target) -> &Str {
     &target.seen.of(target).0.resource
 }

@@ -2,7 +2,7 @@
 //!
 //! Objects member by member, additions and changes first, in ascending order of keys, then
 //! removals. Lists item by item: surplus items are removed from the end, then new ones added at the
-//! end, then the common positions compared; moved items are not looked for. Numbers differ when
+//! end, then the common positions compared; moved items are not detected. Numbers differ when
 //! they are written otherwise.
 
 use ephor_value::{List, Map, Str, Value, stack};

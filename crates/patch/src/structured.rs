@@ -501,7 +501,7 @@ fn merged_items(old: Option<&Value>, new: &[Part], kind: &ListKind, item: &Type,
         stack::deep(|| merged(at.and_then(|i| old.get(i)), part, item, types))
     };
     while l < left.len() || r < right.len() {
-        // Each item is looked for among all others.
+        // Each item is compared with all others.
         if budget::steps(1 + left.len() + right.len()).is_err() {
             break;
         }

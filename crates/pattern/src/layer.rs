@@ -36,7 +36,7 @@ fn anchor(raw: &str) -> (Anchor, &str) {
     }
 }
 
-/// Which anchors are looked for.
+/// Which anchors count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// Any that means something in a patch.

@@ -289,25 +289,29 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
             let refused = lint::lint(&doc, reader.checks()).error.map(|e| e.text);
             let policy = ephor_lower::policy::policy(&doc);
             let rule_count = policy.rule_count;
-            Item::Policy(
-                Box::new(LoadedPolicy {
-                    name: doc.text_at(&["metadata", "name"]).into(),
-                    policy: refused.is_none().then(|| Arc::new(policy)),
-                    document: doc,
-                    source: d.source.clone(),
-                    line: d.line,
-                    text: d.text.clone(),
-                    prefix: Path::new(),
-                    rule_count,
-                    refused,
-                    uncompiled: None,
-                    faults: Vec::new(),
-                }),
-                deprecation,
-            )
+            let policy = refused.is_none().then_some(policy);
+            let loaded = LoadedPolicy { rule_count, refused, ..loaded(d, &doc, policy) };
+            Item::Policy(Box::new(loaded), deprecation)
         }
         "PolicyException" => Item::Exception(Box::new(ephor_lower::policy::exception(&doc)), deprecation),
         _ => Item::Cleanup(Box::new(ephor_lower::policy::cleanup(&doc)), deprecation),
+    }
+}
+
+/// A policy with one rule, or none that can be used, as it is in a file.
+fn loaded(d: &Document, value: &Value, policy: Option<ephor_ir::Policy>) -> LoadedPolicy {
+    LoadedPolicy {
+        name: value.text_at(&["metadata", "name"]).into(),
+        policy: policy.map(Arc::new),
+        document: value.clone(),
+        source: d.source.clone(),
+        line: d.line,
+        text: d.text.clone(),
+        prefix: Path::new(),
+        rule_count: 1,
+        refused: None,
+        uncompiled: None,
+        faults: Vec::new(),
     }
 }
 
@@ -331,17 +335,9 @@ fn review(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Opt
     let (kind, namespaced) = ephor_lower::cel_policy::kind_of(kind)?;
     let lowered = ephor_lower::cel_policy::policy(value, kind, namespaced);
     let loaded = LoadedPolicy {
-        name: value.text_at(&["metadata", "name"]).into(),
-        policy: Some(Arc::new(lowered.policy)),
-        document: value.clone(),
-        source: d.source.clone(),
-        line: d.line,
-        text: d.text.clone(),
-        prefix: Path::new(),
-        rule_count: 1,
-        refused: None,
         uncompiled: lowered.error,
         faults: lowered.faults,
+        ..loaded(d, value, Some(lowered.policy))
     };
     Some(Item::Policy(Box::new(loaded), String::new()))
 }
@@ -362,30 +358,16 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
             if let Some(text) = refused() {
                 return Some(left(d, &[], text.to_string(), false));
             }
-            let refused = match reader {
-                Reader::Server(release) => refusal(value, release),
-                _ => None,
+            let (policy, refused) = match reader {
+                Reader::Server(release) => (
+                    ephor_lower::admission::offline::policy(&defaulted(value), Place::Server(release)),
+                    refusal(value, release),
+                ),
+                Reader::Command | Reader::AllExceptions | Reader::Scan => {
+                    (ephor_lower::admission::offline::policy(value, Place::Kyverno), None)
+                }
             };
-            let loaded = LoadedPolicy {
-                name: value.text_at(&["metadata", "name"]).into(),
-                policy: Some(Arc::new(match reader {
-                    Reader::Server(release) => {
-                        ephor_lower::admission::offline::policy(&defaulted(value), Place::Server(release))
-                    }
-                    Reader::Command | Reader::AllExceptions | Reader::Scan => {
-                        ephor_lower::admission::offline::policy(value, Place::Kyverno)
-                    }
-                })),
-                document: value.clone(),
-                source: d.source.clone(),
-                line: d.line,
-                text: d.text.clone(),
-                prefix: Path::new(),
-                rule_count: 1,
-                refused,
-                uncompiled: None,
-                faults: Vec::new(),
-            };
+            let loaded = LoadedPolicy { refused, ..loaded(d, value, Some(policy)) };
             Some(Item::Policy(Box::new(loaded), String::new()))
         }
         "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {

@@ -114,7 +114,7 @@ pub struct Subject<'a> {
     pub digest: &'a str,
 }
 
-/// What is looked for next to an image.
+/// What is attached to an image.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Attached {
     Signatures,

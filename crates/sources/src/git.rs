@@ -26,7 +26,7 @@ pub enum GitError {
         "failed to parse URL (invalid URL path /{0} - expected https://<any_git_source_domain>/:owner/:repository/:branch (without --git-branch flag) OR https://<any_git_source_domain>/:owner/:repository/:directory (with --git-branch flag))"
     )]
     Address(Box<str>),
-    /// The same where tests are looked for.
+    /// The same for test files.
     #[error(
         "invalid URL path /{0} - expected https://github.com/:owner/:repository/:branch (without --git-branch flag) OR https://github.com/:owner/:repository/:directory (with --git-branch flag)"
     )]
@@ -34,13 +34,13 @@ pub enum GitError {
     /// There is no checkout.
     #[error("failed to clone repository ({0})")]
     Clone(#[source] CloneError),
-    /// The same where tests are looked for.
+    /// The same for test files.
     #[error("error: failed to clone repository \nCause: {0}\n")]
     TestClone(#[source] CloneError),
     /// The directory is not in the repository.
     #[error("failed to list YAMLs in repository (file does not exist)")]
     NoDirectory,
-    /// The same where tests are looked for.
+    /// The same for test files.
     #[error("open {0}: file does not exist")]
     NoTestDirectory(Box<str>),
     /// The directory cannot be read.

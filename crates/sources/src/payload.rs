@@ -192,16 +192,6 @@ pub fn check_request(path: &str, proxy: Proxy) -> Result<Value, CheckError> {
     request.map_err(|cause| CheckError { proxy: name, path: path.into(), cause })
 }
 
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::List(_) => "array",
-        Value::Str(_) => "string",
-        Value::Bool(_) => "bool",
-        Value::Map(_) => "object",
-        _ => "number",
-    }
-}
-
 fn part<'v>(value: &'v Value, path: &[Str]) -> &'v Value {
     let keys: Vec<&str> = path.iter().map(|k| &**k).collect();
     value.at(&keys).unwrap_or(&Value::Null)
@@ -210,10 +200,10 @@ fn part<'v>(value: &'v Value, path: &[Str]) -> &'v Value {
 fn http(text: &str) -> Result<Value, CheckCause> {
     let value = decode_json(text).map_err(|error| CheckCause::Json(error.to_string().into()))?;
     if !matches!(value, Value::Map(_) | Value::Null) {
-        return Err(CheckCause::NoObject(go_type(&value)));
+        return Err(CheckCause::NoObject(value.json_type()));
     }
     proxy_types::request(Proxy::Http.request(), &value).map_err(|unfit| CheckCause::Field {
-        found: go_type(part(&value, &unfit.path)),
+        found: part(&value, &unfit.path).json_type(),
         holder: unfit.holder.rsplit('.').next().unwrap_or_default(),
         path: unfit.path.join(".").into(),
         wanted: unfit.wanted.unwrap_or_default(),

@@ -41,6 +41,7 @@
 //! - [`quote`]: text in quotes the way Kyverno 1.19.1's messages show it (`%q`): `"a\tb\u200b"`
 //! - [`range`]: range texts of condition values: `1-10`, `128Mi-1Gi`, `10s!-1m`
 //! - [`release`]: releases of Kubernetes
+//! - [`replace`]: replacing parts of a text where what is around them allows it
 //! - [`semver`]: semantic versions and the range language of `semver_compare`
 //! - [`stack`]: room on the stack for recursion whose depth data or policies decide
 //! - [`suggest`]: what a misspelt name was probably meant to be
@@ -83,6 +84,7 @@ pub mod quantity;
 pub mod quote;
 pub mod range;
 pub mod release;
+pub mod replace;
 pub mod semver;
 pub mod stack;
 pub mod suggest;

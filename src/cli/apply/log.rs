@@ -62,7 +62,7 @@ impl Log {
             .push(Note { text: text.to_string(), is_error: true });
     }
 
-    /// Warnings in their order; those about files that hold nothing of what is looked for are
+    /// Warnings in their order; those about files of other kinds are
     /// counted when there are many.
     pub(super) fn left_out(&self, lines: &[(String, Use)], what: &str) {
         let others = lines.iter().filter(|(_, usage)| *usage == Use::Foreign).count();
@@ -116,7 +116,7 @@ impl Log {
 pub(super) enum Use {
     /// Something is missing that the user meant.
     Missing,
-    /// It is none of the things that are looked for.
+    /// It is of another kind than the files that are read.
     Foreign,
     /// It is worth knowing.
     Notice,

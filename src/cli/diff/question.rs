@@ -1,6 +1,6 @@
 //! What is compared: pairs of policies, or two sets.
 
-/// What is looked for.
+/// What `diff` and its like compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// Differences, pair by pair.

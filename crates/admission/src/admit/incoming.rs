@@ -68,15 +68,19 @@ pub fn decode(content_type: &str, body: &[u8]) -> Result<Incoming, Undecodable> 
     let text = std::str::from_utf8(body).map_err(|e| unreadable(format!("the body is not UTF-8: {e}")))?;
     let review = json::parse_deep(text, DEPTH).map_err(|e| unreadable(e.to_string()))?;
     let Value::Map(review) = review else {
-        return Err(unreadable(format!("json: cannot unmarshal {} into an AdmissionReview", word(&review))));
+        return Err(unreadable(format!(
+            "json: cannot unmarshal {} into an AdmissionReview",
+            review.json_type()
+        )));
     };
-    let wrong =
-        |key: &str, v: &Value| unreadable(format!("json: cannot unmarshal {} into request.{key}", word(v)));
+    let wrong = |key: &str, v: &Value| {
+        unreadable(format!("json: cannot unmarshal {} into request.{key}", v.json_type()))
+    };
     let request = match review.get("request") {
         None | Some(Value::Null) => return Err(Undecodable::new(400, "AdmissionReview request is nil")),
         Some(Value::Map(request)) => request.clone(),
         Some(other) => {
-            return Err(unreadable(format!("json: cannot unmarshal {} into request", word(other))));
+            return Err(unreadable(format!("json: cannot unmarshal {} into request", other.json_type())));
         }
     };
     for key in TEXTS {
@@ -106,17 +110,6 @@ fn in_kyvernos_group(request: Map) -> Map {
         return request;
     }
     PolicyNames::Kyverno.of_object(&Value::Map(request)).as_map().cloned().unwrap_or_default()
-}
-
-/// What JSON calls a value.
-fn word(v: &Value) -> &'static str {
-    match v {
-        Value::Str(_) => "string",
-        Value::Bool(_) => "bool",
-        Value::List(_) => "array",
-        Value::Map(_) => "object",
-        _ => "number",
-    }
 }
 
 impl Incoming {

@@ -22,7 +22,7 @@ pub enum Part {
     Namespace,
 }
 
-/// Where a text comes from that another one is built of; only where tests are looked for.
+/// Where a text comes from that another one is built of; only where comparisons are collected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// It is the value at a place.
@@ -46,13 +46,13 @@ pub enum AbstractValue {
     Map(Vec<(Str, ValueSet)>),
     /// Something that depends on more than the request.
     Untracked,
-    /// A constant; only where tests are looked for.
+    /// A constant; only where comparisons are collected.
     Constant(Value),
-    /// Something computed of what is read already; only where tests are looked for.
+    /// Something computed of what is read already; only where comparisons are collected.
     Computed,
-    /// A name of a field of the object at a place; only where tests are looked for.
+    /// A name of a field of the object at a place; only where comparisons are collected.
     Name(Vec<Step>),
-    /// A part of the request that is none of its objects; only where tests are looked for.
+    /// A part of the request that is none of its objects; only where comparisons are collected.
     Elsewhere,
     /// The user who makes the request.
     User,

@@ -71,7 +71,7 @@ pub struct Comparisons {
     pub quoted: Vec<Vec<Step>>,
     /// The places whose texts become a key in an expression, without quotes.
     pub keys: Vec<Vec<Step>>,
-    /// The types that are looked for at places.
+    /// The types that are expected at places.
     pub looked_for: BTreeMap<Vec<Step>, ExpectedType>,
     /// Whether places are not those of the object.
     pub is_moved: bool,

@@ -1,4 +1,4 @@
-//! The types that rules look for in a field: what the field has to be for a rule to continue.
+//! The types that rules expect of a field: what the field has to be for a rule to continue.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use ephor_value::{Value, duration};
 use crate::reads::comparisons::By;
 use crate::reads::footprint::Step;
 
-/// The types that are looked for at a place.
+/// The types that are expected at a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpectedType {
     /// A list.
@@ -73,7 +73,7 @@ impl ExpectedType {
     /// Any type.
     pub const ANY: ExpectedType = ExpectedType { any: true, ..NONE };
 
-    /// Adds what another use looks for.
+    /// Adds what another use expects.
     pub fn merge(&mut self, other: ExpectedType) {
         self.list |= other.list;
         self.map |= other.map;
@@ -138,7 +138,7 @@ impl ExpectedType {
         ExpectedType { constants: [false; 3], ..self }
     }
 
-    /// What is looked for in the items of a list that is put together, where this is looked for in
+    /// What is expected of the items of a list that is put together, where this is expected of
     /// the list.
     pub fn of_items(self) -> ExpectedType {
         ExpectedType {

@@ -104,7 +104,7 @@ fn is_empty(e: &Expr) -> bool {
     }
 }
 
-/// What is looked for in a value in whose place there may be another one.
+/// The type that is expected of a value in whose place there may be another one.
 fn like(other: &Expr) -> ExpectedType {
     match other.constant() {
         Some(Value::List(_)) => ExpectedType::LIST,
@@ -155,7 +155,7 @@ fn are_external_objects(values: &ValueSet) -> bool {
     !values.is_empty() && values.iter().all(is_one)
 }
 
-/// The value whose type is compared with a constant, and which one is looked for.
+/// The value whose type is compared with a constant, and which one is expected.
 fn type_test<'e>(of: &'e Expr, with: &Expr) -> Option<(&'e Expr, ExpectedType)> {
     let Expr::Invoke(invoke) = of else { return None };
     let [value] = &*invoke.args else { return None };
@@ -173,13 +173,13 @@ fn type_test<'e>(of: &'e Expr, with: &Expr) -> Option<(&'e Expr, ExpectedType)> 
     Some((value, what))
 }
 
-/// What is looked for in a value that is one of some constants.
+/// The type that is expected of a value that is one of some constants.
 fn of_set(set: &[Value]) -> ExpectedType {
     let is_scalar = |value: &Value| !matches!(value, Value::List(_) | Value::Map(_));
     if set.iter().all(is_scalar) { ExpectedType::SCALAR } else { ExpectedType::ANY }
 }
 
-/// What is looked for in a value that is in a constant.
+/// The type that is expected of a value that is in a constant.
 fn of_constants(constant: &Value) -> ExpectedType {
     constant.as_list().map_or(ExpectedType::ANY, of_set)
 }
@@ -451,7 +451,7 @@ impl Reader {
         Ok(NOTHING)
     }
 
-    /// The items of lists of lists: lists are looked for.
+    /// The items of lists of lists: lists are expected.
     fn flattened(&mut self, args: &[Expr], a: &AbstractEnv<'_>) -> Found {
         for arg in args {
             let values = self.expr(arg, a)?;

@@ -13,7 +13,7 @@
 //! - `abstract_value`: the places that a value comes from
 //! - `comparisons`: what values are compared with
 //! - `expectations`: which types uses of a value expect
-//! - `expected_type`: a type that rules look for
+//! - `expected_type`: a type that rules expect
 //! - `expr`: expressions
 //! - `filter`: matchers
 //! - `footprint`: `Reads`, `ReadTree` and steps

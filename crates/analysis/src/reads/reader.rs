@@ -35,7 +35,7 @@ pub struct Reader {
     pub depth: usize,
     /// Nodes of expressions that were read.
     pub nodes: u32,
-    /// What values are compared with, where that is looked for.
+    /// What values are compared with, where that is collected.
     pub tests: Option<Comparisons>,
     /// Whether the object is deleted, where that is known.
     pub is_deletion: Option<bool>,
@@ -79,7 +79,7 @@ impl Reader {
         self.consume_as(values, ExpectedType::ANY)
     }
 
-    /// The same, of values of which the types are known that are looked for.
+    /// The same, of values of which the expected types are known.
     pub fn consume_as(&mut self, values: &ValueSet, what: ExpectedType) -> Result<(), Untracked> {
         if let Some(tests) = &mut self.tests {
             tests.anywhere(values);
@@ -93,7 +93,7 @@ impl Reader {
         self.read_as(values, ExpectedType::ANY)
     }
 
-    /// The same, of values of which the types are known that are looked for.
+    /// The same, of values of which the expected types are known.
     pub fn read_as(&mut self, values: &ValueSet, what: ExpectedType) -> Result<(), Untracked> {
         self.look_for(values, what);
         for one in values {
@@ -157,31 +157,40 @@ impl Reader {
     /// What a step makes of texts.
     pub fn stepped(&mut self, values: &ValueSet, step: &TextStep) -> Result<ValueSet, Untracked> {
         self.read_all(values)?;
+        let constant = |text: &str| step.made(text).map(Value::from);
+        let out = self.of_texts(values, constant, |reader, of, mut way| {
+            way.push(step.clone());
+            // Whether there is a text, and whether it is empty.
+            reader.noted(&of, &way);
+            AbstractValue::Made(of, way)
+        })?;
+        either(out, ValueSet::new())
+    }
+
+    /// What is built of texts: `constant` builds it of a constant one, `built` of one that a
+    /// request has. Of other values nothing is known.
+    fn of_texts(
+        &mut self,
+        values: &ValueSet,
+        constant: impl Fn(&str) -> Option<Value>,
+        built: impl Fn(&mut Self, Origin, Way) -> AbstractValue,
+    ) -> Result<ValueSet, Untracked> {
         let mut out = ValueSet::new();
         for one in values {
-            let (of, mut way) = match one {
-                one if let Some(origin) = origin_of(one) => origin,
+            match one {
+                one if let Some((of, way)) = origin_of(one) => out.push(built(self, of, way)),
                 AbstractValue::Constant(value) => {
-                    let made = value.as_str().and_then(|text| step.made(text));
-                    out.extend(made.map(|text| AbstractValue::Constant(Value::from(text))));
-                    continue;
+                    out.extend(value.as_str().and_then(&constant).map(AbstractValue::Constant));
                 }
-                AbstractValue::Elsewhere => {
-                    out.push(AbstractValue::Elsewhere);
-                    continue;
-                }
+                AbstractValue::Elsewhere => out.push(AbstractValue::Elsewhere),
                 _ => {
                     self.lose();
                     self.consume(values)?;
                     return Ok(self.computed());
                 }
-            };
-            way.push(step.clone());
-            // Whether there is a text, and whether it is empty.
-            self.noted(&of, &way);
-            out.push(AbstractValue::Made(of, way));
+            }
         }
-        either(out, ValueSet::new())
+        Ok(out)
     }
 
     fn noted(&mut self, of: &Origin, way: &Way) {
@@ -194,28 +203,8 @@ impl Reader {
     /// The parts of texts between the occurrences of a text.
     pub fn split(&mut self, values: &ValueSet, by: &Str) -> Result<ValueSet, Untracked> {
         self.read_as(values, ExpectedType::TEXT)?;
-        let mut out = ValueSet::new();
-        for one in values {
-            let (of, way) = match one {
-                one if let Some(origin) = origin_of(one) => origin,
-                AbstractValue::Constant(value) => {
-                    let parts = value.as_str().map(|text| text.split(&**by).map(Value::from).collect());
-                    out.extend(parts.map(|parts| AbstractValue::Constant(Value::list(parts))));
-                    continue;
-                }
-                AbstractValue::Elsewhere => {
-                    out.push(AbstractValue::Elsewhere);
-                    continue;
-                }
-                _ => {
-                    self.lose();
-                    self.consume(values)?;
-                    return Ok(self.computed());
-                }
-            };
-            out.push(AbstractValue::Split(of, way, by.clone()));
-        }
-        Ok(out)
+        let constant = |text: &str| Some(Value::list(text.split(&**by).map(Value::from).collect()));
+        self.of_texts(values, constant, |_, of, way| AbstractValue::Split(of, way, by.clone()))
     }
 
     /// An item of lists by its position. Lists have each item that they may have as their first
@@ -515,7 +504,7 @@ impl Reader {
             "clusterRoles" => self.user(UserReads { cluster_roles: true, ..UserReads::default() }),
             "name" | "namespace" => {
                 self.reads.name |= &**key == "name";
-                // Where tests are looked for, these are those of the object.
+                // Where comparisons are collected, these are those of the object.
                 return Ok(self.tests.is_some().then(|| of_object(key)).into_iter().collect());
             }
             "uid" => return Err(Untracked),
@@ -538,7 +527,7 @@ impl Reader {
         self.reads.more_of_request = true;
     }
 
-    /// Something computed, where tests are looked for.
+    /// Something computed, where comparisons are collected.
     pub fn computed(&self) -> ValueSet {
         self.tests.is_some().then_some(AbstractValue::Computed).into_iter().collect()
     }
@@ -547,7 +536,7 @@ impl Reader {
         self.tests.is_some().then_some(AbstractValue::Elsewhere).into_iter().collect()
     }
 
-    /// A constant, where tests are looked for.
+    /// A constant, where comparisons are collected.
     pub fn constant(&self, value: &Value) -> ValueSet {
         if let Some(values) = value.as_str().and_then(hole_of).and_then(|at| self.holes.get(at)) {
             return values.clone();

@@ -166,15 +166,11 @@ fn nested(value: &Value, place: &str, fields: &mut Fields) {
 
 /// Why a nested attestor set cannot be read.
 pub fn decoding_problem(set: &Value) -> Option<String> {
-    let found = |value: &Value| match value {
-        Value::Bool(_) => "bool",
-        Value::Int(_) | Value::UInt(_) | Value::Float(_) => "number",
-        Value::Str(_) => "string",
-        Value::List(_) => "array",
-        _ => "object",
-    };
     if !matches!(set, Value::Map(_) | Value::Null) {
-        return Some(format!("json: cannot unmarshal {} into Go value of type v1.AttestorSet", found(set)));
+        return Some(format!(
+            "json: cannot unmarshal {} into Go value of type v1.AttestorSet",
+            set.json_type()
+        ));
     }
     let wrong = |name: &str, fits: fn(&Value) -> bool| member(set, name).filter(|value| !fits(value));
     let (field, value, wanted) =
@@ -183,6 +179,6 @@ pub fn decoding_problem(set: &Value) -> Option<String> {
         })?;
     Some(format!(
         "json: cannot unmarshal {} into Go struct field AttestorSet.{field} of type {wanted}",
-        found(value)
+        value.json_type()
     ))
 }

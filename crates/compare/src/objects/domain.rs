@@ -86,7 +86,7 @@ pub struct Domain<'d> {
     pub needed: Option<Count>,
     /// Why it is not known how many items of other lists matter.
     pub uncounted: Option<String>,
-    /// Whether fields without a schema have the types that rules look for.
+    /// Whether fields without a schema have the types that rules expect.
     pub is_assumed: bool,
     /// Whether they need not.
     pub is_sampled: bool,

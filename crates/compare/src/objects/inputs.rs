@@ -28,7 +28,7 @@ impl Domain<'_> {
         if tree.whole || tree.names || tree.items.is_some() {
             self.not_all("all data from outside is read");
         }
-        // Their types are those that rules look for, where nothing is known of them: a proof is
+        // Their types are those that rules expect, where nothing is known of them: a proof is
         // relative to them.
         let is_assumed = self.is_assumed;
         self.path.push(INPUTS.into());

@@ -30,7 +30,7 @@ const KNOWN: &str = "system:authenticated";
 /// How many items of lists matter; an error where that is not known.
 pub(crate) type ListBound<'c> = Result<&'c Count, &'c str>;
 
-/// What is looked for in users.
+/// What rules read and test of users.
 pub(crate) struct WantedUsers<'t> {
     /// What expressions read.
     pub by_expression: UserReads,

@@ -27,9 +27,9 @@ pub struct Tested {
     related: Vec<Vec<Place>>,
     /// Whether some value is compared as a pattern, by any unit of the comparison.
     pub are_patterns: bool,
-    /// The types that a unit looks for in fields; `None`: they are not known.
+    /// The types that a unit expects of fields; `None`: they are not known.
     own: Option<Rc<ExpectedTypes>>,
-    /// The types that all units of a comparison look for.
+    /// The types that all units of a comparison expect.
     looked_for: Option<Rc<ExpectedTypes>>,
     /// The same of those units of which it is known.
     looked_for_by_some: Rc<ExpectedTypes>,
@@ -41,13 +41,13 @@ pub struct Tested {
 /// it is compared with others, and whether texts are patterns.
 type ReachingTests = (Vec<(usize, bool)>, [bool; 2]);
 
-/// The types that are looked for in fields.
+/// The types that are expected of fields.
 type ExpectedTypes = BTreeMap<Place, ExpectedType>;
 
 impl Tested {
     /// For a unit; `None`: its tests are not known.
     pub fn new(tests: Option<&Comparisons>, anywhere: &Predicates) -> Tested {
-        // What is looked for is known also where not all comparisons are.
+        // Expected types are known also where not all comparisons are.
         let own = tests.filter(|tests| !tests.is_moved).map(|tests| Rc::new(tests.looked_for.clone()));
         let Some(tests) = tests.filter(|tests| !tests.is_partial) else {
             return Tested { own, ..Tested::anywhere(anywhere) };
@@ -90,7 +90,7 @@ impl Tested {
         Tested { places: vec![(Place::new(), both)], ..Tested::default() }
     }
 
-    /// Gives units what all of them look for: what one of them takes for an object may be one for
+    /// Gives units what all of them expect: what one of them takes for an object may be one for
     /// all.
     pub fn share<'t>(all: impl Iterator<Item = &'t mut Tested>) {
         let all: Vec<&mut Tested> = all.collect();
@@ -106,7 +106,7 @@ impl Tested {
         }
     }
 
-    /// The types that are looked for in a field by any unit; `None`: any.
+    /// The types that any unit expects of a field; `None`: any.
     pub fn looked_for(&self, field: &[Step]) -> Option<ExpectedType> {
         self.looked_for.as_ref()?;
         let all = self.expected_at(field);

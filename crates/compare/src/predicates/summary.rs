@@ -713,4 +713,18 @@ mod tests {
         );
         assert!(found.open.is_some(), "{found:?}");
     }
+
+    #[test]
+    fn a_sum_with_a_text_that_a_condition_chooses_is_a_text_that_is_built() {
+        let sum = |expression: &str| {
+            of(&format!("{{cel: {{expressions: [{{expression: \"{expression}\"}}]}}}}")).unless_followed
+        };
+        let is_sum = |expression: &str| sum(expression).as_deref() == Some("a sum");
+        assert!(is_sum("object.data.a + 'x' == 'yx'"));
+        assert!(is_sum("('b' in object.data ? object.data.b : object.data.a) + 'x' == 'yx'"));
+        assert!(is_sum("'x' + ('b' in object.data ? object.data.b : object.data.a) == 'xy'"));
+        assert!(is_sum("object.data.?a.orValue('y') + 'x' == 'yx'"));
+        // Lists are put together of items that are there.
+        assert_eq!(sum("object.data.a in (object.data.map(k, k) + ['x'])"), None);
+    }
 }

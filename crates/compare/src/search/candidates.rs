@@ -2,7 +2,7 @@
 //!
 //! In: a unit, and the units of the other side. Out: whether it is covered, or why that is not
 //! known. The nearest units are tried first, each alone. On some objects they may not cover it
-//! where the sides agree: others do there. Such a unit is looked for, and the two are taken
+//! where the sides agree: others do there. Such a unit is added, and the two are taken
 //! together, and so on. So few units are taken together, and there are few combinations of what
 //! they read.
 
@@ -187,7 +187,7 @@ impl Run<'_> {
     }
 
     /// Where no unit is known to cover one, objects near those that an API server refuses are
-    /// looked for.
+    /// tried.
     fn near_refused(
         &mut self,
         environment: &Environment,

@@ -122,7 +122,7 @@ impl Automaton for Glob {
     }
 }
 
-/// A regular expression that is looked for in a text; what follows a match is not read.
+/// A regular expression that matches anywhere in a text; what follows a match is not read.
 pub(crate) struct Search {
     dfa: DFA,
     cache: Cache,

@@ -50,7 +50,7 @@ impl Preimage {
         text.chars().fold(state, |state, read| self.feed(state, read))
     }
 
-    /// Reads a character where a constant is looked for; what it makes of each character that is
+    /// Reads a character where a constant is searched; what it makes of each character that is
     /// none of it, and of the constant.
     fn look(
         &mut self,

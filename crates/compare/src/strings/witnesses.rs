@@ -35,7 +35,7 @@ pub struct TextClasses {
     pub globs: Vec<String>,
     /// Single texts.
     pub texts: Vec<String>,
-    /// Regular expressions, which are looked for in a text.
+    /// Regular expressions, which match anywhere in a text.
     pub regexes: Vec<String>,
     /// A text for each combination of them that some text is in; none where these are too many.
     pub found: Option<Vec<Str>>,

@@ -114,6 +114,24 @@ fn numbers_ranges_and_texts_that_no_constant_names() {
 }
 
 #[test]
+fn a_sum_with_a_text_that_a_condition_chooses_is_a_text_that_is_built() {
+    // Only the label `yy` makes the first text, and no constant is `yy`.
+    let label = "object.metadata.?labels.a.hasValue() ? object.metadata.labels.a : 'q'";
+    let sum = |text: &str| format!("({label}) + 'x' != '{text}'");
+    not_proved(&cel(&sum("yyx")), &cel(&sum("zzx")));
+    // Where not every comparison is known, the sum itself is the reason.
+    let lengths = "size(object.metadata.name) == size(object.metadata.namespace)";
+    let [old, new] = ["yyx", "zzx"].map(|text| cel(&format!("{lengths} || {}", sum(text))));
+    not_proved(&old, &new);
+    let found = compared(&old, &new);
+    assert!(
+        matches!(&found.answer, Answer::Tested(why) if why.contains(&"a sum".into())),
+        "{:?}",
+        found.answer
+    );
+}
+
+#[test]
 fn texts_in_lists_of_patterns_are_classes() {
     let of = |pattern: &str| {
         checking("v1/ConfigMap", &format!("pattern: {{metadata: {{=(finalizers): ['{pattern}']}}}}"))

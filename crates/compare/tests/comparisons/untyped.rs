@@ -1,4 +1,4 @@
-//! Fields of which no schema says the type: they have the types that rules look for. And what API
+//! Fields of which no schema says the type: they have the types that rules expect. And what API
 //! servers refuse of objects of any kind.
 
 use ephor_compare::{Answer, Universe};

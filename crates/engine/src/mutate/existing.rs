@@ -119,7 +119,7 @@ fn named(wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, TargetError> {
     let kind = text("kind").split('/').next().unwrap_or_default();
     let fits = |pattern: &str, found: &str| pattern.is_empty() || wildcard::matches(pattern, found);
     let exact = |text: &str| !text.is_empty() && !wildcard::has_wildcard(text);
-    // What is named in full is read alone; what labels select is looked for in one namespace, if
+    // What is named in full is read alone; what labels select is listed in one namespace, if
     // only one can have it.
     let within = if exact(namespace) { namespace } else { "" };
     let alone = if exact(name) { name } else { "" };
@@ -138,7 +138,7 @@ fn named(wanted: &Value, data: &Data<'_>) -> Result<Vec<Value>, TargetError> {
         return Err(TargetError::NoneOfKind);
     }
     if exact(name) && exact(namespace) {
-        // An object with a full name is read, not looked for: labels do not count.
+        // An object with a full name is read, not listed: labels do not count.
         let one = found.iter().find(|o| place(o) == (namespace.to_string(), name.to_string()));
         let missing =
             || TargetError::Missing { resource: resource_name(api_version, kind).into(), name: name.into() };

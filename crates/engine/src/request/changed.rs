@@ -74,7 +74,8 @@ impl Request {
         matches!(&*self.target.operation, "UPDATE" | "DELETE")
     }
 
-    fn on(&self, object: Value) -> Request {
+    /// The same request about another object: what is computed of the object is computed anew.
+    pub(super) fn on(&self, object: Value) -> Request {
         Request {
             object,
             old_object: self.old_object.clone(),

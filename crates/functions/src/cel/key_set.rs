@@ -94,17 +94,6 @@ fn read(text: &str) -> Result<Vec<Value>, SetError> {
     Ok(keys.to_vec())
 }
 
-/// The reference's name for a kind of JSON value.
-fn json_kind(v: &Value) -> &'static str {
-    match v {
-        Value::Str(_) => "string",
-        Value::Bool(_) => "bool",
-        Value::List(_) => "array",
-        Value::Map(_) => "object",
-        _ => "number",
-    }
-}
-
 /// A key of a set.
 #[derive(Debug)]
 pub struct Key {
@@ -144,10 +133,10 @@ impl Key {
         let nothing = Value::Map(Map::new());
         let v = if matches!(v, Value::Null) { &nothing } else { v };
         if v.as_map().is_none() {
-            return Err(ProbeError::NoObject(json_kind(v)).into());
+            return Err(ProbeError::NoObject(v.json_type()).into());
         }
         if let Some(other) = v.get("kty").filter(|kind| kind.as_str().is_none()) {
-            return Err(ProbeError::NoText(json_kind(other)).into());
+            return Err(ProbeError::NoText(other.json_type()).into());
         }
         let kind = v.text_at(&["kty"]);
         let is_private = v.get("d").is_some();
@@ -355,7 +344,7 @@ fn curve_of(size: usize) -> &'static str {
 
 /// Whether a member of a key has the form that it must have.
 fn check_field(field: &str, value: &Value) -> Result<(), FieldError> {
-    let text = || value.as_str().ok_or(FieldError::NoText(json_kind(value)));
+    let text = || value.as_str().ok_or(FieldError::NoText(value.json_type()));
     match field {
         "alg" if !SIGNING.contains(&text()?) && !OTHER.contains(&text()?) => {
             Err(FieldError::Algorithm(text()?.into()))

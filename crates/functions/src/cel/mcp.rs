@@ -32,17 +32,6 @@ pub fn parse(call: &Call<'_>) -> CallResult {
     }
 }
 
-/// What JSON calls a kind of value.
-fn kind(v: &Value) -> &'static str {
-    match v {
-        Value::List(_) => "array",
-        Value::Map(_) => "object",
-        Value::Str(_) => "string",
-        Value::Bool(_) => "bool",
-        _ => "number",
-    }
-}
-
 /// Why a text is no request.
 #[derive(Debug, thiserror::Error)]
 enum McpError {
@@ -58,12 +47,14 @@ enum McpError {
 fn parsed(text: &str) -> Result<Value, McpError> {
     let whole = decode_json(text).map_err(|error| McpError::Json(error.to_string().into()))?;
     if whole.as_map().is_none() && !whole.is_null() {
-        return Err(McpError::NoObject(kind(&whole)));
+        return Err(McpError::NoObject(whole.json_type()));
     }
     let field = |of: &Value, key: &str, place: &str| match of.get(key) {
         None | Some(Value::Null) => Ok(Str::from("")),
         Some(Value::Str(text)) => Ok(text.clone()),
-        Some(other) => Err(McpError::Field { found: kind(other), place: place.into(), wanted: "string" }),
+        Some(other) => {
+            Err(McpError::Field { found: other.json_type(), place: place.into(), wanted: "string" })
+        }
     };
     let method = field(&whole, "method", "JSONRPCRequest.Request.method")?;
     let mut fields: Map = [(Str::from("Method"), Value::Str(method.clone()))].into_iter().collect();
@@ -72,7 +63,11 @@ fn parsed(text: &str) -> Result<Value, McpError> {
         let none = Value::Map(Map::new());
         let params = whole.get("params").filter(|p| !p.is_null()).unwrap_or(&none);
         if params.as_map().is_none() {
-            return Err(McpError::Field { found: kind(params), place: ".params".into(), wanted: type_name });
+            return Err(McpError::Field {
+                found: params.json_type(),
+                place: ".params".into(),
+                wanted: type_name,
+            });
         }
         let bare = type_name.trim_start_matches("mcp.");
         let text = field(params, key, &format!("{bare}.params.{key}"))?;

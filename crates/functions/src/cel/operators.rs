@@ -265,7 +265,7 @@ pub fn greater_or_equal(call: &Call<'_>) -> CallResult {
     compare(call, "_>=_", Ordering::is_ge)
 }
 
-/// The end of an evaluation that looks for, or makes, an entry under a key that Kyverno 1.19.1's
+/// The fault of an evaluation that reads, or adds, an entry under a key that Kyverno 1.19.1's
 /// maps cannot have.
 pub fn unhashable(key: &Value) -> Option<Fault> {
     let kind = match key {

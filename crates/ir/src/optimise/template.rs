@@ -8,7 +8,7 @@ use crate::late::Late;
 use crate::template::{Part, Text};
 use crate::{Expr, Query, Template};
 use ephor_value::print::json;
-use ephor_value::{Map, Str, Value};
+use ephor_value::{Str, Value};
 
 /// Optimises the expressions of a query.
 pub fn query(q: Query) -> Query {
@@ -34,24 +34,9 @@ pub fn template(t: Template) -> Template {
             }
         }
         Template::Text(text) => self::text(*text),
-        Template::List(items) => {
-            let items: Vec<Template> = items.into_vec().into_iter().map(template).collect();
-            match items.iter().map(|t| t.as_const().cloned()).collect::<Option<Vec<Value>>>() {
-                Some(values) => Template::Const(Value::list(values)),
-                None => Template::List(items.into()),
-            }
-        }
+        Template::List(items) => Template::list(items.into_vec().into_iter().map(template).collect()),
         Template::Object(pairs) => {
-            let pairs: Vec<(Template, Template)> =
-                pairs.into_vec().into_iter().map(|(k, v)| (key(k), template(v))).collect();
-            let constant: Option<Map> = pairs
-                .iter()
-                .map(|(k, v)| match (k, v) {
-                    (Template::Const(Value::Str(k)), Template::Const(v)) => Some((k.clone(), v.clone())),
-                    _ => None,
-                })
-                .collect();
-            constant.map_or_else(|| Template::Object(pairs.into()), |m| Template::Const(Value::Map(m)))
+            Template::object(pairs.into_vec().into_iter().map(|(k, v)| (key(k), template(v))).collect())
         }
     }
 }

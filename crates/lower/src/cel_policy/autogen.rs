@@ -7,6 +7,7 @@
 use super::changing;
 use ephor_document::decode_json;
 use ephor_ir::expressions::View;
+use ephor_value::replace::replace_where;
 use ephor_value::{Map, Str, Value, print};
 
 /// A variant.
@@ -188,20 +189,10 @@ pub fn rewrite(text: &str, prefix: &str) -> String {
 
 /// Replaces all occurrences but those that read the namespace.
 fn replaced(text: &str, from: &str, to: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(from) {
-        let (before, found) = rest.split_at(at);
-        let after = found.get(from.len()..).unwrap_or_default();
-        out.push_str(before);
-        let keeps = after
-            .strip_prefix(".namespace")
-            .is_some_and(|tail| tail.chars().next().is_none_or(|c| !c.is_ascii_alphanumeric() && c != '_'));
-        out.push_str(if keeps { from } else { to });
-        rest = after;
-    }
-    out.push_str(rest);
-    out
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    replace_where(text, from, to, |_, after| {
+        after.strip_prefix(".namespace").is_none_or(|tail| tail.starts_with(is_word))
+    })
 }
 
 #[cfg(test)]

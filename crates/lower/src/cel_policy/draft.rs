@@ -63,7 +63,7 @@ pub enum PlaceholderError {
     Open(usize),
 }
 
-/// Reads a template; places are only looked for when it `fills` them.
+/// Reads a template; paths of values are only recorded when it `fills` them.
 ///
 /// # Errors
 /// It is no YAML, or a place is not well-formed.

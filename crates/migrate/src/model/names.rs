@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use ephor_value::replace::replace_where;
+
 /// The longest name of a policy: Kyverno puts it into labels.
 const LONGEST: usize = 63;
 
@@ -41,24 +43,11 @@ pub fn dns(text: &str) -> String {
 
 /// A text with a variable under another name.
 pub fn renamed(text: &str, from: &str, to: &str) -> String {
-    let wanted = format!("variables.{from}");
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(&wanted) {
-        let (before, found) = rest.split_at(at);
-        let after = found.get(wanted.len()..).unwrap_or_default();
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let is_whole = !before.ends_with(|c: char| is_word(c) || c == '.') && !after.starts_with(is_word);
-        out.push_str(before);
-        if is_whole {
-            out.push_str(&format!("variables.{to}"))
-        } else {
-            out.push_str(&wanted)
-        }
-        rest = after;
-    }
-    out.push_str(rest);
-    out
+    let [from, to] = [from, to].map(|name| format!("variables.{name}"));
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    replace_where(text, &from, &to, |before, after| {
+        !before.ends_with(|c: char| is_word(c) || c == '.') && !after.starts_with(is_word)
+    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 
 use ephor_compare::REPLACES;
 use ephor_value::print::json;
+use ephor_value::replace::replace_where;
 use ephor_value::{Map as Fields, Str, Value};
 
 use crate::constraints::Deletions;
@@ -344,18 +345,10 @@ fn in_variables(text: &str) -> Str {
 
 fn in_query(text: &str) -> Str {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("target") {
-        let (before, found) = rest.split_at(at);
-        let after = found.get("target".len()..).unwrap_or_default();
-        let is_whole = !before.ends_with(is_word) && !after.starts_with(|c: char| is_word(c) && c != '.');
-        out.push_str(before);
-        out.push_str(if is_whole { "request.object" } else { "target" });
-        rest = after;
-    }
-    out.push_str(rest);
-    Str::from(out)
+    let is_whole = |before: &str, after: &str| {
+        !before.ends_with(is_word) && !after.starts_with(|c: char| is_word(c) && c != '.')
+    };
+    replace_where(text, "target", "request.object", is_whole).into()
 }
 
 #[cfg(test)]

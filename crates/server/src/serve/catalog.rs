@@ -1,5 +1,5 @@
-//! The registry of metrics, and what each of them is: the page `docs/reference/metrics.md` lists
-//! the rows.
+//! Registering metrics, with a description of each for `docs/reference/metrics.md`. The metrics
+//! themselves are in `super::metrics`.
 //!
 //! In: names, texts and labels as the server registers its metrics. Out: the metrics, and a
 //! [`Description`] of each. The crate `prometheus` describes only families that have a series, and

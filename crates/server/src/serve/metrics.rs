@@ -1,5 +1,5 @@
-//! Metrics, in the text form of Prometheus. Names and labels are Kyverno's where it has such a
-//! metric.
+//! The metrics of the server: their names, texts and labels, and when they change; shown in the
+//! text form of Prometheus. Names and labels are Kyverno's where it has such a metric.
 
 use crate::serve::metric::Description;
 use std::collections::HashSet;

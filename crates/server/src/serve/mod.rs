@@ -7,8 +7,7 @@
 //! - `answering`: answering one review whose body is there.
 //! - [`audit`]: the audit log: a line of JSON for every decision.
 //! - `body_reader`: taking in the bodies of reviews.
-//! - [`catalog`]: the registry of metrics, and what each of them is: the page
-//!   `docs/reference/metrics.md` lists the rows.
+//! - [`catalog`]: registering metrics, with descriptions for `docs/reference/metrics.md`.
 //! - [`check`]: `--check`: what a server with these settings would load.
 //! - `counters`: counters of results, found without reading all their labels.
 //! - `counting`: counting results.
@@ -25,7 +24,7 @@
 //! - [`loaded`]: which policies are loaded, and what a reload changed.
 //! - `memory`: the memory of the process: what it holds, and what it requests from the system.
 //! - [`metric`]: what a metric is: name, type, labels, text.
-//! - [`metrics`]: metrics, in the text form of Prometheus.
+//! - [`metrics`]: the metrics, one by one: their names, texts and labels, and when they change.
 //! - `operation`: the thread of health and metrics, which nothing else uses: no evaluation and no
 //!   review can keep it from answering.
 //! - `pitfalls`: where Kyverno 1.19.1 does what the users of a policy do not expect, in the log

@@ -1,7 +1,7 @@
 //! Results with their places: what report formats show of a run.
 //!
 //! In: the results of one resource. Out: [`Finding`]s with the field that decided in the resource
-//! and what decided in the policy. Both are looked for only where a rule is violated: the policy is
+//! and what decided in the policy. Both are located only where a rule is violated: the policy is
 //! evaluated once more while its decisions are recorded.
 
 use std::collections::HashMap;
@@ -44,7 +44,7 @@ pub(crate) struct Collector<'r> {
     decisions: Mutex<HashMap<(usize, String), Option<Place>>>,
 }
 
-/// An error whose place is looked for only when it is shown: that evaluates its policy once more.
+/// An error that is located only when it is shown: that evaluates its policy once more.
 #[derive(Clone, Debug)]
 pub struct Unlocated {
     index: usize,

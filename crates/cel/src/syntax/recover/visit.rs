@@ -78,7 +78,7 @@ impl Visitor {
 
     fn node(&mut self, tree: &Tree<'_>) -> Node {
         let mut node = self.written(tree);
-        // What is not there is looked for where it should have begun.
+        // What is missing is placed where it should have begun.
         if node.at == NOWHERE {
             node.at = tree.at;
         }

@@ -1,15 +1,15 @@
 //! Fields of which no schema says the type.
 //!
-//! In: what is read of a field, and which types rules look for in it
+//! In: what is read of a field, and which types rules expect of it
 //! (`analysis::reads::expectations`). Out: values of these types.
 //!
-//! A proof about such fields is relative to their types: they have those that rules look for. A
-//! type that any unit of either side looks for is tried: that one unit takes a field for a list
+//! A proof about such fields is relative to their types: they have those that rules expect. A
+//! type that any unit of either side expects is tried: that one unit takes a field for a list
 //! says nothing about another that takes it for an object. Where all that read it take it for a
 //! list (a loop of `foreach`, a filter, `[]`, a pattern of a list, `orValue([])`), an object or a
-//! text in its place is none of these types. A loop of CEL takes lists and objects: it looks for
-//! what others look for, and for both where these say neither. As soon as one use is not known to
-//! look for a type (an argument of a function, two fields that are compared), or the tests of one
+//! text in its place is none of these types. A loop of CEL takes lists and objects: it expects
+//! what others expect, and both where these say neither. As soon as one use is not known to
+//! expect a type (an argument of a function, two fields that are compared), or the tests of one
 //! unit are not known, all that the reads allow are tried.
 
 use ephor_analysis::reads::expected_type::ExpectedType;
@@ -51,7 +51,7 @@ impl Tried {
 }
 
 impl Domain<'_> {
-    /// The types that rules look for in the field that is built; `None`: any. Answers of lookups
+    /// The types that rules expect of the field that is built; `None`: any. Answers of lookups
     /// have those that others give them.
     fn looked_for(&self) -> Option<ExpectedType> {
         let is_answer = self.at.iter().any(|step| matches!(step, Step::Key(key) if **key == *INPUTS));
@@ -93,7 +93,7 @@ impl Domain<'_> {
             // Or values of an object with any keys.
             all.extend(self.maps(tree, &Type::Leaf(Leaf::Any), depth));
         }
-        // What is compared with texts may be one, whatever else is looked for in it.
+        // What is compared with texts may be one, whatever else is expected of it.
         if tried.scalar && (all.is_empty() || self.tested.at(&self.at).is_text) {
             all.extend(self.untyped_scalars(tried.number));
         }

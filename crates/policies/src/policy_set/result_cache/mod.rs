@@ -78,7 +78,7 @@ enum Cached {
 pub struct Digests {
     /// What every result can depend on.
     common: Option<u128>,
-    /// For each group; `None` = its results are not looked for.
+    /// For each group; `None` = its results are not looked up.
     pub groups: Vec<Option<u128>>,
 }
 
@@ -137,7 +137,7 @@ impl ResultCache {
         Digests { common, groups }
     }
 
-    /// What the results of a policy depend on; `None` = they are not looked for.
+    /// What the results of a policy depend on; `None` = they are not looked up.
     pub(super) fn digest(&self, digests: &Digests, needs: &Needs, subject: &dyn Subject) -> Option<u128> {
         if needs.is_promising() { self.of(digests.common?, needs, subject) } else { None }
     }
