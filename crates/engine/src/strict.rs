@@ -223,6 +223,10 @@ fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
             fits(&at)?;
             continue;
         }
+        if !may_miss && let Some(fault) = unfit_index(&at, key) {
+            env.charge(u64::from(!optional))?;
+            return Err(fault);
+        }
         let found = match at {
             Cow::Borrowed(v) => stepped(read(v, key), v, key, optional, env)?.map(Cow::Borrowed),
             Cow::Owned(v) => stepped(read(&v, key), &v, key, optional, env)?.map(|f| Cow::Owned(f.clone())),
@@ -234,6 +238,13 @@ fn walked<'a>(walk: &'a Walk, env: &Env<'_, 'a>) -> Walked<'a> {
         fits(&at)?;
     }
     Ok((Some(at), optional))
+}
+
+/// Why a number that is no integer is no index of a list of a typed object. Optional steps take it.
+fn unfit_index(base: &Value, key: &Value) -> Option<Fault> {
+    let is_unfit = matches!(base, Value::List(items) if items.is_view())
+        && matches!(key, Value::UInt(_) | Value::Float(_));
+    is_unfit.then(|| Fault::new(format!("unsupported index type: {}", cel::go_type(key))))
 }
 
 /// What a step of a walk found, with its cost added; `None` = nothing, which an optional step
@@ -323,10 +334,13 @@ fn is_read(expr: &Expr) -> bool {
 /// What stands under a key or at a position; `None` when nothing does.
 fn read<'v>(base: &'v Value, key: &Value) -> Result<Option<&'v Value>, Fault> {
     match base {
-        Value::Map(m) => Ok(match key {
-            Value::Str(key) => m.get(key),
-            _ => None,
-        }),
+        Value::Map(m) => match key {
+            Value::Str(key) => Ok(m.get(key)),
+            _ if m.view().is_some() => {
+                Err(Fault::new(format!("unsupported map key type: {}", cel::go_type(key))))
+            }
+            _ => Ok(None),
+        },
         Value::List(items) => {
             let at = match key {
                 Value::Int(i) => usize::try_from(*i).ok(),

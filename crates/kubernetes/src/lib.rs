@@ -21,6 +21,7 @@
 //! - [`release`]: what releases of the API server do differently
 //! - [`schema`]: the fields of kinds: types, how lists and maps are merged, defaults
 //! - [`structure`]: whether an object has the structure of its kind
+//! - [`views`]: views of objects of built-in kinds: what conditions see of them
 #![forbid(unsafe_code)]
 
 pub mod admitted;
@@ -37,6 +38,7 @@ pub mod published;
 pub mod release;
 pub mod schema;
 pub mod structure;
+pub mod views;
 
 pub use custom::any_object;
 pub use id::{kind_object, resource_object};

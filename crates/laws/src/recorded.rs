@@ -102,6 +102,7 @@ fn root(input: &Value, declared: Option<&Declared>) -> Value {
         params: Some(part("params")),
         namespace: admission::namespace(&part("namespaceObject")),
         authorizer: true,
+        typed: false,
     };
     admission::root(&admission::request(&request), seen, &request)
 }

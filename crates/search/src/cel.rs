@@ -86,6 +86,7 @@ impl Environment {
             params: Some(part("params")),
             namespace: part("namespaceObject"),
             authorizer: false,
+            typed: false,
         };
         admission::root(&admission::request(&request), seen, &request)
     }

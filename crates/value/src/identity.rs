@@ -7,6 +7,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use super::view::View;
 use super::{Map, Object, Value, stack};
 
 impl PartialEq for Value {
@@ -68,11 +69,15 @@ fn write<H: Hasher>(v: &Value, to: &mut H) {
             // What reads items that are added has no form of its own: such lists are one when they
             // are shared.
             let declared = items.is_declared().then(|| items.address());
-            (6u8, items.is_opaque(), items.order(), declared, items.len()).hash(to);
+            (6u8, items.is_opaque(), items.is_view(), items.order(), declared, items.len()).hash(to);
             stack::deep(|| items.iter().for_each(|v| write(v, to)));
         }
         Value::Map(m) => {
-            (7u8, m.len()).hash(to);
+            let view = m.view().map(|view| match view {
+                View::Map => "",
+                View::Struct(ty) => ty.name(),
+            });
+            (7u8, view, m.len()).hash(to);
             stack::deep(|| {
                 for (key, v) in m.iter() {
                     key.hash(to);

@@ -51,6 +51,7 @@
 //! - [`ttl`]: the label `cleanup.kyverno.io/ttl`: how long an object may live, or until when
 //! - [`url`]: URLs as Go reads and writes them
 //! - [`variables`]: variables `{{ … }}` and references `$(…)` in texts
+//! - [`view`]: views of typed objects: data that CEL sees as values of Go types
 //! - `whole`: whole numbers as an API server keeps them: an object that was written as JSON and
 //!   read back holds integers wherever a number is written without fraction and exponent and fits
 //!   64 bits, and doubles everywhere else
@@ -93,6 +94,7 @@ mod time_layout;
 pub mod ttl;
 pub mod url;
 pub mod variables;
+pub mod view;
 mod whole;
 pub mod wildcard;
 

@@ -21,6 +21,7 @@ pub struct List {
 #[derive(Clone, Debug)]
 struct Items {
     values: Vec<Value>,
+    is_view: bool,
     #[cfg(feature = "declared-lists")]
     declared: Option<Arc<Declared>>,
 }
@@ -53,6 +54,7 @@ pub enum Order {
 fn plain(values: Vec<Value>) -> Arc<Items> {
     Arc::new(Items {
         values,
+        is_view: false,
         #[cfg(feature = "declared-lists")]
         declared: None,
     })
@@ -82,6 +84,7 @@ impl List {
     pub fn with_items(&self, values: Vec<Value>) -> List {
         let items = Items {
             values,
+            is_view: false,
             #[cfg(feature = "declared-lists")]
             declared: self.items.declared.clone(),
         };
@@ -92,7 +95,23 @@ impl List {
     #[cfg(feature = "declared-lists")]
     pub fn declared(values: Vec<Value>, order: Order, reader: Arc<dyn ItemReader>) -> List {
         let declared = Some(Arc::new(Declared { order, reader }));
-        List { items: Arc::new(Items { values, declared }), opaque: false }
+        List { items: Arc::new(Items { values, is_view: false, declared }), opaque: false }
+    }
+
+    /// A list of a typed object.
+    pub fn viewed(values: Vec<Value>) -> List {
+        let items = Items {
+            values,
+            is_view: true,
+            #[cfg(feature = "declared-lists")]
+            declared: None,
+        };
+        List { items: Arc::new(items), opaque: false }
+    }
+
+    /// Whether it is a list of a typed object.
+    pub fn is_view(&self) -> bool {
+        self.items.is_view
     }
 
     /// Whether its items are declared.

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use super::view::View;
 use super::{Str, Value};
 
 /// Objects with more entries than this are looked up through a hash index.
@@ -19,11 +20,12 @@ pub struct Map(Arc<Entries>);
 struct Entries {
     items: Vec<(Str, Value)>,
     index: OnceLock<HashMap<Str, usize>>,
+    view: Option<Arc<View>>,
 }
 
 impl Clone for Entries {
     fn clone(&self) -> Self {
-        Entries { items: self.items.clone(), index: OnceLock::new() }
+        Entries { items: self.items.clone(), index: OnceLock::new(), view: self.view.clone() }
     }
 }
 
@@ -39,7 +41,17 @@ impl Map {
 
     /// An object of entries whose keys are known to differ.
     pub fn from_unique(items: Vec<(Str, Value)>) -> Self {
-        Map(Arc::new(Entries { items, index: OnceLock::new() }))
+        Map(Arc::new(Entries { items, index: OnceLock::new(), view: None }))
+    }
+
+    /// As [`Map::from_unique`], as a view of a typed object.
+    pub fn viewed(items: Vec<(Str, Value)>, view: View) -> Self {
+        Map(Arc::new(Entries { items, index: OnceLock::new(), view: Some(Arc::new(view)) }))
+    }
+
+    /// What it is a view of.
+    pub fn view(&self) -> Option<&View> {
+        self.0.view.as_deref()
     }
 
     /// Whether both are one object in memory.
@@ -79,7 +91,7 @@ impl Map {
     }
 
     fn position(&self, key: &str) -> Option<usize> {
-        let Entries { items, index } = &*self.0;
+        let Entries { items, index, .. } = &*self.0;
         if items.len() <= INDEX_FROM {
             // Keys of the same length mostly differ in their first byte.
             let (len, first) = (key.len(), key.as_bytes().first());

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use super::list::Order;
 use super::quantity::Quantity;
 use super::semver::Version;
+use super::view::ViewEquality;
 use super::{List, Map, Str, Value, budget, stack};
 
 /// The type of Kyverno's references of images.
@@ -202,7 +203,11 @@ impl Value {
                 _ => {}
             }
         }
-        Some(self.comparable_eq(other))
+        match self.view_equal(other) {
+            Some(ViewEquality::Known(equal)) => Some(equal),
+            Some(ViewEquality::NoOverload) => None,
+            None => Some(self.comparable_eq(other)),
+        }
     }
 
     fn is_computed_quantity(&self) -> bool {

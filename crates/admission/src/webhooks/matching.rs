@@ -8,7 +8,9 @@ use ephor_engine::expressions::ConditionsError;
 use ephor_functions::Context;
 use ephor_ir::expressions::Source;
 use ephor_ir::webhook::Webhook;
+use ephor_kubernetes::release::ServerRules;
 use ephor_matching::constraints::{Accepted, Mismatch, accepts, mismatch};
+use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 
 /// What becomes of a webhook for a request.
@@ -68,7 +70,7 @@ pub fn decide(
     cluster: &ClusterView<'_>,
     cx: &Context,
 ) -> WebhookDecision {
-    if is_exempt(review) {
+    if is_exempt(review, cluster.release()) {
         return WebhookDecision::Skip(Why::Exempt);
     }
     if webhook.when.rules.is_empty() {
@@ -89,7 +91,7 @@ pub fn decide(
         }
         Err(()) => return WebhookDecision::Deny(Box::new(Denial::no_namespace(&a.namespace))),
     };
-    match conditions(&webhook.conditions, &accepted, review, cx) {
+    match conditions(&webhook.conditions, &accepted, review, cx, cluster.release()) {
         Ok(true) => WebhookDecision::Call(accepted),
         Ok(false) => WebhookDecision::Skip(Why::Condition(webhook.conditions.iter().map(text).collect())),
         Err(error) if webhook.ignore => WebhookDecision::Skip(Why::ConditionFailed(error)),
@@ -101,9 +103,14 @@ fn text(condition: &Source) -> Str {
     condition.text.clone()
 }
 
-/// Whether no webhook ever sees the request: one for what decides over requests.
-fn is_exempt(review: &Review) -> bool {
+/// Whether no webhook ever sees the request: one for what decides over requests, and at some
+/// releases a review.
+fn is_exempt(review: &Review, release: Release) -> bool {
     let [group, _, kind] = &review.attributes.kind;
+    let is_review = matches!(&**group, "authentication.k8s.io" | "authorization.k8s.io");
+    if is_review && !ServerRules::of(release).sends_reviews_to_webhooks {
+        return true;
+    }
     &**group == "admissionregistration.k8s.io"
         && matches!(
             &**kind,

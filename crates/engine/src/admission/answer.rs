@@ -5,7 +5,9 @@
 
 use ephor_ir::Policy;
 use ephor_ir::admission::PolicyBinding;
+use ephor_kubernetes::release::ServerRules;
 use ephor_value::print::write_json_string;
+use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 
 use super::bound::BoundPolicy;
@@ -71,11 +73,15 @@ impl Denial {
     }
 }
 
-/// What follows for a request from the results of policies in their order.
+/// What follows for a request from the results of policies in their order, in an API server of a
+/// release.
 pub fn answer<'r>(
     review: &Review,
     policies: impl Iterator<Item = (&'r Policy, &'r [RuleOutcome])>,
+    release: Release,
 ) -> AdmissionOutcome {
+    let most = if ServerRules::of(release).audits_all_failures { ServerRules::MAX_AUDITED } else { 1 };
+    let mut audited: Vec<String> = Vec::new();
     let mut out = AdmissionOutcome::default();
     for (policy, results) in policies {
         let Some(bound) = BoundPolicy::of(policy) else { continue };
@@ -102,7 +108,9 @@ pub fn answer<'r>(
                 }
                 if follows.audits {
                     let at = row.validation.unwrap_or_default();
-                    out.annotate(FAILURE_KEY, failure(bound, binding, &result.message, at));
+                    if audited.len() < most {
+                        audited.push(failure(bound, binding, &result.message, at));
+                    }
                 }
             }
             row.annotations.iter().for_each(|(key, value)| note(&mut values, key, value));
@@ -110,6 +118,9 @@ pub fn answer<'r>(
         for (key, values) in values {
             out.annotate(&format!("{}/{key}", bound.name()), values.join(", "));
         }
+    }
+    if !audited.is_empty() {
+        out.annotate(FAILURE_KEY, format!("[{}]", audited.join(",")));
     }
     out
 }
@@ -168,7 +179,7 @@ fn failure(policy: BoundPolicy<'_>, binding: &PolicyBinding, text: &str, index: 
     };
     let actions: Vec<String> = binding.actions.iter().map(|a| text_json(a)).collect();
     format!(
-        "[{{\"message\":{},\"policy\":{},\"binding\":{},\"expressionIndex\":{index},\"validationActions\":[{}]}}]",
+        "{{\"message\":{},\"policy\":{},\"binding\":{},\"expressionIndex\":{index},\"validationActions\":[{}]}}",
         text_json(text),
         text_json(policy.name()),
         text_json(&binding.name),

@@ -8,6 +8,7 @@
 //!   merge cannot read; messages show it as Go prints it.
 //! - Maps and lists that are data ([`LiteralData`]) have Go values all through.
 //! - A map with other keys makes the literal around it an error.
+//! - From 1.37 on a part of a typed object ([`ephor_value::view`]) has no form in a JSON patch.
 //! - A value of a JSON patch is converted by the rules of protobuf: integers beyond 2^53 become
 //!   texts, times and durations too. In an `Object` literal there the rules of fields hold, and
 //!   integers become the nearest double.
@@ -15,6 +16,7 @@
 use ephor_patch::structured::{Opaque, Part};
 use ephor_value::print::{display, go_syntax};
 use ephor_value::quote::quote;
+use ephor_value::view::View;
 use ephor_value::{Map, Object, Str, Value, stack};
 
 use super::error::{JsonError, LiteralError, NoJson};
@@ -269,6 +271,9 @@ pub fn json(v: &Value) -> Result<Value, JsonError> {
     let all = |m: &Map| {
         m.iter().map(|(k, v)| Ok((k.clone(), json(v)?))).collect::<Result<Map, JsonError>>().map(Value::Map)
     };
+    if let Some(cause) = of_view(v) {
+        return Err(JsonError(cause));
+    }
     if object_literal(v).is_some() {
         return structure(&part(v, &LiteralData::default()));
     }
@@ -296,6 +301,18 @@ pub fn json(v: &Value) -> Result<Value, JsonError> {
         Value::Object(o) => return object(v, o),
         other => other.clone(),
     })
+}
+
+/// Why a part of a typed object has no form in JSON: nothing converts it.
+fn of_view(v: &Value) -> Option<NoJson> {
+    match v {
+        Value::List(items) if items.is_view() => Some(NoJson::View("list(dyn)")),
+        Value::Map(m) => m.view().map(|view| match view {
+            View::Map => NoJson::View("map(dyn, dyn)"),
+            View::Struct(ty) => NoJson::Struct(ty.name().into()),
+        }),
+        _ => None,
+    }
 }
 
 /// A value of a library as JSON: only an optional has some, that of its value.

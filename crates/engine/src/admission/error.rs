@@ -124,6 +124,12 @@ pub enum NoJson {
     /// A map with keys of this type.
     #[error("unsupported type conversion from '{0}' to string")]
     Keys(Box<str>),
+    /// A list or map of a typed object.
+    #[error("type conversion error from '{0}' to '*structpb.Value'")]
+    View(&'static str),
+    /// A structure of a typed object, by its Go type.
+    #[error("type conversion error from struct type {0} to *structpb.Value")]
+    Struct(Box<str>),
     /// A literal of an operation.
     #[error("cannot convert to native type: *structpb.Value")]
     Patch,

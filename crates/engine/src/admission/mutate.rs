@@ -252,7 +252,8 @@ impl ChangedRequest<'_, '_> {
         let (policy, review, kind) = (self.policy, self.review, &view.accepted.kind);
         let mut object = self.passes.object.clone();
         let policy_error = |error: String| MutationError::Policy(error);
-        let seen = |object: &Value| seen(&view.accepted, view.param.clone(), review, object);
+        let release = self.passes.cluster.release();
+        let seen = |object: &Value| seen(&view.accepted, view.param.clone(), review, object, release);
         match admits(policy, view, review, &seen(&object), &self.passes.cx) {
             Ok(true) if !object.is_null() => {}
             Ok(true) => return Some((None, Vec::new())),
@@ -266,7 +267,12 @@ impl ChangedRequest<'_, '_> {
         let (mut is_changed, mut errors) = (false, Vec::new());
         for patch in policy.patches() {
             let request = admission::request(&seen_request(&view.accepted, review));
-            let seen = AdmissionVariables { namespace: self.namespace.clone(), ..seen(&object) };
+            let mut seen = AdmissionVariables { namespace: self.namespace.clone(), ..seen(&object) };
+            // Only conditions make the server look at the object's type.
+            if policy.expressions.conditions.is_empty() {
+                seen.object = converted(&object, kind);
+                seen.old_object = converted(review.old_object(), kind);
+            }
             let root = admission::root(&request, seen, &review.request);
             match self.patch(patch, &root, &converted(&object, kind), kind) {
                 Ok(_) if foreign => {

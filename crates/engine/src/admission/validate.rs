@@ -8,9 +8,12 @@ use ephor_functions::Context;
 use ephor_ir::expressions::Expressions;
 use ephor_ir::expressions::{API_SERVER, Source, Validation};
 use ephor_ir::facts::FailurePolicy;
+use ephor_kubernetes::release::ServerRules;
+use ephor_kubernetes::views::viewed;
 use ephor_kubernetes::{kind_object, resource_object};
 use ephor_matching::constraints::Accepted;
 use ephor_value::budget::Excess;
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 use super::Review;
@@ -140,7 +143,8 @@ pub fn validate<'p>(
     let cx = cluster.functions(review);
     let results: Vec<(&Policy, Vec<RuleOutcome>)> =
         policies.map(|policy| (policy, verdict(policy, review, cluster, &cx))).collect();
-    answer(review, results.iter().map(|(policy, results)| (*policy, &results[..])))
+    let results = results.iter().map(|(policy, results)| (*policy, &results[..]));
+    answer(review, results, cluster.release())
 }
 
 /// The request as the expressions of a policy see it: under the policy's version of the resource.
@@ -173,14 +177,31 @@ pub(super) fn seen(
     params: Option<Value>,
     review: &Review,
     object: &Value,
+    release: Release,
 ) -> AdmissionVariables {
+    let typed = ServerRules::of(release).has_typed_views;
+    let seen = |object: &Value| {
+        let object = converted(object, &accepted.kind);
+        if typed { viewed(&object, &accepted.kind, release) } else { object }
+    };
+    let params = params.map(|params| match typed {
+        true => viewed(&params, &kind_of(&params), release),
+        false => params,
+    });
     AdmissionVariables {
-        object: converted(object, &accepted.kind),
-        old_object: converted(review.old_object(), &accepted.kind),
+        object: seen(object),
+        old_object: seen(review.old_object()),
         params,
         namespace: Value::Null,
         authorizer: true,
+        typed,
     }
+}
+
+fn kind_of(object: &Value) -> [Str; 3] {
+    let api_version = object.text_at(&["apiVersion"]);
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    [group.into(), version.into(), object.text_at(&["kind"]).into()]
 }
 
 /// Whether the conditions of a policy hold.
@@ -200,7 +221,8 @@ pub(super) fn admits(
     scope.admits(&policy.expressions.conditions)
 }
 
-/// Evaluates conditions that belong to no policy, on a request under the resource that accepted it.
+/// Evaluates conditions that belong to no policy, on a request under the resource that accepted it,
+/// in an API server of a release.
 ///
 /// # Errors
 /// None is false and some fail.
@@ -209,11 +231,12 @@ pub fn conditions(
     accepted: &Accepted,
     review: &Review,
     cx: &Context,
+    release: Release,
 ) -> Result<bool, ConditionsError> {
     if all.is_empty() {
         return Ok(true);
     }
-    let seen = seen(accepted, None, review, review.object());
+    let seen = seen(accepted, None, review, review.object(), release);
     let request = admission::request(&conditions_request(accepted, review));
     let root = admission::root(&request, seen, &review.request);
     Scope::new(&root, cx, &API_SERVER).with_budget(CONDITIONS).admits(all)
@@ -249,7 +272,7 @@ fn evaluate(
             return vec![result(policy, Status::Error, "", row)];
         }
     };
-    let seen = seen(&view.accepted, view.param.clone(), review, review.object());
+    let seen = seen(&view.accepted, view.param.clone(), review, review.object(), cluster.release());
     match admits(policy, view, review, &seen, cx) {
         Ok(true) => {}
         Ok(false) => return Vec::new(),

@@ -4,7 +4,7 @@
 //! names. Empty members are left out, as the API does. Semantics: `docs/semantics/admission.md`,
 //! "What expressions see".
 
-use ephor_kubernetes::{kind_object, resource_object};
+use ephor_kubernetes::{kind_object, resource_object, views};
 use ephor_value::object::{About, Check};
 use ephor_value::{Map, Object, Str, Value};
 
@@ -21,7 +21,20 @@ pub struct AdmissionVariables {
     pub namespace: Value,
     /// Whether the authorizer is available.
     pub authorizer: bool,
+    /// Whether the request and the namespace are views of their types.
+    pub typed: bool,
 }
+
+/// The types of the parts of a request and of a namespace.
+const REQUEST: [(&str, &str); 5] = [
+    ("kind", "v1.GroupVersionKind"),
+    ("requestKind", "v1.GroupVersionKind"),
+    ("resource", "v1.GroupVersionResource"),
+    ("requestResource", "v1.GroupVersionResource"),
+    ("userInfo", "v1.UserInfo"),
+];
+const NAMESPACE: [(&str, &str); 3] =
+    [("metadata", "v1.ObjectMeta"), ("spec", "v1.NamespaceSpec"), ("status", "v1.NamespaceStatus")];
 
 /// All variables. `request` is the value that [`request`] built, `review` the one that it was built
 /// from.
@@ -32,8 +45,12 @@ pub fn root(request: &Value, seen: AdmissionVariables, review: &Value) -> Value 
     if let Some(params) = seen.params {
         m.insert("params", params);
     }
-    m.insert("request", request.clone());
-    m.insert("namespaceObject", seen.namespace);
+    let shown = |v: Value, name: &str, parts: &[(&str, &str)]| match seen.typed {
+        true => views::named(&v, name, parts),
+        false => v,
+    };
+    m.insert("request", shown(request.clone(), "v1.AdmissionRequest", &REQUEST));
+    m.insert("namespaceObject", shown(seen.namespace, "v1.Namespace", &NAMESPACE));
     if seen.authorizer {
         m.insert("authorizer", Value::object(Object::Check(Check::default())));
         let text = |path: &[&str]| Str::from(review.text_at(path));

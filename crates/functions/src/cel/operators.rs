@@ -284,6 +284,9 @@ pub fn contains(call: &Call<'_>) -> CallResult {
         Value::Object(o) if matches!(**o, Object::Keyed(_)) && unhashable(call.arg(0)).is_some() => {
             unhashable(call.arg(0)).map(Err)
         }
+        map if map.is_view() && call.arg(0).as_str().is_none() => {
+            fault(format!("unsupported map key type: {}", super::go_type(call.arg(0))))
+        }
         map => match map.cel_entry(call.arg(0)) {
             Some(found) => success(found.is_some()),
             None => fault(OVERLOAD),

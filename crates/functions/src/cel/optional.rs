@@ -19,7 +19,7 @@ pub fn of_non_zero(call: &Call<'_>) -> CallResult {
         Value::Str(s) => s.is_empty(),
         Value::Bytes(b) => b.is_empty(),
         Value::List(l) => l.is_empty(),
-        Value::Map(m) => m.is_empty(),
+        Value::Map(m) => m.is_empty() && m.view().is_none(),
         Value::Duration(d) => *d == 0,
         Value::Timestamp(_) => false,
         Value::Object(o) => match &**o {

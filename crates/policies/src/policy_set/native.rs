@@ -44,7 +44,8 @@ impl Engine {
     /// The API server's answer after the native policies that validate.
     pub fn validate_as_server(&self, review: &Review) -> AdmissionOutcome {
         let verdicts = self.native_verdicts(review);
-        answer(review, verdicts.policies().map(|p| (&*p.policy, &p.rules[..])))
+        let release = ClusterView::of(&*self.external).release();
+        answer(review, verdicts.policies().map(|p| (&*p.policy, &p.rules[..])), release)
     }
 
     /// The results of native policies that validate, of those that have one.
