@@ -206,7 +206,7 @@ fn refused(index: usize, of: &Value, refusal: &Refusal) -> Value {
 }
 
 /// The objects of a case as the server stored them, and its namespaces by name.
-pub(super) fn stored_objects(case: &Value) -> (Vec<Value>, Map) {
+pub(super) fn stored_objects(case: &Value, release: Release) -> (Vec<Value>, Map) {
     let refused: Vec<i64> = list(case, "setupErrors")
         .iter()
         .filter_map(|e| match e.get("index") {
@@ -218,7 +218,7 @@ pub(super) fn stored_objects(case: &Value) -> (Vec<Value>, Map) {
         .iter()
         .enumerate()
         .filter(|(i, _)| !refused.iter().any(|r| usize::try_from(*r) == Ok(*i)))
-        .map(|(_, o)| stored(defaulted(o)))
+        .map(|(_, o)| stored(defaulted(o), release))
         .collect();
     let mut namespaces = case.get("namespaces").and_then(Value::as_map).cloned().unwrap_or_default();
     for existing in list(case, "requests").iter().filter_map(|r| r.get("existing")) {
@@ -246,7 +246,7 @@ struct Cluster {
 
 impl Cluster {
     fn new(case: &Value, release: Release) -> Cluster {
-        let (objects, namespaces) = stored_objects(case);
+        let (objects, namespaces) = stored_objects(case, release);
         let is = |o: &&Value, end: &str| o.text_at(&["kind"]).ends_with(end);
         let bindings: Vec<PolicyBinding> =
             objects.iter().filter(|o| is(o, "AdmissionPolicyBinding")).map(lower::binding).collect();
@@ -368,7 +368,8 @@ pub(super) fn with_doubles(recorded: &Value, sent: &Value) -> Value {
 }
 
 /// An object as the server stores it: with its defaults, and texts of a Secret as data.
-fn stored(object: Value) -> Value {
+fn stored(object: Value, release: Release) -> Value {
+    let types = Types::of_release(release);
     let Value::Map(mut m) = object else { return object };
     if let Some(Value::Map(texts)) = m.remove("stringData") {
         let mut data = m.get("data").and_then(Value::as_map).cloned().unwrap_or_default();
@@ -380,8 +381,8 @@ fn stored(object: Value) -> Value {
     }
     let object = Value::Map(m);
     let (api_version, kind) = (object.text_at(&["apiVersion"]), object.text_at(&["kind"]));
-    match Types::built_in().of_kind(&["".into(), api_version.into(), kind.into()]) {
-        Some(def) => completed(&object, def, Types::built_in()),
+    match types.of_kind(&["".into(), api_version.into(), kind.into()]) {
+        Some(def) => completed(&object, def, types),
         None => object,
     }
 }

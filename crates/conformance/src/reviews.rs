@@ -158,7 +158,7 @@ pub fn admission(dir: &Path) -> std::io::Result<Report> {
 
 fn one(case: &Value) -> Result<(), Failure> {
     let failed = |expected: Value, got: Value| Failure { id: case.text_at(&["id"]).into(), expected, got };
-    let (objects, namespaces) = stored_objects(case);
+    let (objects, namespaces) = stored_objects(case, Release::default());
     let is_policy = |o: &&Value| {
         o.text_at(&["apiVersion"]).starts_with("admissionregistration.k8s.io/")
             && !o.text_at(&["kind"]).ends_with("WebhookConfiguration")

@@ -10,25 +10,37 @@ use std::sync::OnceLock;
 use super::prune::inside;
 use super::schema::{Leaf, Type, TypeDef, Types, constant};
 use ephor_value::quantity::Quantity;
+use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 
 const TABLE: &str = include_str!("defaults.txt");
+const TABLE_1_37: &str = include_str!("defaults-1.37.txt");
 
 /// Objects that nest deeper are not read.
 const MAX_DEPTH: usize = 512;
 
 type Fields = Vec<(Str, Value)>;
 
-fn constants(of: &str) -> &'static [(Str, Value)] {
-    static FOUND: OnceLock<HashMap<&'static str, Fields>> = OnceLock::new();
-    let table = FOUND.get_or_init(|| {
-        let line = |line: &'static str| {
-            let (name, rest) = line.split_once(' ')?;
-            let fields = rest.split(' ').filter_map(|f| f.split_once('='));
-            Some((name, fields.map(|(k, v)| (k.into(), constant(v))).collect()))
-        };
-        TABLE.lines().filter(|l| !l.starts_with('#')).filter_map(line).collect()
-    });
+type Constants = HashMap<&'static str, Fields>;
+
+fn constants_of(tables: &[&'static str]) -> Constants {
+    let line = |line: &'static str| {
+        let (name, rest) = line.split_once(' ')?;
+        let fields = rest.split(' ').filter_map(|f| f.split_once('='));
+        Some((name, fields.map(|(k, v)| (k.into(), constant(v))).collect()))
+    };
+    let lines = tables.iter().flat_map(|table| table.lines());
+    lines.filter(|l| !l.starts_with('#')).filter_map(line).collect()
+}
+
+/// The constant defaults of the fields of a type.
+fn constants(of: &str, release: Release) -> &'static [(Str, Value)] {
+    static V1_36: OnceLock<Constants> = OnceLock::new();
+    static V1_37: OnceLock<Constants> = OnceLock::new();
+    let table = match release {
+        Release::V1_36 => V1_36.get_or_init(|| constants_of(&[TABLE])),
+        Release::V1_37 | Release::V1_38 => V1_37.get_or_init(|| constants_of(&[TABLE, TABLE_1_37])),
+    };
     table.get(of).map_or(&[], |fields| fields)
 }
 
@@ -44,7 +56,7 @@ fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
         return out;
     }
     before(&mut out, def);
-    for (key, value) in constants(&def.name) {
+    for (key, value) in constants(&def.name, types.release()) {
         fill(&mut out, key, || value.clone());
     }
     for field in &def.fields {

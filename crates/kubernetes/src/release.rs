@@ -16,6 +16,8 @@ pub struct ServerRules {
     pub audits_all_failures: bool,
     /// Names that end in `.static.k8s.io` belong to files on the server.
     pub reserves_static_names: bool,
+    /// What bindings must have is declared with their type, which changes words and order of mistakes.
+    pub declares_required: bool,
     /// Webhooks are called for reviews of tokens and of access.
     pub sends_reviews_to_webhooks: bool,
 }
@@ -37,6 +39,7 @@ const V1_36: ServerRules = ServerRules {
     has_typed_views: false,
     audits_all_failures: false,
     reserves_static_names: false,
+    declares_required: false,
     sends_reviews_to_webhooks: true,
 };
 
@@ -44,5 +47,6 @@ const V1_37: ServerRules = ServerRules {
     has_typed_views: true,
     audits_all_failures: true,
     reserves_static_names: true,
+    declares_required: true,
     sends_reviews_to_webhooks: false,
 };

@@ -7,14 +7,17 @@ use super::read::{list, part, text, texts};
 use ephor_value::Value;
 use ephor_value::names::subdomain_problems;
 
-/// Checks a binding.
-pub fn binding(document: &Value, errors: &mut Errors) {
+/// Checks a binding. `declares`: whether what is required is declared with the type; such mistakes
+/// come last, and say no more.
+pub fn binding(document: &Value, declares: bool, errors: &mut Errors) {
+    let mut declared = Errors::default();
     let spec = part(document, "spec").cloned().unwrap_or_default();
     let at = FieldPath::new("spec");
     let mutating = text(document, "kind") == "MutatingAdmissionPolicyBinding";
     let policy = text(&spec, "policyName");
     if policy.is_empty() {
-        errors.required(&at.key("policyName"), "");
+        let of = if declares { &mut declared } else { &mut *errors };
+        of.required(&at.key("policyName"), "");
     } else {
         for problem in subdomain_problems(policy) {
             errors.invalid(&at.key("policyName"), &policy.into(), &problem);
@@ -30,8 +33,13 @@ pub fn binding(document: &Value, errors: &mut Errors) {
         }
     }
     if !mutating {
-        actions(&spec, &at.key("validationActions"), errors);
+        let here = at.key("validationActions");
+        match declares && texts(&spec, "validationActions").next().is_none() {
+            true => declared.required(&here, ""),
+            false => actions(&spec, &here, errors),
+        }
     }
+    errors.0.append(&mut declared.0);
 }
 
 fn param_ref(reference: &Value, at: &FieldPath, errors: &mut Errors) {

@@ -30,6 +30,8 @@ pub enum ExpressionProblem {
 
 /// Checks the expressions of a policy.
 pub trait Expressions {
+    /// The release of the API server.
+    fn release(&self) -> ephor_value::release::Release;
     /// What is wrong with an expression.
     fn problem(&self, source: &str, wanted: Wanted) -> Option<ExpressionProblem>;
     /// Adds a variable for the expressions after it, and says what is wrong with it.

@@ -29,6 +29,7 @@ pub use expressions::{ExpressionProblem, Expressions, Wanted};
 
 use ephor_kubernetes::Types;
 use ephor_kubernetes::decode::problems;
+use ephor_kubernetes::release::ServerRules;
 use ephor_value::Value;
 use ephor_value::names::subdomain_problems;
 use errors::{Errors, FieldPath};
@@ -81,6 +82,9 @@ pub fn readable(document: &Value) -> Result<(), Unreadable> {
     }
 }
 
+/// How names of objects end that come from files on the server.
+pub const STATIC_SUFFIX: &str = ".static.k8s.io";
+
 /// Checks a policy, binding or webhook configuration with its defaults; gives the warnings about
 /// fields that are not known.
 ///
@@ -109,7 +113,8 @@ fn checked(
     expressions: &mut dyn Expressions,
 ) -> Result<Vec<String>, Refusal> {
     let kind = document.text_at(&["kind"]);
-    let types = Types::built_in();
+    let rules = ServerRules::of(expressions.release());
+    let types = Types::of_release(expressions.release());
     let api_version = document.text_at(&["apiVersion"]);
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let mut warnings = Vec::new();
@@ -126,12 +131,18 @@ fn checked(
         let text = problem.replace("253 bytes", "253 characters");
         errors.invalid(&FieldPath::new("metadata").key("name"), &name.into(), &text);
     }
+    if rules.reserves_static_names && name.ends_with(STATIC_SUFFIX) {
+        let text = format!(
+            "names ending with \"{STATIC_SUFFIX}\" are reserved for static manifest-based configurations and cannot be managed via the API"
+        );
+        errors.invalid(&FieldPath::new("metadata").key("name"), &name.into(), &text);
+    }
     match kind {
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {
             policy::policy(document, stored, expressions, &mut errors);
         }
         "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
-            binding::binding(document, &mut errors);
+            binding::binding(document, rules.declares_required, &mut errors);
         }
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
             webhook::configuration(document, expressions, &mut errors);

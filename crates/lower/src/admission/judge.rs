@@ -14,6 +14,7 @@ use super::super::compiler::{Compiler, ProgramError};
 /// has them in its language.
 pub struct Judge {
     choice: Choice,
+    release: Release,
     /// For variables, which know no types of mutations.
     of_variables: Compiler,
     /// Knows the variables.
@@ -45,11 +46,15 @@ impl Judge {
         };
         let of_variables = made(Choice { mutation: false, ..choice });
         let of_messages = made(Choice { authorizer: false, ..choice });
-        Judge { choice, of_variables, compiler: made(choice), of_messages }
+        Judge { choice, release, of_variables, compiler: made(choice), of_messages }
     }
 }
 
 impl Expressions for Judge {
+    fn release(&self) -> Release {
+        self.release
+    }
+
     fn problem(&self, source: &str, wanted: Wanted) -> Option<ExpressionProblem> {
         let of_conditions;
         let (compiler, wanted) = match wanted {
