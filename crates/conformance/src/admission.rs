@@ -52,14 +52,18 @@ pub(super) fn yaml_files(dir: &Path) -> std::io::Result<Vec<Value>> {
     files.iter().map(read).collect()
 }
 
-/// The files were written by a program that takes `y` and `n` for text and leaves them plain, and
-/// that keeps `3.0` and `3` apart.
+/// The files were written by a program that takes `y`, `n` and `1e3` for text and leaves them plain,
+/// and that keeps `3.0` and `3` apart.
 fn short_words_quoted(text: &str) -> String {
     let quoted = |line: &str| {
         let body = line.trim_start_matches([' ', '-']);
         let head = line.get(..line.len() - body.len()).unwrap_or_default();
         let is_whole = |t: &str| t.strip_suffix(".0").is_some_and(|t| t.parse::<i64>().is_ok());
-        let is_word = |t: &str| matches!(t, "y" | "Y" | "n" | "N") || is_whole(t);
+        let is_power = |t: &str| {
+            let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+            t.split_once(['e', 'E']).is_some_and(|(a, b)| digits(a) && digits(b))
+        };
+        let is_word = |t: &str| matches!(t, "y" | "Y" | "n" | "N") || is_whole(t) || is_power(t);
         let quote = |t: &str| if is_word(t) { format!("'{t}'") } else { t.to_string() };
         match body.split_once(": ") {
             Some((key, value)) => format!("{head}{}: {}", quote(key), quote(value)),

@@ -155,7 +155,7 @@ pub fn run_all(dir: &Path, only: &str, release: Release, mut observe: impl FnMut
         let names = [name, &format!("{name}/cel-kinds")];
         run.several(&names, &test_folders::list(name), |dir| test_folders::run(dir, name))?;
     }
-    run.one("reviews/admission", "admission", reviews::admission)?;
+    run.one("reviews/admission", "admission", |dir| reviews::admission(dir, release))?;
     let names = ["reviews/tests", "reviews/pool"];
     run.several(&names, &test_folders::list("kyverno-policies"), reviews_of_policies::run)?;
     let names =
@@ -179,7 +179,7 @@ pub fn run_all(dir: &Path, only: &str, release: Release, mut observe: impl FnMut
     for stem in engine::stems(&dir.join("server"))? {
         run.one(&format!("server/{stem}"), &format!("server/{stem}.jsonl"), server::run)?;
     }
-    for name in nested_topics(dir, "admission")? {
+    for name in topics(dir, "admission")? {
         run.one(&name, &name, |dir| admission::run(&name, dir, release))?;
     }
     for name in topics(dir, "cases")? {
@@ -191,16 +191,19 @@ pub fn run_all(dir: &Path, only: &str, release: Release, mut observe: impl FnMut
 /// The topics of a suite, `SUITE/TOPIC` each; none where there is no such suite.
 fn topics(dir: &Path, suite: &str) -> Result<Vec<String>> {
     let below = dir.join(suite);
-    let topics = if below.is_dir() { cases::topics(&below)? } else { Vec::new() };
+    let topics = if below.is_dir() { nested(&below)? } else { Vec::new() };
     Ok(topics.into_iter().map(|topic| format!("{suite}/{topic}")).collect())
 }
 
-/// As [`topics`], with those of folders that hold topics: `SUITE/FOLDER/TOPIC`.
-fn nested_topics(dir: &Path, suite: &str) -> Result<Vec<String>> {
+/// The topics below a folder, and in their place those of folders that hold topics: `FOLDER/TOPIC`.
+fn nested(dir: &Path) -> Result<Vec<String>> {
     let mut all = Vec::new();
-    for topic in topics(dir, suite)? {
-        let below = topics(dir, &topic)?;
-        all.extend(if below.is_empty() { vec![topic] } else { below });
+    for topic in cases::topics(dir)? {
+        let below = cases::topics(&dir.join(&topic))?;
+        match below.is_empty() {
+            true => all.push(topic),
+            false => all.extend(below.into_iter().map(|inner| format!("{topic}/{inner}"))),
+        }
     }
     Ok(all)
 }

@@ -14,7 +14,7 @@ use ephor_admission::admit::{Deadline, Decision, Gate, Incoming, Route};
 use ephor_patch::apply::apply_in_order;
 use ephor_policies::load::{self, Reader};
 use ephor_sources::files::SourceText;
-use ephor_sources::objects::Objects;
+use ephor_sources::objects::{ClusterFacts, Objects};
 use ephor_value::print::json;
 use ephor_value::release::Release;
 use ephor_value::{Map, Value};
@@ -132,13 +132,13 @@ pub(super) fn review(
     Ok(said)
 }
 
-/// Runs the cases of all topics.
+/// Runs the cases of all topics, of an API server of a release.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn admission(dir: &Path) -> std::io::Result<Report> {
+pub fn admission(dir: &Path, release: Release) -> std::io::Result<Report> {
     let mut report = Report::new("reviews/admission");
-    for topic in super::cases::topics(dir)? {
+    for topic in super::nested(dir)? {
         let left_out = LEFT_OUT.iter().find(|(left, _)| *left == topic).map(|(_, why)| *why);
         for case in yaml_files(&dir.join(&topic))? {
             let why = match () {
@@ -149,28 +149,29 @@ pub fn admission(dir: &Path) -> std::io::Result<Report> {
             };
             match why {
                 Some(why) => report.leave_out(why, 1),
-                None => report.count(one(&case)),
+                None => report.count(one(&case, release)),
             }
         }
     }
     Ok(report)
 }
 
-fn one(case: &Value) -> Result<(), Failure> {
+fn one(case: &Value, release: Release) -> Result<(), Failure> {
     let failed = |expected: Value, got: Value| Failure { id: case.text_at(&["id"]).into(), expected, got };
-    let (objects, namespaces) = stored_objects(case, Release::default());
+    let (objects, namespaces) = stored_objects(case, release);
     let is_policy = |o: &&Value| {
         o.text_at(&["apiVersion"]).starts_with("admissionregistration.k8s.io/")
             && !o.text_at(&["kind"]).ends_with("WebhookConfiguration")
     };
     let text: Vec<String> = objects.iter().filter(is_policy).map(json).collect();
     let source = SourceText { name: "setup.yaml".into(), text: text.join("\n---\n") };
-    let policies = round_trip::loaded(load::argument_for(&[source], Reader::Server(Release::default())));
+    let policies = round_trip::loaded(load::argument_for(&[source], Reader::Server(release)));
     if let Some(problem) = policies.problems.first() {
         return Err(failed(Value::Null, Value::from(problem.to_string())));
     }
     let data = with_namespaces(objects.clone(), &namespaces);
-    let gate = Gate::new(policies, Arc::new(Objects::new(data)), &[]);
+    let known = ClusterFacts::of_release(release, &data, None);
+    let gate = Gate::new(policies, Arc::new(Objects::with(data, known)), &[]);
     if let Some(broken) = gate.broken().first() {
         return Err(failed(Value::Null, Value::from(broken.to_string())));
     }
