@@ -18,6 +18,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ephor_document::json;
 use ephor_kubernetes::groups::PolicyNames;
 use ephor_kubernetes::{Kinds, Resource};
+use ephor_value::release::{Release, ReleaseChoice};
 use ephor_value::{Map, Value, print};
 
 use crate::failure::{Failure, chain};
@@ -182,6 +183,15 @@ impl Cluster {
         ]);
         let review = self.request("POST", REVIEWS, "application/json", Some(&review))?;
         Ok(review.text_at(&["status", "userInfo", "username"]).to_string())
+    }
+
+    /// The release of the API server, or the nearest one of which facts are recorded.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`]; the server's version cannot be read.
+    pub fn release(&self) -> Result<ReleaseChoice, Failure> {
+        let version = self.get("/version")?;
+        Release::choose(version.text_at(&["gitVersion"])).map_err(Failure::other)
     }
 
     /// Gets what is at a path.

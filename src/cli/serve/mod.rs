@@ -36,11 +36,13 @@ use tracing_subscriber::EnvFilter;
 use super::CommandError;
 use super::flags::{Record, fields};
 use super::outbound::{self, Outbound};
+use super::releases;
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
 use crate::cli::arguments::{Global, given};
 use crate::cli::flag_values::{LogFilter, Namespaced, count, log_filter, namespaced, not_negative, time};
 use crate::cli::serve::conflict::ServeConflict;
 use crate::cli::{arguments, console};
+use ephor_value::release::Release;
 
 /// Serves the admission webhook
 ///
@@ -115,6 +117,9 @@ struct ServeClusterOptions {
     /// context of the kubeconfig file
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
+    /// release of Kubernetes whose policies and objects apply [default: that of the cluster, else 1.36]
+    #[arg(long, value_name = "VERSION", value_parser = releases::parse)]
+    kubernetes: Option<Release>,
     /// policies of the cluster in ephor.dev and policies.ephor.dev instead of kyverno.io and
     /// policies.kyverno.io
     #[arg(long, requires = "kinds")]
@@ -389,6 +394,7 @@ fn settings(args: &ServeArgs, global: &Global) -> Result<Settings, CommandError>
         registry: args.images.registry,
         pull_secrets: pull_secrets(&args.images, cluster.is_some())?,
         cluster,
+        kubernetes: args.cluster.kubernetes,
         result_cache: (limits.result_cache_megabytes as u64).saturating_mul(1 << 20),
         collector: given(&args.logs.otlp_endpoint).map(String::from),
         tls: tls(args)?,

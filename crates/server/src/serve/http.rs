@@ -63,7 +63,8 @@ async fn metrics(Shared(state): Shared<App>) -> Response {
 /// Ready when every policy that must be evaluated can be; what is wrong is reported either way.
 async fn ready(Shared(state): Shared<App>) -> Response {
     let now = state.store.current();
-    let mut text = format!("policies {} generation {}\n", now.policies, now.generation);
+    let release = state.store.around().release;
+    let mut text = format!("policies {} generation {}\nkubernetes {release}\n", now.policies, now.generation);
     let notices = now.notices.iter().map(|notice| format!("notice: {notice}"));
     let (faults, is_unusable) = state.faults();
     for line in now.problems.iter().cloned().chain(faults).chain(notices) {

@@ -30,6 +30,7 @@ use ephor_kubernetes::{Kinds, Resource, Types};
 use ephor_sources::objects::{ClusterFacts, Objects};
 use ephor_sources::offline::projected;
 use ephor_sources::registry::Registry;
+use ephor_value::release::Release;
 use ephor_value::{Str, Value, duration};
 
 use crate::serve::kind_filter::KindFilter;
@@ -80,6 +81,8 @@ pub struct Link {
     /// Whether policies have to be read again: a task that waits for a notice may end before it
     /// acts on it.
     outdated: Arc<AtomicBool>,
+    /// The release of the API server.
+    pub release: Release,
     /// The policies of the cluster that are served.
     stored: KindFilter,
     /// The ConfigMaps of operators.
@@ -91,13 +94,40 @@ pub struct Link {
     types: Mutex<Option<(u64, Arc<Types>)>>,
 }
 
+/// The release of a server; of one that does not say it the default.
+fn served_release(cluster: &Cluster) -> Release {
+    match cluster.release() {
+        Ok(choice) => {
+            if !choice.exact {
+                tracing::warn!(kubernetes = %choice.release, "the nearest release to the API server's is used");
+            }
+            choice.release
+        }
+        Err(error) => {
+            let kubernetes = Release::default();
+            tracing::warn!(error = error.text, %kubernetes, "the API server does not say its version");
+            kubernetes
+        }
+    }
+}
+
 impl Link {
-    /// Connects, and begins to watch; also the policies that are served from there.
+    /// Connects, and begins to watch; also the policies that are served from there. `wanted`: the
+    /// release to act as, instead of the server's own.
     ///
     /// # Errors
     /// There is no cluster, or discovery fails.
-    pub fn open(choice: &Choice, places: &ConfigMaps, stored: Option<&KindFilter>) -> Result<Link, Failure> {
+    pub fn open(
+        choice: &Choice,
+        places: &ConfigMaps,
+        stored: Option<&KindFilter>,
+        wanted: Option<Release>,
+    ) -> Result<Link, Failure> {
         let cluster = Arc::new(connect(choice)?);
+        let release = match wanted {
+            Some(release) => release,
+            None => served_release(&cluster),
+        };
         let kinds = cluster.kinds()?;
         let changed = Arc::new(Notify::new());
         let renew = Arc::new(AtomicBool::new(false));
@@ -127,6 +157,7 @@ impl Link {
             configured,
             renew,
             outdated,
+            release,
             stored: stored.cloned().unwrap_or_default(),
             places: places.clone(),
             versions: Mutex::default(),
@@ -166,13 +197,16 @@ impl Link {
         if objects.iter().any(|o| o.text_at(&["kind"]) == kind) {
             let mut definitions = self.cache.all(group, kind);
             definitions.extend(objects.iter().cloned());
-            return Types::with(&definitions);
+            return Types::of_release_with(self.release, &definitions);
         }
         let changes = self.cache.changes(group, kind);
         let mut known = self.types.lock().unwrap_or_else(PoisonError::into_inner);
         match &*known {
             Some((at, types)) if *at == changes => types.clone(),
-            _ => known.insert((changes, Types::with(&self.cache.all(group, kind)))).1.clone(),
+            _ => {
+                let types = Types::of_release_with(self.release, &self.cache.all(group, kind));
+                known.insert((changes, types)).1.clone()
+            }
         }
     }
 

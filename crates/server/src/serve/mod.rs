@@ -361,7 +361,7 @@ async fn controllers(
 fn around(settings: &Settings) -> Result<Around, Error> {
     let choice = settings.cluster.as_ref();
     let link = choice
-        .map(|choice| Link::open(choice, &settings.settings, settings.stored.as_ref()))
+        .map(|choice| Link::open(choice, &settings.settings, settings.stored.as_ref(), settings.kubernetes))
         .transpose()?
         .map(Arc::new);
     let registry = settings.registry.then(|| {
@@ -369,7 +369,11 @@ fn around(settings: &Settings) -> Result<Around, Error> {
         let (namespace, pull_secrets) = (settings.settings.settings.0.clone(), settings.pull_secrets.clone());
         renewed(REGISTRY_CACHE_TTL, Keys { pull_secrets, namespace, secrets, ..Keys::default() })
     });
-    Ok(Around { link, registry, stored: settings.stored.clone(), result_cache: settings.result_cache })
+    let served = link.as_ref().map(|link| link.release);
+    let release = settings.kubernetes.or(served).unwrap_or_default();
+    tracing::info!(kubernetes = %release, "policies of Kubernetes run as in this release");
+    let stored = settings.stored.clone();
+    Ok(Around { link, registry, stored, result_cache: settings.result_cache, release })
 }
 
 fn certificates(tls: &Tls) -> Result<Option<Arc<Certificates>>, Error> {

@@ -120,6 +120,8 @@ pub struct Around {
     pub stored: Option<KindFilter>,
     /// The size of the result cache in bytes, roughly.
     pub result_cache: u64,
+    /// The release of Kubernetes.
+    pub release: Release,
 }
 
 /// The policies in use.
@@ -194,14 +196,15 @@ fn read(
 ) -> Snapshot {
     let now = Instant::now();
     files.fingerprint = texts.fingerprint();
-    let current = files.policies.update(&texts.policies, established, now, parse);
+    let current =
+        files.policies.update(&texts.policies, established, now, |source| parse(source, around.release));
     let (mut problems, mut again) = (current.problems, current.again);
     let lost = current.lost;
     let mut all = Policies::default();
     current.gives.into_iter().for_each(|policies| all.extend((*policies).clone()));
     let mut stored = StoredObjects::default();
     if let (Some(link), Some(chosen)) = (&around.link, &around.stored) {
-        let (present, usable) = files.stored.update(link, chosen);
+        let (present, usable) = files.stored.update(link, chosen, around.release);
         problems.extend(present.objects.iter().filter_map(StoredPolicy::described));
         all.extend(usable);
         stored = present;
@@ -219,7 +222,7 @@ fn read(
             Arc::new(data)
         }
         None => {
-            let known = ClusterFacts::of(&objects, registry);
+            let known = ClusterFacts::of_release(around.release, &objects, registry);
             Arc::new(Objects::with(objects, known))
         }
     };
@@ -280,9 +283,9 @@ fn reaches_out(policy: &Policy, around: &Around) -> bool {
         || (around.registry.is_some() && reach.registry)
 }
 
-/// Parses a file of policies.
-fn parse(source: &SourceText) -> Parsed<Policies> {
-    let loaded = load::argument_for(std::slice::from_ref(source), Reader::Server(Release::default()));
+/// Parses a file of policies for a release of Kubernetes.
+fn parse(source: &SourceText, release: Release) -> Parsed<Policies> {
+    let loaded = load::argument_for(std::slice::from_ref(source), Reader::Server(release));
     let broken = loaded.policies.iter().filter_map(|p| {
         let why = p.refused.as_ref().or(p.uncompiled.as_ref())?;
         Some(format!("{}:{}: {}: {why}", p.source, p.line, p.name))

@@ -1,5 +1,6 @@
 //! The settings of a server that flags choose; their defaults stand at the flags (`src/cli/serve`).
 
+use ephor_value::release::Release;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -65,6 +66,8 @@ pub struct Settings {
     pub places: Places,
     /// The cluster that provides external data; `None` = files alone.
     pub cluster: Option<Choice>,
+    /// The release of Kubernetes to act as; `None` = that of the cluster, else the default.
+    pub kubernetes: Option<Release>,
     /// The ConfigMaps of operators in that cluster.
     pub settings: ConfigMaps,
     /// The policies that are stored in it and served; `None` = those of files alone.

@@ -42,8 +42,13 @@ pub struct StoredObjects {
 }
 
 impl Stored {
-    /// The objects of the cluster as they are now, and what can be used of them.
-    pub fn update(&mut self, link: &Link, chosen: &KindFilter) -> (StoredObjects, Policies) {
+    /// The objects of the cluster as they are now, and what can be used of them in its release.
+    pub fn update(
+        &mut self,
+        link: &Link,
+        chosen: &KindFilter,
+        release: Release,
+    ) -> (StoredObjects, Policies) {
         let (mut present, mut policies) = (StoredObjects::default(), Policies::default());
         let mut compiled = HashMap::new();
         for (group, kind) in &chosen.kinds {
@@ -53,7 +58,7 @@ impl Stored {
                     continue;
                 }
                 let key = PolicyKey::of(&document);
-                let now = self.compile(&key, &document);
+                let now = self.compile(&key, &document, release);
                 policies.extend((*now.gives).clone());
                 match is_exception {
                     true => present.exceptions.push(document),
@@ -66,8 +71,8 @@ impl Stored {
         (present, policies)
     }
 
-    /// Compiles an object, unless it is as it was.
-    fn compile(&mut self, key: &PolicyKey, document: &Value) -> Compiled {
+    /// Compiles an object for a release of Kubernetes, unless it is as it was.
+    fn compile(&mut self, key: &PolicyKey, document: &Value, release: Release) -> Compiled {
         let content = content(document);
         let uid = document.text_at(&["metadata", "uid"]).to_string();
         let before = self.compiled.remove(key).filter(|before| before.uid == uid);
@@ -76,7 +81,7 @@ impl Stored {
             return Compiled { uid, content, gives: gives.clone(), problem: problem.clone() };
         }
         let source = SourceText { name: key.to_string(), text: print::json(&content) };
-        let mut gives = load::argument_for(&[source], Reader::Server(Release::default()));
+        let mut gives = load::argument_for(&[source], Reader::Server(release));
         let problem = gives.unusable();
         if problem.is_some() {
             gives = before.map_or_else(Policies::default, |before| (*before.gives).clone());
@@ -99,7 +104,7 @@ mod tests {
     }
 
     fn compiled(stored: &mut Stored, document: &Value) -> Compiled {
-        stored.compile(&PolicyKey::of(document), document)
+        stored.compile(&PolicyKey::of(document), document, Release::default())
     }
 
     #[test]
