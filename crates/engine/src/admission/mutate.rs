@@ -268,7 +268,7 @@ impl ChangedRequest<'_, '_> {
         for patch in policy.patches() {
             let request = admission::request(&seen_request(&view.accepted, review));
             let mut seen = AdmissionVariables { namespace: self.namespace.clone(), ..seen(&object) };
-            // Only conditions make the server look at the object's type.
+            // Only where there are conditions does the server decode the object to its type.
             if policy.expressions.conditions.is_empty() {
                 seen.object = converted(&object, kind);
                 seen.old_object = converted(review.old_object(), kind);
