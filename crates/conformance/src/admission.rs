@@ -277,13 +277,14 @@ impl Cluster {
         if let Some(sent) = sent {
             review = review.with_object(with_doubles(review.object(), sent));
         }
+        review = review.with_object(managed(review.object()));
         let cluster = ClusterView::of(&self.data);
         let server = Server {
             policies: &self.policies,
             webhooks: &self.webhooks,
             cluster: &cluster,
             answers: &self.replies,
-            own: with_tolerations,
+            own: own_changes(&review.attributes.subresource),
         };
         let mut log = Log::default();
         let mutated = server.mutate(&review, &mut log);
@@ -295,7 +296,7 @@ impl Cluster {
             Err(denial) => Some(denial),
             Ok(_) if refused => None,
             Ok(object) => {
-                changed = (!object.json_eq(review.object())).then(|| object.clone());
+                changed = (!object.json_eq(review.object())).then(|| unmanaged(&object));
                 let stored = match wanted.get("completion") {
                     Some(more) if !object.is_null() => completed_by(object, more),
                     _ => object,
@@ -317,13 +318,48 @@ impl Cluster {
         if !calls.is_empty() {
             got.insert("webhookCalls", Value::list(calls));
         }
-        (expected(wanted), Value::Map(got))
+        (expected(wanted, &review), unmanaged(&Value::Map(got)))
     }
 }
 
-/// The server's own changes run again after those of policies: every pod tolerates some taints for
-/// a while.
-pub(super) fn with_tolerations(object: Value) -> Value {
+/// The key of what the server writes about who manages an object.
+const MANAGED: &str = "managedFields";
+
+/// An object with a list of who manages it, which the server writes before policies see it, and
+/// which recordings leave out.
+fn managed(object: &Value) -> Value {
+    let Some(metadata) = object.get("metadata").and_then(Value::as_map) else { return object.clone() };
+    let mut metadata = metadata.clone();
+    metadata.insert(MANAGED, Value::list(vec![Value::map([("manager", "recorder".into())])]));
+    object.with("metadata", Value::Map(metadata))
+}
+
+/// An answer without these lists, also where a text quotes an object.
+pub(super) fn unmanaged(answer: &Value) -> Value {
+    match answer {
+        Value::Map(m) => {
+            let entry = |(k, v): (&Str, &Value)| (**k != *MANAGED).then(|| (k.clone(), unmanaged(v)));
+            Value::Map(m.iter().filter_map(entry).collect())
+        }
+        Value::List(items) => Value::list(items.iter().map(unmanaged).collect()),
+        Value::Str(text) => match text.split_once("\"managedFields\":") {
+            Some((before, after)) => {
+                let after = after_list(after);
+                format!("{before}{}", after.strip_prefix(',').unwrap_or(after)).into()
+            }
+            None => answer.clone(),
+        },
+        other => other.clone(),
+    }
+}
+
+/// The server's own changes, which run again after those of policies: every pod tolerates some
+/// taints for a while. What is sent to a subresource stays as it is.
+pub(super) fn own_changes(subresource: &str) -> fn(Value) -> Value {
+    if subresource.is_empty() { with_tolerations } else { std::convert::identity }
+}
+
+fn with_tolerations(object: Value) -> Value {
     let Value::Map(mut pod) = object else { return object };
     if pod.get("kind").and_then(Value::as_str) == Some("Pod")
         && let Some(Value::Map(spec)) = pod.get_mut("spec")
@@ -418,8 +454,27 @@ pub(super) fn merged(into: Value, patch: &Value) -> Value {
     Value::Map(m)
 }
 
+/// What comes after the list that a text begins with.
+fn after_list(text: &str) -> &str {
+    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_text => is_escaped = true,
+            '"' => is_text = !is_text,
+            '[' if !is_text => depth += 1,
+            ']' if !is_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return text.get(at + c.len_utf8()..).unwrap_or_default();
+        }
+    }
+    ""
+}
+
 /// What was recorded, as far as admission answers for it.
-fn expected(wanted: &Value) -> Value {
+fn expected(wanted: &Value, review: &Review) -> Value {
     let mut m = Map::new();
     let allowed = wanted.get("allowed").cloned().unwrap_or_default();
     // What the server refuses between the phases counts as its answer.
@@ -431,7 +486,28 @@ fn expected(wanted: &Value) -> Value {
         }
     }
     recorded(wanted, &["warnings", "auditAnnotations", "object", "webhookCalls"], &mut m);
-    Value::Map(m)
+    // The object was recorded before the server put it back into its namespace.
+    if let Some(object) = m.remove("object").filter(|_| !is_moved(wanted)) {
+        let object = in_namespace(object, review);
+        if !object.json_eq(&unmanaged(review.object())) {
+            m.insert("object", object);
+        }
+    }
+    unmanaged(&Value::Map(m))
+}
+
+/// An object in the namespace of the request that creates or updates it.
+fn in_namespace(object: Value, review: &Review) -> Value {
+    let namespace = &review.attributes.namespace;
+    let is_own = review.attributes.subresource.is_empty() && !namespace.is_empty();
+    let is_stored = matches!(&*review.attributes.operation, "CREATE" | "UPDATE");
+    let is_namespace = &*review.attributes.resource == "namespaces";
+    if !is_own || !is_stored || is_namespace || !object.text_at(&["metadata", "namespace"]).is_empty() {
+        return object;
+    }
+    let mut metadata = object.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
+    metadata.insert("namespace", Value::Str(namespace.clone()));
+    object.with("metadata", Value::Map(metadata))
 }
 
 /// Whether an object was moved to another namespace.

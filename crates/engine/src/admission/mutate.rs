@@ -11,6 +11,7 @@ use ephor_kubernetes::convert::{changed_kind, with_kind};
 use ephor_kubernetes::decode::{self, unknown_text};
 use ephor_kubernetes::defaults::completed;
 use ephor_value::budget::Excess;
+use ephor_value::print::first_non_finite;
 use ephor_value::{Str, Value};
 
 use ephor_patch::structured::Atomic;
@@ -152,6 +153,11 @@ impl<'w> Passes<'w> {
         if is_changed {
             self.changed = true;
             self.mark();
+            if failed.is_none()
+                && let Some(number) = first_non_finite(&self.object)
+            {
+                return Err(Box::new(Denial::no_json(number)));
+            }
         }
         failed.map_or(Ok(()), |denial| Err(Box::new(denial)))
     }
@@ -350,11 +356,28 @@ impl ChangedRequest<'_, '_> {
         value: &Value,
         kind: &[Str; 3],
     ) -> Result<Option<Value>, MutationError> {
+        if self.is_of_custom_resource(kind) {
+            let [group, version, _] = kind;
+            return Err(MutationError::Policy(format!(
+                "request to convert CR to an invalid group/version: {group}/{version}"
+            )));
+        }
         let changed = apply_literals(object, value);
         match changed.map_err(|error| MutationError::Policy(error.to_string()))? {
             Some(now) => self.decoded(&now, kind).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Whether this is a kind of the API server's own that a custom resource has for its subresource,
+    /// such as its scale.
+    fn is_of_custom_resource(&self, kind: &[Str; 3]) -> bool {
+        let a = &self.review.attributes;
+        let types = self.passes.cluster.types();
+        let is_custom = |kind: &[Str; 3]| types.of_kind(kind).is_some_and(|def| def.custom);
+        let parent = self.passes.cluster.kinds().resource(&a.group, &a.version, &a.resource);
+        let parent = parent.map(|parent| [a.group.clone(), a.version.clone(), parent.kind.clone()]);
+        !a.subresource.is_empty() && !is_custom(kind) && parent.is_some_and(|parent| is_custom(&parent))
     }
 
     /// A patched object, if it still is one of its kind.

@@ -47,7 +47,19 @@ pub fn params(
     if found.is_empty() && wanted.must_exist {
         return Err(BindingError::NoParams);
     }
-    Ok(found.iter().map(|o| Some(with_kind(o, kind))).collect())
+    let is_custom = cluster.types().of_kind(kind).is_none_or(|def| def.custom);
+    let seen = |o: &Value| if is_custom { with_kind(o, kind) } else { without_kind(o) };
+    Ok(found.iter().map(|o| Some(seen(o))).collect())
+}
+
+/// Objects of the kinds that every API server has are read as Go structs, which have no kind in
+/// lists.
+fn without_kind(object: &Value) -> Value {
+    let mut m = object.as_map().cloned().unwrap_or_default();
+    for key in ["apiVersion", "kind"] {
+        m.remove(key);
+    }
+    Value::Map(m)
 }
 
 fn is_wanted(wanted: &ParamRef, object: &Value) -> bool {
