@@ -44,7 +44,7 @@ pub fn changed_kind(object: &Value, kind: &[Str; 3], types: &Types) -> Result<[S
     if let Some(name) = object.get("kind").and_then(Value::as_str).filter(|name| !name.is_empty()) {
         now[2] = name.into();
     }
-    let custom = types.of_kind(kind).is_none_or(|def| def.custom);
+    let custom = types.of_object(kind).is_none_or(|def| def.custom);
     let version = object.text_at(&["apiVersion"]);
     if version.matches('/').count() > 1 {
         return Err(KindError::Version(version.into()));
@@ -53,7 +53,7 @@ pub fn changed_kind(object: &Value, kind: &[Str; 3], types: &Types) -> Result<[S
         return Err(KindError::Missing(ephor_value::print::json(object).into()));
     }
     if version == api_version(kind) || (version.is_empty() && !custom) {
-        return match types.of_kind(&now) {
+        return match types.of_object(&now) {
             None if !custom => Err(KindError::unregistered(&now[2], &api_version(kind))),
             _ => Ok(now),
         };

@@ -88,8 +88,9 @@ fn drops_null(ty: &Type) -> bool {
 fn value(v: &Value, ty: &Type, types: &Types, at: (usize, bool)) -> Value {
     let (depth, is_custom) = at;
     match (ty, v) {
+        // Below a map a null is the empty value; custom resources keep it.
+        (Type::Leaf(Leaf::Quantity), Value::Null) if !is_custom => Value::from("0"),
         (Type::Leaf(Leaf::Quantity), v) => quantity(v),
-        // Below a map a null is the empty text; custom resources keep it.
         (Type::Leaf(Leaf::String), Value::Null) if !is_custom => Value::from(""),
         _ => {
             let of = |m: &Map, def: &TypeDef| fields(m, def, types, depth);

@@ -150,25 +150,24 @@ pub fn merge_with(
     atomics: Atomic,
 ) -> Result<Value, StructuredMergeError> {
     let ty = Type::Named(def.name.clone(), Whole::Merged);
-    let schema = Schema { types, is_custom: def.custom };
-    let mut check = Check { schema, errors: Vec::new(), may_repeat: true };
+    let mut check = Check { types, errors: Vec::new(), may_repeat: true };
     check.part(&Part::whole(object), &ty, "", 0);
     if !check.errors.is_empty() {
         return Err(StructuredMergeError::Original(check.errors.into()));
     }
-    let mut check = Check { schema, errors: Vec::new(), may_repeat: false };
+    let mut check = Check { types, errors: Vec::new(), may_repeat: false };
     check.part(change, &ty, "", 0);
     if !check.errors.is_empty() {
         return Err(StructuredMergeError::Misfits(check.errors.into()));
     }
     let mut found = Vec::new();
     if atomics == Atomic::Refused {
-        atomic(change, &ty, "", schema, &mut found);
+        atomic(change, &ty, "", types, &mut found);
     }
     if !found.is_empty() {
         return Err(StructuredMergeError::Atomic(found.into()));
     }
-    Ok(merged(Some(object), change, &ty, schema))
+    Ok(merged(Some(object), change, &ty, types))
 }
 
 /// Merges a change into an object of which no schema is known: maps by their keys, all else is
@@ -177,30 +176,23 @@ pub fn merge_with(
 /// # Errors
 /// The change holds something that cannot be a part.
 pub fn merge_freely(object: &Value, change: &Part) -> Result<Value, StructuredMergeError> {
-    let schema = Schema { types: &Types::default(), is_custom: true };
-    let mut check = Check { schema, errors: Vec::new(), may_repeat: false };
+    let types = Types::default();
+    let mut check = Check { types: &types, errors: Vec::new(), may_repeat: false };
     check.free(change, "", 0);
     match check.errors.into_iter().next() {
         Some(first) => Err(StructuredMergeError::Misfits([first].into())),
-        None => Ok(merged(Some(object), change, &Type::Leaf(Leaf::Any), schema)),
+        None => Ok(merged(Some(object), change, &Type::Leaf(Leaf::Any), &types)),
     }
 }
 
-/// The types of an object's kind.
-#[derive(Clone, Copy)]
-struct Schema<'t> {
-    types: &'t Types,
-    /// Whether it is a custom resource's: what may be an integer or a text may be anything there.
-    is_custom: bool,
-}
-
-fn resolved<'t>(ty: &'t Type, schema: Schema<'t>) -> Resolved<'t> {
+fn resolved<'t>(ty: &'t Type, types: &'t Types) -> Resolved<'t> {
     match ty {
-        Type::Leaf(Leaf::IntOrString) if schema.is_custom => Resolved::Leaf(Leaf::Any),
+        // An integer or a text may be anything, as published schemas have it.
+        Type::Leaf(Leaf::IntOrString) => Resolved::Leaf(Leaf::Any),
         Type::Leaf(leaf) => Resolved::Leaf(*leaf),
         Type::List(kind, item) => Resolved::List(kind, item),
         Type::Map(value, whole) => Resolved::Map(value, *whole),
-        Type::Named(name, whole) => match schema.types.named(name) {
+        Type::Named(name, whole) => match types.named(name) {
             Some(def) => match def.leaf {
                 Some(leaf) if def.whole == Whole::Merged => Resolved::Leaf(leaf),
                 _ => Resolved::Object(def, if *whole == Whole::Atomic { *whole } else { def.whole }),
@@ -219,7 +211,7 @@ enum Resolved<'t> {
 
 /// Whether a change fits.
 struct Check<'t> {
-    schema: Schema<'t>,
+    types: &'t Types,
     errors: Vec<Misfit>,
     /// Whether lists may have several items of one key, as in objects that exist.
     may_repeat: bool,
@@ -242,7 +234,7 @@ impl Check<'_> {
         if part.is_null() {
             return;
         }
-        match resolved(ty, self.schema) {
+        match resolved(ty, self.types) {
             Resolved::Leaf(Leaf::Any) => self.free(part, at, depth),
             Resolved::Leaf(leaf) => self.scalar(part, leaf, at),
             Resolved::List(kind, item) => match part {
@@ -257,13 +249,19 @@ impl Check<'_> {
             },
             Resolved::Object(def, _) => match part {
                 Part::Fields(fields) => {
+                    let mut undeclared = None;
                     for (k, v) in fields {
                         let below = format!("{at}.{k}");
                         match def.field(k) {
                             Some(field) => self.part(v, &field.ty, &below, depth + 1),
                             None if def.open => self.free(v, &below, depth + 1),
-                            None => self.refuse(&below, Mismatch::Undeclared),
+                            None => drop(undeclared.get_or_insert(below)),
                         }
+                    }
+                    // An undeclared field ends the walk through the others, whose order is random
+                    // there: it comes last here.
+                    if let Some(at) = undeclared {
+                        self.refuse(&at, Mismatch::Undeclared);
                     }
                 }
                 other => self.expected(at, "map", other.describe()),
@@ -301,7 +299,7 @@ impl Check<'_> {
                     self.expected(at, "boolean", part.describe());
                 }
             }
-            Leaf::Quantity | Leaf::IntOrString | Leaf::Time | Leaf::MicroTime => {
+            Leaf::Quantity | Leaf::Time | Leaf::MicroTime => {
                 if value.is_none() {
                     self.expected(at, "any scalar", part.describe());
                 }
@@ -321,7 +319,7 @@ impl Check<'_> {
                 ListKind::Atomic => (format!("{at}[{i}]"), None),
                 _ => {
                     let found = match kind {
-                        ListKind::Keyed(keys) => key_of_part(part, keys, item, self.schema),
+                        ListKind::Keyed(keys) => key_of_part(part, keys, item, self.types),
                         _ => own_key(part),
                     };
                     match found {
@@ -374,22 +372,17 @@ impl Key {
 }
 
 /// The default of a key field.
-fn key_default(key: &str, item: &Type, schema: Schema<'_>) -> Option<Value> {
-    match resolved(item, schema) {
+fn key_default(key: &str, item: &Type, types: &Types) -> Option<Value> {
+    match resolved(item, types) {
         Resolved::Object(def, _) => def.field(key)?.default.clone(),
         _ => None,
     }
 }
 
-fn key_of(
-    found: impl Fn(&str) -> Option<Value>,
-    keys: &[Str],
-    item: &Type,
-    schema: Schema<'_>,
-) -> Option<Key> {
+fn key_of(found: impl Fn(&str) -> Option<Value>, keys: &[Str], item: &Type, types: &Types) -> Option<Key> {
     let entries: Vec<(Str, Option<Value>)> = keys
         .iter()
-        .filter_map(|k| Some((k.clone(), Some(found(k).or_else(|| key_default(k, item, schema))?))))
+        .filter_map(|k| Some((k.clone(), Some(found(k).or_else(|| key_default(k, item, types))?))))
         .collect();
     (!entries.is_empty()).then_some(Key(entries))
 }
@@ -405,25 +398,25 @@ fn own_key(part: &Part) -> Result<Key, NoKey> {
     }
 }
 
-fn key_of_part(part: &Part, keys: &[Str], item: &Type, schema: Schema<'_>) -> Result<Key, NoKey> {
+fn key_of_part(part: &Part, keys: &[Str], item: &Type, types: &Types) -> Result<Key, NoKey> {
     match part {
         Part::Fields(_) => {}
         part if part.is_null() => return Err(NoKey::Null { has_keys: true }),
         _ => return Err(NoKey::NoMap),
     }
-    key_of(|k| part.field(k).map(Part::value), keys, item, schema).ok_or_else(|| NoKey::Omitted(keys.into()))
+    key_of(|k| part.field(k).map(Part::value), keys, item, types).ok_or_else(|| NoKey::Omitted(keys.into()))
 }
 
 /// Collects what is replaced as a whole.
-fn atomic(part: &Part, ty: &Type, at: &str, schema: Schema<'_>, found: &mut Vec<Box<str>>) {
-    match (resolved(ty, schema), part) {
+fn atomic(part: &Part, ty: &Type, at: &str, types: &Types, found: &mut Vec<Box<str>>) {
+    match (resolved(ty, types), part) {
         (Resolved::Object(def, whole), Part::Fields(fields)) => {
             if whole == Whole::Atomic {
                 found.push(at.into());
             }
             for (k, v) in fields {
                 if let Some(field) = def.field(k) {
-                    atomic(v, &field.ty, &format!("{at}.{k}"), schema, found);
+                    atomic(v, &field.ty, &format!("{at}.{k}"), types, found);
                 }
             }
         }
@@ -439,15 +432,15 @@ fn atomic(part: &Part, ty: &Type, at: &str, schema: Schema<'_>, found: &mut Vec<
                 found.push(at.into());
             }
             for (i, v) in items.iter().enumerate() {
-                atomic(v, item, &format!("{at}[{i}]"), schema, found);
+                atomic(v, item, &format!("{at}[{i}]"), types, found);
             }
         }
         _ => {}
     }
 }
 
-fn merged(old: Option<&Value>, part: &Part, ty: &Type, schema: Schema<'_>) -> Value {
-    match (resolved(ty, schema), part) {
+fn merged(old: Option<&Value>, part: &Part, ty: &Type, types: &Types) -> Value {
+    match (resolved(ty, types), part) {
         (Resolved::Object(_, Whole::Atomic) | Resolved::Map(_, Whole::Atomic), _) => part.value(),
         // Nothing is merged into what has parts.
         (Resolved::Object(..) | Resolved::Map(..), part) if part.is_null() => {
@@ -457,11 +450,11 @@ fn merged(old: Option<&Value>, part: &Part, ty: &Type, schema: Schema<'_>) -> Va
             old.cloned().unwrap_or_default()
         }
         (Resolved::Object(def, _), Part::Fields(fields)) => {
-            merged_fields(old, fields, |k| def.field(k).map_or(&Type::Leaf(Leaf::Any), |f| &f.ty), schema)
+            merged_fields(old, fields, |k| def.field(k).map_or(&Type::Leaf(Leaf::Any), |f| &f.ty), types)
         }
-        (Resolved::Map(value, _), Part::Fields(fields)) => merged_fields(old, fields, |_| value, schema),
+        (Resolved::Map(value, _), Part::Fields(fields)) => merged_fields(old, fields, |_| value, types),
         (Resolved::Leaf(Leaf::Any), Part::Fields(fields)) => {
-            merged_fields(old, fields, |_| &Type::Leaf(Leaf::Any), schema)
+            merged_fields(old, fields, |_| &Type::Leaf(Leaf::Any), types)
         }
         // No items where there are none are no list.
         (Resolved::List(kind, _), Part::Items(items))
@@ -472,7 +465,7 @@ fn merged(old: Option<&Value>, part: &Part, ty: &Type, schema: Schema<'_>) -> Va
             Value::Null
         }
         (Resolved::List(kind, item), Part::Items(items)) if *kind != ListKind::Atomic => {
-            merged_items(old, items, kind, item, schema)
+            merged_items(old, items, kind, item, types)
         }
         _ => part.value(),
     }
@@ -482,34 +475,28 @@ fn merged_fields<'t>(
     old: Option<&Value>,
     fields: &[(Str, Part)],
     ty: impl Fn(&str) -> &'t Type,
-    schema: Schema<'_>,
+    types: &Types,
 ) -> Value {
     let mut m: Map = old.and_then(Value::as_map).cloned().unwrap_or_default();
     for (k, part) in fields {
-        let v = stack::deep(|| merged(m.get(k), part, ty(k), schema));
+        let v = stack::deep(|| merged(m.get(k), part, ty(k), types));
         m.insert(k.clone(), v);
     }
     Value::Map(m)
 }
 
 /// Items that both have are merged; where the order differs, that of the change counts.
-fn merged_items(
-    old: Option<&Value>,
-    new: &[Part],
-    kind: &ListKind,
-    item: &Type,
-    schema: Schema<'_>,
-) -> Value {
+fn merged_items(old: Option<&Value>, new: &[Part], kind: &ListKind, item: &Type, types: &Types) -> Value {
     let old: List = match old {
         Some(Value::List(l)) => l.clone(),
         _ => List::default(),
     };
     let new_key = |part: &Part| match kind {
-        ListKind::Keyed(keys) => key_of_part(part, keys, item, schema).ok(),
+        ListKind::Keyed(keys) => key_of_part(part, keys, item, types).ok(),
         _ => own_key(part).ok(),
     };
     let old_key = |v: &Value| match kind {
-        ListKind::Keyed(keys) => key_of(|k| v.get(k).cloned(), keys, item, schema),
+        ListKind::Keyed(keys) => key_of(|k| v.get(k).cloned(), keys, item, types),
         _ => Some(Key(vec![("".into(), Some(v.clone()))])),
     };
     let (left, right): (Vec<_>, Vec<_>) =
@@ -521,7 +508,7 @@ fn merged_items(
     let mut out = Vec::with_capacity(left.len().max(right.len()));
     let both = |key: &Option<Key>, part: &Part| {
         let at = left.iter().position(|k| k == key);
-        stack::deep(|| merged(at.and_then(|i| old.get(i)), part, item, schema))
+        stack::deep(|| merged(at.and_then(|i| old.get(i)), part, item, types))
     };
     while l < left.len() || r < right.len() {
         // Each item is looked for among all others.

@@ -34,8 +34,8 @@ pub fn check_names(v: &Value) -> Result<(), LiteralError> {
 
 fn names(v: &Value, path: &str, wrong: &mut Vec<WrongName>) {
     if let Some((name, fields)) = literal(v) {
-        // A map has no name.
-        if **name == *BOUND {
+        // A map has no name, and an operation any.
+        if **name == *BOUND || **name == *"JSONPatch" {
             return;
         }
         if **name != *path {

@@ -385,9 +385,9 @@ impl ChangedRequest<'_, '_> {
         let types = self.passes.cluster.types();
         let kind = changed_kind(object, kind, types)
             .map_err(|e| MutationError::Request(Box::new(Denial::internal(&e.to_string()))))?;
-        let Some(def) = types.of_kind(&kind) else { return Ok(with_kind(object, &kind)) };
+        let Some(def) = types.of_object(&kind) else { return Ok(with_kind(object, &kind)) };
         if !def.custom {
-            let (typed, found) = decode::read(object, def, types);
+            let (typed, found) = decode::read_patched(object, def, types);
             let text = match found.wrong {
                 Some(error) => Some(error.to_string()),
                 None if found.unknown.is_empty() => None,

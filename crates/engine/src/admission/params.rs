@@ -48,12 +48,13 @@ pub fn params(
         return Err(BindingError::NoParams);
     }
     let is_custom = cluster.types().of_kind(kind).is_none_or(|def| def.custom);
-    let seen = |o: &Value| if is_custom { with_kind(o, kind) } else { without_kind(o) };
+    let has_kind = is_custom || !policy.mutates();
+    let seen = |o: &Value| if has_kind { with_kind(o, kind) } else { without_kind(o) };
     Ok(found.iter().map(|o| Some(seen(o))).collect())
 }
 
-/// Objects of the kinds that every API server has are read as Go structs, which have no kind in
-/// lists.
+/// Mutations see parameters of built-in kinds as an API server reads them from its lists: without
+/// their kind.
 fn without_kind(object: &Value) -> Value {
     let mut m = object.as_map().cloned().unwrap_or_default();
     for key in ["apiVersion", "kind"] {
