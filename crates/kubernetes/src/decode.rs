@@ -319,6 +319,7 @@ impl<'d> Walk<'d> {
                 true => true,
                 false => return Err(self.mismatch(v, "int32")),
             },
+            Leaf::Bytes if let Value::List(items) = v => return Ok(self.listed_bytes(v, items)),
             Leaf::String | Leaf::Bytes => text.is_some(),
             Leaf::Bool => v.as_bool().is_some(),
             Leaf::Int32 | Leaf::Int64 if self.reader == Reader::Converter => return integer(v, leaf),
@@ -361,6 +362,19 @@ impl<'d> Walk<'d> {
                 Ok(text.into())
             }
         }
+    }
+
+    /// Bytes that are written as a list of numbers.
+    fn listed_bytes(&mut self, v: &Value, items: &[Value]) -> Value {
+        let mut bytes = Vec::with_capacity(items.len());
+        for item in items {
+            match self.whole(item).map(u8::try_from) {
+                _ if item.is_null() => bytes.push(0),
+                Some(Ok(byte)) => bytes.push(byte),
+                _ => self.note(item, "uint8"),
+            }
+        }
+        if self.is_kyverno() { v.clone() } else { encoded_base64(&bytes) }
     }
 
     fn whole(&self, v: &Value) -> Option<i64> {
@@ -422,7 +436,9 @@ impl<'d> Walk<'d> {
     fn mismatch(&self, v: &Value, wanted: &str) -> Error {
         // A number of the wrong size is shown, one in the place of something else is not.
         let found = match v.json_type() {
-            "number" if matches!(wanted, "int32" | "int64") => format!("number {}", number_text(v)).into(),
+            "number" if matches!(wanted, "int32" | "int64" | "uint8") => {
+                format!("number {}", number_text(v)).into()
+            }
             other => other.into(),
         };
         let field = self.last_field().filter(|_| self.reader != Reader::Converter);

@@ -150,11 +150,6 @@ pub fn merge_with(
     atomics: Atomic,
 ) -> Result<Value, StructuredMergeError> {
     let ty = Type::Named(def.name.clone(), Whole::Merged);
-    let mut check = Check { types, errors: Vec::new(), may_repeat: true };
-    check.part(&Part::whole(object), &ty, "", 0);
-    if !check.errors.is_empty() {
-        return Err(StructuredMergeError::Original(check.errors.into()));
-    }
     let mut check = Check { types, errors: Vec::new(), may_repeat: false };
     check.part(change, &ty, "", 0);
     if !check.errors.is_empty() {
@@ -166,6 +161,11 @@ pub fn merge_with(
     }
     if !found.is_empty() {
         return Err(StructuredMergeError::Atomic(found.into()));
+    }
+    let mut check = Check { types, errors: Vec::new(), may_repeat: true };
+    check.part(&Part::whole(object), &ty, "", 0);
+    if !check.errors.is_empty() {
+        return Err(StructuredMergeError::Original(check.errors.into()));
     }
     Ok(merged(Some(object), change, &ty, types))
 }
@@ -332,7 +332,6 @@ impl Check<'_> {
             if let Some(key) = key {
                 if !self.may_repeat && seen.contains(&key) {
                     self.refuse(at, Mismatch::Duplicate(key.describe().into()));
-                    continue;
                 }
                 seen.push(key);
             }
