@@ -35,6 +35,9 @@ pub fn api_version(kind: &[Str; 3]) -> String {
 /// # Errors
 /// The API server knows no such kind, or cannot make the former one of it.
 pub fn changed_kind(object: &Value, kind: &[Str; 3], types: &Types) -> Result<[Str; 3], KindError> {
+    if matches!(object, Value::List(_)) {
+        return Err(KindError::NoObject);
+    }
     for field in ["apiVersion", "kind"] {
         if let Some(found) = object.get(field).filter(|v| !v.is_null() && v.as_str().is_none()) {
             return Err(KindError::NoText { found: found.json_type(), field });
@@ -86,6 +89,13 @@ pub enum KindError {
         /// The field.
         field: &'static str,
     },
+    /// The object has become a list.
+    #[error(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type \
+         struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+         \"json:\\\"kind,omitempty\\\"\" }}"
+    )]
+    NoObject,
     /// A version has more than one slash.
     #[error("unexpected GroupVersion string: {0}")]
     Version(Box<str>),

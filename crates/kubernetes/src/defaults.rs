@@ -197,7 +197,7 @@ fn before(m: &mut Map, def: &TypeDef) {
                 ["initContainers", "containers"].into_iter().for_each(|key| request_limits(spec, key));
             }
         }
-        "core/v1.Volume" if m.len() == 1 && m.contains_key("name") => {
+        "core/v1.Volume" if m.iter().all(|(key, v)| &**key == "name" || v.is_null()) => {
             m.insert("emptyDir", empty());
         }
         "core/v1.ServiceSpec" => {

@@ -150,7 +150,7 @@ pub fn merge_with(
     atomics: Atomic,
 ) -> Result<Value, StructuredMergeError> {
     let ty = Type::Named(def.name.clone(), Whole::Merged);
-    let mut check = Check { types, errors: Vec::new(), may_repeat: false };
+    let mut check = Check { types, errors: Vec::new(), may_repeat: false, formatted: false };
     check.part(change, &ty, "", 0);
     if !check.errors.is_empty() {
         return Err(StructuredMergeError::Misfits(check.errors.into()));
@@ -162,7 +162,7 @@ pub fn merge_with(
     if !found.is_empty() {
         return Err(StructuredMergeError::Atomic(found.into()));
     }
-    let mut check = Check { types, errors: Vec::new(), may_repeat: true };
+    let mut check = Check { types, errors: Vec::new(), may_repeat: true, formatted: false };
     check.part(&Part::whole(object), &ty, "", 0);
     if !check.errors.is_empty() {
         return Err(StructuredMergeError::Original(check.errors.into()));
@@ -177,7 +177,7 @@ pub fn merge_with(
 /// The change holds something that cannot be a part.
 pub fn merge_freely(object: &Value, change: &Part) -> Result<Value, StructuredMergeError> {
     let types = Types::default();
-    let mut check = Check { types: &types, errors: Vec::new(), may_repeat: false };
+    let mut check = Check { types: &types, errors: Vec::new(), may_repeat: false, formatted: false };
     check.free(change, "", 0);
     match check.errors.into_iter().next() {
         Some(first) => Err(StructuredMergeError::Misfits([first].into())),
@@ -215,6 +215,8 @@ struct Check<'t> {
     errors: Vec<Misfit>,
     /// Whether lists may have several items of one key, as in objects that exist.
     may_repeat: bool,
+    /// Whether the texts of the field that the walk is in have a format.
+    formatted: bool,
 }
 
 impl Check<'_> {
@@ -253,7 +255,11 @@ impl Check<'_> {
                     for (k, v) in fields {
                         let below = format!("{at}.{k}");
                         match def.field(k) {
-                            Some(field) => self.part(v, &field.ty, &below, depth + 1),
+                            Some(field) => {
+                                let outer = std::mem::replace(&mut self.formatted, field.formatted);
+                                self.part(v, &field.ty, &below, depth + 1);
+                                self.formatted = outer;
+                            }
                             None if def.open => self.free(v, &below, depth + 1),
                             None => drop(undeclared.get_or_insert(below)),
                         }
@@ -299,16 +305,19 @@ impl Check<'_> {
                     self.expected(at, "boolean", part.describe());
                 }
             }
-            Leaf::Quantity | Leaf::Time | Leaf::MicroTime => {
-                if value.is_none() {
-                    self.expected(at, "any scalar", part.describe());
-                }
-            }
+            Leaf::Quantity | Leaf::Time | Leaf::MicroTime => self.any_scalar(part, at),
+            Leaf::String if self.formatted => self.any_scalar(part, at),
             _ => {
                 if value.is_none_or(|v| v.as_str().is_none()) {
                     self.expected(at, "string", part.go_value());
                 }
             }
+        }
+    }
+
+    fn any_scalar(&mut self, part: &Part, at: &str) {
+        if !matches!(part, Part::Scalar(_)) {
+            self.expected(at, "any scalar", part.describe());
         }
     }
 
@@ -378,10 +387,16 @@ fn key_default(key: &str, item: &Type, types: &Types) -> Option<Value> {
     }
 }
 
-fn key_of(found: impl Fn(&str) -> Option<Value>, keys: &[Str], item: &Type, types: &Types) -> Option<Key> {
+/// The key of an item; what is found in a field may be no value.
+fn key_of(
+    found: impl Fn(&str) -> Option<Option<Value>>,
+    keys: &[Str],
+    item: &Type,
+    types: &Types,
+) -> Option<Key> {
     let entries: Vec<(Str, Option<Value>)> = keys
         .iter()
-        .filter_map(|k| Some((k.clone(), Some(found(k).or_else(|| key_default(k, item, types))?))))
+        .filter_map(|k| Some((k.clone(), found(k).or_else(|| key_default(k, item, types).map(Some))?)))
         .collect();
     (!entries.is_empty()).then_some(Key(entries))
 }
@@ -403,7 +418,8 @@ fn key_of_part(part: &Part, keys: &[Str], item: &Type, types: &Types) -> Result<
         part if part.is_null() => return Err(NoKey::Null { has_keys: true }),
         _ => return Err(NoKey::NoMap),
     }
-    key_of(|k| part.field(k).map(Part::value), keys, item, types).ok_or_else(|| NoKey::Omitted(keys.into()))
+    let found = |k: &str| part.field(k).map(|part| (!matches!(part, Part::Opaque(_))).then(|| part.value()));
+    key_of(found, keys, item, types).ok_or_else(|| NoKey::Omitted(keys.into()))
 }
 
 /// Collects what is replaced as a whole.
@@ -495,7 +511,7 @@ fn merged_items(old: Option<&Value>, new: &[Part], kind: &ListKind, item: &Type,
         _ => own_key(part).ok(),
     };
     let old_key = |v: &Value| match kind {
-        ListKind::Keyed(keys) => key_of(|k| v.get(k).cloned(), keys, item, types),
+        ListKind::Keyed(keys) => key_of(|k| v.get(k).cloned().map(Some), keys, item, types),
         _ => Some(Key(vec![("".into(), Some(v.clone()))])),
     };
     let (left, right): (Vec<_>, Vec<_>) =

@@ -10,6 +10,7 @@
 //! - [`errors`]: what is wrong with an object, field by field, in the API's words
 //! - `expressions`: what the checks need of a compiler of expressions
 //! - `matching`: `MatchResources` and label selectors
+//! - `metadata`: the metadata of objects, as the API server checks it
 //! - `policy`: policies of both kinds
 //! - `read`: reading parts of documents
 //! - `webhook`: webhook configurations of both kinds
@@ -19,6 +20,7 @@ mod defaults;
 pub mod errors;
 mod expressions;
 mod matching;
+mod metadata;
 mod policy;
 mod read;
 mod webhook;
@@ -31,7 +33,7 @@ use ephor_kubernetes::Types;
 use ephor_kubernetes::decode::problems;
 use ephor_value::Value;
 use ephor_value::names::subdomain_problems;
-use errors::{Errors, FieldPath};
+use errors::Errors;
 
 /// A policy or binding that does not have the form of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -122,10 +124,7 @@ fn checked(
     }
     let name = document.text_at(&["metadata", "name"]);
     let mut errors = Errors::default();
-    for problem in subdomain_problems(name) {
-        let text = problem.replace("253 bytes", "253 characters");
-        errors.invalid(&FieldPath::new("metadata").key("name"), &name.into(), &text);
-    }
+    metadata::metadata(document, &mut errors);
     match kind {
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {
             policy::policy(document, stored, expressions, &mut errors);

@@ -274,7 +274,11 @@ impl ChangedRequest<'_, '_> {
             let request = admission::request(&seen_request(&view.accepted, review));
             let seen = AdmissionVariables { namespace: self.namespace.clone(), ..seen(&object) };
             let root = admission::root(&request, seen, &review.request);
-            match self.patch(patch, &root, &converted(&object, kind), kind) {
+            let now = converted(&object, kind);
+            // An operation may have made it another kind.
+            let name = now.get("kind").and_then(Value::as_str).filter(|name| !name.is_empty());
+            let of = [kind[0].clone(), kind[1].clone(), name.map_or_else(|| kind[2].clone(), Str::from)];
+            match self.patch(patch, &root, &now, &of) {
                 Ok(_) if foreign => {
                     let shown = |k: &[Str; 3]| format!("({}.{})", k[1], k[2]);
                     let (from, to) = (shown(kind), shown(own));

@@ -40,7 +40,9 @@ fn value(v: &Value, ty: &Type, types: &Types, depth: usize) -> Value {
 fn vanishes(v: &Value, field: &Field) -> bool {
     match (field.go.encoding, v) {
         (_, Value::Null) => true,
-        (Encoding::Empty | Encoding::Null | Encoding::Zero, _) => false,
+        (Encoding::Empty | Encoding::Null, _) => false,
+        // Defaults take the place of a zero, which is shown where there is none.
+        (Encoding::Zero, Value::Map(_) | Value::List(_)) => false,
         (Encoding::Omitted | Encoding::OmitZero, Value::Map(m)) => m.is_empty(),
         (_, Value::List(items)) => items.is_empty(),
         (_, Value::Bool(b)) => !b,
