@@ -199,8 +199,11 @@ fn refused(index: usize, of: &Value, refusal: &Refusal) -> Value {
     if !refusal.causes.is_empty() {
         m.insert("causes", refusal.causes());
         let group = "admissionregistration.k8s.io";
-        let details = [("group", group.into()), ("kind", kind.into()), ("name", name.into())];
-        m.insert("details", Value::map(details));
+        let mut details = Value::map([("group", group.into()), ("kind", kind.into())]);
+        if !name.is_empty() {
+            details = details.with("name", name.into());
+        }
+        m.insert("details", details);
     }
     Value::Map(m)
 }

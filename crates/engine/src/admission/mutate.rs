@@ -391,7 +391,14 @@ impl ChangedRequest<'_, '_> {
             .map_err(|e| MutationError::Request(Box::new(Denial::internal(&e.to_string()))))?;
         let Some(def) = types.of_object(&kind) else { return Ok(with_kind(object, &kind)) };
         if !def.custom {
-            let (typed, found) = decode::read_patched(object, def, types);
+            // What is sent to a subresource has no metadata; rules see in it where that is.
+            let added = self.review.object().get("metadata").filter(|_| def.field("metadata").is_none());
+            let bare = added.map(|_| {
+                let mut bare = object.as_map().cloned().unwrap_or_default();
+                bare.remove("metadata");
+                Value::Map(bare)
+            });
+            let (typed, found) = decode::read_patched(bare.as_ref().unwrap_or(object), def, types);
             let text = match found.wrong {
                 Some(error) => Some(error.to_string()),
                 None if found.unknown.is_empty() => None,
@@ -400,7 +407,11 @@ impl ChangedRequest<'_, '_> {
             if let Some(text) = text {
                 return Err(MutationError::Request(Box::new(Denial::internal(&text))));
             }
-            return Ok(with_kind(&as_stored(&typed, def, types), &kind));
+            let stored = with_kind(&as_stored(&typed, def, types), &kind);
+            return Ok(match added {
+                Some(metadata) => stored.with("metadata", metadata.clone()),
+                None => stored,
+            });
         }
         Ok(with_kind(&completed(object, def, types), &kind))
     }

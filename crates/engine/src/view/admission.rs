@@ -71,8 +71,7 @@ pub fn request(given: &Value) -> Value {
     }
     let user = given.get("userInfo").cloned().unwrap_or_default();
     m.insert("userInfo", Value::Map(without_empty(&user, &["username", "uid", "groups", "extra"])));
-    // Reviews get theirs when they are sent to a webhook.
-    m.insert("uid", Value::from(""));
+    m.insert("uid", Value::from(given.text_at(&["uid"])));
     m.insert("object", Value::Null);
     m.insert("oldObject", Value::Null);
     m.insert("dryRun", given.get("dryRun").cloned().unwrap_or(Value::Bool(false)));
