@@ -47,29 +47,52 @@ pub(super) fn yaml_files(dir: &Path) -> std::io::Result<Vec<Value>> {
     files.retain(|f| f.extension().is_some_and(|e| e == "yaml"));
     let read = |file: &PathBuf| {
         let text = std::fs::read_to_string(file)?;
-        Ok(yaml::parse(&short_words_quoted(&text), Duplicates::LastWins).unwrap_or_default())
+        let read = yaml::parse(&short_words_quoted(&text), Duplicates::LastWins).unwrap_or_default();
+        Ok(marked_doubles(&read))
     };
     files.iter().map(read).collect()
 }
 
+/// What a double that is whole begins with.
+const DOUBLE: char = '\u{e000}';
+
 /// The files were written by a program that takes `y` and `n` for text and leaves them plain, and
 /// that keeps `3.0` and `3` apart.
 fn short_words_quoted(text: &str) -> String {
+    let is_whole = |t: &str| t.strip_suffix(".0").is_some_and(|t| t.parse::<i64>().is_ok());
+    let is_word = |t: &str| matches!(t, "y" | "Y" | "n" | "N");
+    let key = |t: &str| if is_word(t) || is_whole(t) { format!("'{t}'") } else { t.to_string() };
+    let value = |t: &str| if is_whole(t) { format!("'{DOUBLE}{t}'") } else { key(t) };
     let quoted = |line: &str| {
         let body = line.trim_start_matches([' ', '-']);
         let head = line.get(..line.len() - body.len()).unwrap_or_default();
-        let is_whole = |t: &str| t.strip_suffix(".0").is_some_and(|t| t.parse::<i64>().is_ok());
-        let is_word = |t: &str| matches!(t, "y" | "Y" | "n" | "N") || is_whole(t);
-        let quote = |t: &str| if is_word(t) { format!("'{t}'") } else { t.to_string() };
+        // The sign of a number is no item of a list.
+        let (head, body) = match head.strip_suffix('-') {
+            Some(shorter) if is_whole(body) => (shorter, format!("-{body}")),
+            _ => (head, body.to_string()),
+        };
         match body.split_once(": ") {
-            Some((key, value)) => format!("{head}{}: {}", quote(key), quote(value)),
+            Some((name, of)) => format!("{head}{}: {}", key(name), value(of)),
             None => match body.strip_suffix(':') {
-                Some(key) => format!("{head}{}:", quote(key)),
-                None => format!("{head}{}", quote(body)),
+                Some(name) => format!("{head}{}:", key(name)),
+                None => format!("{head}{}", value(&body)),
             },
         }
     };
     text.lines().map(|line| quoted(line) + "\n").collect()
+}
+
+/// A document whose whole doubles are such.
+fn marked_doubles(v: &Value) -> Value {
+    match v {
+        Value::Str(text) => match text.strip_prefix(DOUBLE).map(str::parse::<f64>) {
+            Some(Ok(number)) => Value::Float(number),
+            _ => v.clone(),
+        },
+        Value::List(items) => Value::list(items.iter().map(marked_doubles).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), marked_doubles(v))).collect()),
+        other => other.clone(),
+    }
 }
 
 pub(super) fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
@@ -391,7 +414,6 @@ fn object_of_toleration(taint: &str) -> Value {
 pub(super) fn with_doubles(recorded: &Value, sent: &Value) -> Value {
     match (recorded, sent) {
         (Value::Int(i), Value::Float(f)) if *i as f64 == *f => sent.clone(),
-        (Value::Int(i), Value::Str(s)) if **s == *format!("{i}.0") => Value::Float(*i as f64),
         (Value::List(a), Value::List(b)) if a.len() == b.len() => {
             Value::list(a.iter().zip(b.iter()).map(|(a, b)| with_doubles(a, b)).collect())
         }
@@ -557,4 +579,26 @@ fn answer_of(denial: Option<&Denial>, warnings: &[String], annotations: &Map) ->
         m.insert("auditAnnotations", Value::Map(annotations.clone()));
     }
     m
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn whole_doubles_of_recorded_files_stay_doubles() {
+        let text = "spec:\n  w: 2.0\n  n: 2\n  y: y\n  all:\n  - -1.0\n  - '2.0'\n  2.0: a\n";
+        let read = yaml::parse(&short_words_quoted(text), Duplicates::LastWins).unwrap();
+        let read = marked_doubles(&read);
+        let at = |key: &str| read.at(&["spec", key]).cloned().unwrap();
+        assert!(matches!(at("w"), Value::Float(f) if f == 2.0));
+        assert!(matches!(at("n"), Value::Int(2)));
+        assert_eq!(at("y").as_str(), Some("y"));
+        let all = at("all");
+        assert!(matches!(&all.as_list().unwrap()[0], Value::Float(f) if *f == -1.0));
+        assert_eq!(all.as_list().unwrap()[1].as_str(), Some("2.0"));
+        assert_eq!(at("2.0").as_str(), Some("a"));
+    }
 }

@@ -152,7 +152,7 @@ fn of(schema: &Value, name: &Str, types: &mut Types, depth: usize) -> Type {
                 return Type::Named(name.clone(), Whole::Merged);
             }
             if schema.get("properties").is_none() && is(schema, "x-kubernetes-preserve-unknown-fields") {
-                return Type::Leaf(Leaf::Any);
+                return Type::Map(Box::new(Type::Leaf(Leaf::Any)), whole(schema));
             }
             let def = object(schema, name, types, depth);
             types.insert(def);

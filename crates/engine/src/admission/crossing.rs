@@ -12,6 +12,7 @@
 //!   texts, times and durations too. In an `Object` literal there the rules of fields hold, and
 //!   integers become the nearest double.
 
+use ephor_functions::cel::messages::key_problem;
 use ephor_patch::structured::{Opaque, Part};
 use ephor_value::print::display;
 use ephor_value::quote::quote;
@@ -70,7 +71,7 @@ fn part(v: &Value, data: &LiteralData) -> Part {
         let fields = fields.iter().map(|(k, v)| match keys_that_are_no_texts(v) {
             Some(key) => Err(opaque(
                 v,
-                format!("fail to convert field {}: {}", quote(k), key_fault(key)),
+                format!("fail to convert field {}: {}", quote(k), key_problem(key)),
                 String::new(),
                 ERROR,
             )),
@@ -102,37 +103,6 @@ fn keys_that_are_no_texts(v: &Value) -> Option<&Value> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-/// As Go's `%q` shows a key that is no text.
-fn key_fault(key: &Value) -> String {
-    let shown = match key {
-        Value::Int(i) => rune(u32::try_from(*i).ok()),
-        Value::UInt(u) => rune(u32::try_from(*u).ok()),
-        other => format!("%!q({}={})", go_type(other), display(other)),
-    };
-    format!("map key {shown} is of type {}, not string", go_type(key))
-}
-
-/// A number as Go's `%q` shows it: the character with this code.
-fn rune(code: Option<u32>) -> String {
-    match code.and_then(char::from_u32) {
-        Some('\'') => "'\\''".into(),
-        Some('"') => "'\"'".into(),
-        Some(c) => format!("'{}'", quote(&c.to_string()).trim_matches('"')),
-        None => "'\u{fffd}'".into(),
-    }
-}
-
-/// The type of CEL's Go package.
-fn go_type(v: &Value) -> &'static str {
-    match v {
-        Value::Int(_) => "types.Int",
-        Value::UInt(_) => "types.Uint",
-        Value::Bool(_) => "types.Bool",
-        Value::Float(_) => "types.Double",
-        _ => "types.String",
     }
 }
 
