@@ -127,7 +127,7 @@ impl Compiler {
         match self.expression(text) {
             Ok((expr, ty)) if fits(&ty) => Ok(expr),
             Ok((_, ty)) => Err(wrong(ty)),
-            // The type is looked at before the program is made.
+            // The type is checked before the program is built.
             Err(error @ CompileError::Impossible(_)) => match self.type_of(text).filter(|ty| !fits(ty)) {
                 Some(ty) => Err(wrong(ty)),
                 None => Err(error.into()),
