@@ -47,7 +47,20 @@ pub fn params(
     if found.is_empty() && wanted.must_exist {
         return Err(BindingError::NoParams);
     }
-    Ok(found.iter().map(|o| Some(with_kind(o, kind))).collect())
+    let is_custom = cluster.types().of_kind(kind).is_none_or(|def| def.custom);
+    let has_kind = is_custom || !policy.mutates();
+    let seen = |o: &Value| if has_kind { with_kind(o, kind) } else { without_kind(o) };
+    Ok(found.iter().map(|o| Some(seen(o))).collect())
+}
+
+/// Mutations see parameters of built-in kinds as an API server reads them from its lists: without
+/// their kind.
+fn without_kind(object: &Value) -> Value {
+    let mut m = object.as_map().cloned().unwrap_or_default();
+    for key in ["apiVersion", "kind"] {
+        m.remove(key);
+    }
+    Value::Map(m)
 }
 
 fn is_wanted(wanted: &ParamRef, object: &Value) -> bool {

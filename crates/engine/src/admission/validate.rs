@@ -161,6 +161,8 @@ pub fn seen_request(accepted: &Accepted, review: &Review) -> Value {
     }
     request.insert("kind", kind_object(accepted.kind.clone()));
     request.insert("resource", resource_object(accepted.resource.clone()));
+    // A review gets its identifier when it is sent to a webhook.
+    request.insert("uid", "".into());
     Value::Map(request)
 }
 
