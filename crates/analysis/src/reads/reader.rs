@@ -3,6 +3,7 @@
 //! In: expressions, and the abstract values of their variables. Out: the abstract value of each,
 //! with notes on what its evaluation depends on. `expr` and `template` walk; this collects.
 
+use ephor_functions::registry::Operation;
 use ephor_ir::late::Late;
 use ephor_ir::rule::hole_of;
 use ephor_value::{Str, Value};
@@ -187,7 +188,7 @@ impl Reader {
     fn noted(&mut self, of: &Origin, way: &Way) {
         let (Origin::At(_, steps) | Origin::Name(steps)) = of;
         if let Some(tests) = &mut self.tests {
-            tests.at_way(steps, way, By::Function("_==_"), &Value::from(""));
+            tests.at_way(steps, way, By::Function(Operation::Equal), &Value::from(""));
         }
     }
 

@@ -40,15 +40,6 @@ fn term_op(order: Ordering) -> TermOp {
     }
 }
 
-fn flipped(order: Ordering) -> Ordering {
-    match order {
-        Ordering::Gt => Ordering::Lt,
-        Ordering::Ge => Ordering::Le,
-        Ordering::Lt => Ordering::Gt,
-        Ordering::Le => Ordering::Ge,
-    }
-}
-
 /// A number that a constant is when it is compared with numbers.
 pub fn as_number(c: &Value) -> Option<Value> {
     match c {
@@ -115,7 +106,7 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
             _ => false,
         };
         return match alike {
-            true => ordered(flipped(order), other, key, scope),
+            true => ordered(order.flipped(), other, key, scope),
             false => {
                 Err(scope
                     .refuse("an ordering of a constant by a value of unknown type", "write the value first"))
