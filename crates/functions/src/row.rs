@@ -443,7 +443,7 @@ impl Operation {
         }
     }
 
-    /// Whether it gives a number where it has no fault.
+    /// Whether what it gives is a number, or the text of an amount.
     pub fn gives_number(self) -> bool {
         use Operation::{Arithmetic, Round, Size, Sum, ToNumber};
         matches!(self, Size | Sum | Arithmetic | Round | ToNumber)

@@ -158,31 +158,39 @@ impl Reader {
     /// What a step makes of texts.
     pub fn stepped(&mut self, values: &ValueSet, step: &TextStep) -> Result<ValueSet, Untracked> {
         self.read_all(values)?;
+        let constant = |text: &str| step.made(text).map(Value::from);
+        let made = self.of_texts(values, &constant, &|own, of, mut way| {
+            way.push(step.clone());
+            // Whether there is a text, and whether it is empty.
+            own.noted(&of, &way);
+            AbstractValue::Made(of, way)
+        })?;
+        either(made, ValueSet::new())
+    }
+
+    /// What is made of texts: of constants, and of those that come from a place.
+    fn of_texts(
+        &mut self,
+        values: &ValueSet,
+        constant: &dyn Fn(&str) -> Option<Value>,
+        made: &dyn Fn(&mut Reader, Origin, Way) -> AbstractValue,
+    ) -> Result<ValueSet, Untracked> {
         let mut out = ValueSet::new();
         for one in values {
-            let (of, mut way) = match one {
-                one if let Some(origin) = origin_of(one) => origin,
+            match one {
+                one if let Some((of, way)) = origin_of(one) => out.push(made(self, of, way)),
                 AbstractValue::Constant(value) => {
-                    let made = value.as_str().and_then(|text| step.made(text));
-                    out.extend(made.map(|text| AbstractValue::Constant(Value::from(text))));
-                    continue;
+                    out.extend(value.as_str().and_then(constant).map(AbstractValue::Constant));
                 }
-                AbstractValue::Elsewhere => {
-                    out.push(AbstractValue::Elsewhere);
-                    continue;
-                }
+                AbstractValue::Elsewhere => out.push(AbstractValue::Elsewhere),
                 _ => {
                     self.lose();
                     self.consume(values)?;
                     return Ok(self.computed());
                 }
-            };
-            way.push(step.clone());
-            // Whether there is a text, and whether it is empty.
-            self.noted(&of, &way);
-            out.push(AbstractValue::Made(of, way));
+            }
         }
-        either(out, ValueSet::new())
+        Ok(out)
     }
 
     fn noted(&mut self, of: &Origin, way: &Way) {
@@ -195,28 +203,8 @@ impl Reader {
     /// The parts of texts between the occurrences of a text.
     pub fn split(&mut self, values: &ValueSet, by: &Str) -> Result<ValueSet, Untracked> {
         self.read_as(values, ExpectedType::TEXT)?;
-        let mut out = ValueSet::new();
-        for one in values {
-            let (of, way) = match one {
-                one if let Some(origin) = origin_of(one) => origin,
-                AbstractValue::Constant(value) => {
-                    let parts = value.as_str().map(|text| text.split(&**by).map(Value::from).collect());
-                    out.extend(parts.map(|parts| AbstractValue::Constant(Value::list(parts))));
-                    continue;
-                }
-                AbstractValue::Elsewhere => {
-                    out.push(AbstractValue::Elsewhere);
-                    continue;
-                }
-                _ => {
-                    self.lose();
-                    self.consume(values)?;
-                    return Ok(self.computed());
-                }
-            };
-            out.push(AbstractValue::Split(of, way, by.clone()));
-        }
-        Ok(out)
+        let parts = |text: &str| Some(Value::list(text.split(&**by).map(Value::from).collect()));
+        self.of_texts(values, &parts, &|_, of, way| AbstractValue::Split(of, way, by.clone()))
     }
 
     /// An item of lists by its position. Lists have each item that they may have as their first

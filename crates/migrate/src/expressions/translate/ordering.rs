@@ -9,7 +9,7 @@ use ephor_value::Value;
 use ephor_value::semver::Version;
 
 use crate::cel::build::{
-    all, any, binary, boolean, call, choose, constant, int, list, method, name, over, text,
+    all, any, binary, boolean, call, choose, constant, int, list, method, name, on, over, text,
 };
 use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
@@ -190,11 +190,8 @@ fn is_number(val: &Val) -> bool {
 /// The type that the default of a value of unknown type says it has.
 fn by_default(val: &Val) -> Option<Ty> {
     let Val::Node { node, ty: Ty::Any, .. } = val else { return None };
-    match &node.kind {
-        Kind::Call { function, target: Some(_), args } if **function == *"orValue" => match &args[..] {
-            [Node { kind: Kind::Const(default), .. }] => Some(ty_of(&Val::Const(default.clone()))),
-            _ => None,
-        },
+    match on(node, "orValue")? {
+        (_, [Node { kind: Kind::Const(default), .. }]) => Some(ty_of(&Val::Const(default.clone()))),
         _ => None,
     }
 }
