@@ -443,10 +443,11 @@ impl Operation {
         }
     }
 
-    /// Whether what it gives is a number, or the text of an amount.
+    /// Whether what it gives is a number, or the text of an amount. The sum of a list of one item is
+    /// that item, whatever it is.
     pub fn gives_number(self) -> bool {
-        use Operation::{Arithmetic, Round, Size, Sum, ToNumber};
-        matches!(self, Size | Sum | Arithmetic | Round | ToNumber)
+        use Operation::{Arithmetic, Round, Size, ToNumber};
+        matches!(self, Size | Arithmetic | Round | ToNumber)
     }
 
     /// Whether it changes the case of texts.
