@@ -63,8 +63,7 @@ impl Reach {
 
     fn body(&mut self, body: &Body) {
         match body {
-            // Of manifests the keys and the object itself are all that it reads, with a dry run in a
-            // cluster.
+            // The keys and the object itself are all that it reads, with a dry run in a cluster.
             Body::Manifests(_) => self.cluster = true,
             Body::ValidateImages(_) | Body::VerifyImages(_) => self.registry = true,
             Body::Validate { .. } | Body::Mutate(_) | Body::Generate(_) | Body::Delete | Body::Answer(_) => {}

@@ -443,8 +443,8 @@ impl Operation {
         }
     }
 
-    /// Whether what it gives is a number, or the text of an amount. The sum of a list of one item is
-    /// that item, whatever it is.
+    /// Whether what it gives is a number, or the text of an amount. The sum of one item is that
+    /// item, whatever it is.
     pub fn gives_number(self) -> bool {
         use Operation::{Arithmetic, Round, Size, ToNumber};
         matches!(self, Size | Arithmetic | Round | ToNumber)
