@@ -21,7 +21,7 @@ enum ArgumentUse {
     Tested,
     /// It writes the value in another way: what it gives is distinguished as what it is given, of
     /// which this is looked for.
-    Kept(ExpectedType),
+    Rewritten(ExpectedType),
     /// The same, as a number, which not every text has.
     Number,
     /// It makes a text, or texts, of one text and constants.
@@ -41,10 +41,10 @@ impl ArgumentUse {
                 ArgumentUse::Tested
             }
             // What is done with the result says what it is.
-            Unchanged | OptionalValue | OptionalOf => ArgumentUse::Kept(ExpectedType::NONE),
+            Unchanged | OptionalValue | OptionalOf => ArgumentUse::Rewritten(ExpectedType::NONE),
             // Lists and objects have a text there.
-            ToJson => ArgumentUse::Kept(ExpectedType::ANY),
-            ToText => ArgumentUse::Kept(ExpectedType::PRINTED),
+            ToJson => ArgumentUse::Rewritten(ExpectedType::ANY),
+            ToText => ArgumentUse::Rewritten(ExpectedType::PRINTED),
             ToInt | ToDouble | ToQuantity | IsQuantity | Duration | ToNumber => ArgumentUse::Number,
             Upper | Lower | UpperAscii | LowerAscii | Trim | TrimPrefix | Replace | Split | Join => {
                 ArgumentUse::Text
@@ -139,7 +139,7 @@ impl Reader {
                 }
             }
             (ArgumentUse::Tested, [one, other]) => self.tested(operation, [one, other], a),
-            (ArgumentUse::Kept(what), [one]) => {
+            (ArgumentUse::Rewritten(what), [one]) => {
                 let values = self.expr(one, a)?;
                 self.read_as(&values, what)?;
                 Ok(values)
@@ -147,9 +147,9 @@ impl Reader {
             (ArgumentUse::Number, [one]) => {
                 let values = self.expr(one, a)?;
                 self.read_as(&values, ExpectedType::SCALAR)?;
-                let is_made =
+                let is_built =
                     |one: &AbstractValue| matches!(one, AbstractValue::Made(..) | AbstractValue::Sum(_));
-                if values.iter().any(is_made) {
+                if values.iter().any(is_built) {
                     self.lose();
                 }
                 // Whether a text is one is a difference.

@@ -168,7 +168,7 @@ impl Reader {
         either(made, ValueSet::new())
     }
 
-    /// What is made of texts: of constants, and of those that come from a place.
+    /// What is built of texts: of constants, and of those that come from a place.
     fn of_texts(
         &mut self,
         values: &ValueSet,
