@@ -304,7 +304,11 @@ impl Cluster {
 
     /// The recorded and the actual answer to a request.
     fn answer(&self, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
-        let mut review = Review::new(wanted.get("request").cloned().unwrap_or_default());
+        let mut request = wanted.get("request").cloned().unwrap_or_default();
+        if let Some(old) = request.get("oldObject").filter(|old| !old.is_null()) {
+            request = request.with("oldObject", managed(old));
+        }
+        let mut review = Review::new(request);
         if let Some(sent) = sent {
             review = review.with_object(with_doubles(review.object(), sent));
         }

@@ -8,6 +8,8 @@ use super::bound::BoundPolicy;
 use super::cluster_view::ClusterView;
 use super::{BindingError, Review};
 use ephor_kubernetes::convert::with_kind;
+use ephor_kubernetes::release::ServerRules;
+use ephor_kubernetes::views::viewed;
 
 /// The parameters of an evaluation each; none at all means none takes place.
 ///
@@ -49,7 +51,14 @@ pub fn params(
     }
     let is_custom = cluster.types().of_kind(kind).is_none_or(|def| def.custom);
     let has_kind = is_custom || !policy.mutates();
-    let seen = |o: &Value| if has_kind { with_kind(o, kind) } else { without_kind(o) };
+    let release = cluster.release();
+    let seen = |o: &Value| {
+        let seen = if has_kind { with_kind(o, kind) } else { without_kind(o) };
+        match ServerRules::of(release).has_typed_views {
+            true => viewed(&seen, kind, release),
+            false => seen,
+        }
+    };
     Ok(found.iter().map(|o| Some(seen(o))).collect())
 }
 

@@ -186,10 +186,6 @@ pub(super) fn seen(
         let object = converted(object, &accepted.kind);
         if typed { viewed(&object, &accepted.kind, release) } else { object }
     };
-    let params = params.map(|params| match typed {
-        true => viewed(&params, &kind_of(&params), release),
-        false => params,
-    });
     AdmissionVariables {
         object: seen(object),
         old_object: seen(review.old_object()),
@@ -198,12 +194,6 @@ pub(super) fn seen(
         authorizer: true,
         typed,
     }
-}
-
-fn kind_of(object: &Value) -> [Str; 3] {
-    let api_version = object.text_at(&["apiVersion"]);
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    [group.into(), version.into(), object.text_at(&["kind"]).into()]
 }
 
 /// Whether the conditions of a policy hold.
