@@ -1,9 +1,9 @@
-// Writes go.txt: of each field of the types in the schema tables given as arguments what Go's types
+// Writes go-R.txt for the release given first: of each field of the types in the schema tables given as arguments what Go's types
 // say and published schemas do not. The format is described in crates/kubernetes/src/go.rs.
 //
 //	go mod init types && go get k8s.io/client-go@v0.36.3
 //	go get k8s.io/apiextensions-apiserver@v0.36.3 k8s.io/kube-aggregator@v0.36.3
-//	go run go_types.go crates/kubernetes/src/schema-1.36.txt crates/kubernetes/src/options.txt > crates/kubernetes/src/go.txt
+//	go run go_types.go 1.36 crates/kubernetes/src/schema-1.36.txt crates/kubernetes/src/options.txt > crates/kubernetes/src/go-1.36.txt
 package main
 
 import (
@@ -139,7 +139,7 @@ func fields(t reflect.Type, embedded string, lines map[string]string, of string)
 }
 
 func main() {
-	for _, path := range os.Args[1:] {
+	for _, path := range os.Args[2:] {
 		file, err := os.Open(path)
 		if err != nil {
 			panic(err)
@@ -165,7 +165,7 @@ func main() {
 			collect(t)
 		}
 	}
-	fmt.Println("# What the Go types of Kubernetes 1.36 say of fields. Written by conformance/reference/go_types.go; the format is described in go.rs.")
+	fmt.Println("# What the Go types of Kubernetes " + os.Args[1] + " say of fields. Written by conformance/reference/go_types.go; the format is described in go.rs.")
 	var names []string
 	for of := range wanted {
 		if found[of] != nil {

@@ -144,7 +144,9 @@ fn is_free(v: &Value) -> bool {
 
 fn is_plain(o: &Object) -> bool {
     match o {
-        Object::Quantity(_) | Object::Url(_) | Object::Ip(_) | Object::Cidr(..) | Object::Semver(_) => true,
+        // A sum remembers that it is one, which its text does not say.
+        Object::Quantity(quantity) => !quantity.is_computed(),
+        Object::Url(_) | Object::Ip(_) | Object::Cidr(..) | Object::Semver(_) => true,
         Object::Optional(_)
         | Object::Type(_)
         | Object::Keyed(_)

@@ -1,10 +1,10 @@
 //! What the Go types of fields say and published schemas do not.
 //!
-//! In: `go.txt`, which `conformance/reference/go_types.go` writes from the types of `k8s.io/api`.
+//! In: `go-R.txt` (R: the release), which `conformance/reference/go_types.go` writes from the types of `k8s.io/api`.
 //! Out: for each field the Go type of its texts and the embedded structs that it comes from, which
 //! the texts of decoding errors show, and what Go's encoding shows of it when it is empty.
 //!
-//! `go.txt` has a line for each type of `schema-1.36.txt`, and below it a line for each of its fields of
+//! `go-R.txt` (R: the release) has a line for each type of `schema-R.txt`, and below it a line for each of its fields of
 //! which there is something to say: name, Go type, `<` embedded structs, and a word:
 //! - `empty`: a pointer; an empty value is shown, and nothing where there is none
 //! - `null`: null is shown where there is none
@@ -15,7 +15,10 @@
 
 use std::collections::HashMap;
 
-const TABLE: &str = include_str!("go.txt");
+use ephor_value::release::Release;
+
+const TABLE_1_36: &str = include_str!("go-1.36.txt");
+const TABLE_1_37: &str = include_str!("go-1.37.txt");
 
 /// What a field is in Go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,10 +49,15 @@ pub enum Encoding {
 
 pub(super) type Names = HashMap<(&'static str, &'static str), GoNames>;
 
-pub(super) fn names() -> Names {
+/// What is said of the fields in a release.
+pub(super) fn names(release: Release) -> Names {
+    let table = match release {
+        Release::V1_36 => TABLE_1_36,
+        Release::V1_37 | Release::V1_38 => TABLE_1_37,
+    };
     let mut names = Names::new();
     let mut of = "";
-    for line in TABLE.lines().filter(|l| !l.starts_with('#')) {
+    for line in table.lines().filter(|l| !l.starts_with('#')) {
         let Some(field) = line.strip_prefix(' ') else {
             of = line;
             continue;
@@ -86,7 +94,7 @@ mod tests {
     #[test]
     fn every_go_name_is_that_of_a_field_with_a_schema() {
         let types = Types::built_in();
-        let names = names();
+        let names = names(Release::V1_36);
         let lost = |&(of, field): &(&str, &str)| types.named(of).is_none_or(|def| def.field(field).is_none());
         let missing: Vec<_> = names.keys().copied().filter(lost).collect();
         assert!(names.len() > 100 && missing.is_empty(), "{missing:?}");

@@ -160,7 +160,7 @@ impl Types {
             Release::V1_37 => (&V1_37, TABLE_1_37),
             Release::V1_38 => (&V1_38, TABLE_1_37),
         };
-        made.get_or_init(|| Arc::new(Types { release, ..Types::read(table) }))
+        made.get_or_init(|| Arc::new(Types::read_as(table, release)))
     }
 
     /// The release of the API server that has them.
@@ -170,8 +170,12 @@ impl Types {
 
     /// The types of a table.
     pub fn read(table: &str) -> Types {
-        let mut types = Types::default();
-        let names = go::names();
+        Types::read_as(table, Release::default())
+    }
+
+    fn read_as(table: &str, release: Release) -> Types {
+        let mut types = Types { release, ..Types::default() };
+        let names = go::names(release);
         let mut current: Option<TypeDef> = None;
         for line in table.lines().filter(|l| !l.starts_with('#')) {
             if let Some(field) = line.strip_prefix(' ') {

@@ -201,6 +201,8 @@ pub async fn until(
     // What changes while it is read is read again.
     let changes = watch::FileWatch::of(&settings.places.all());
     let store = tokio::task::spawn_blocking(read).await??;
+    let kubernetes = store.around().release;
+    tracing::info!(%kubernetes, "policies of Kubernetes run as in this release");
     let certificates = match &settings.tls {
         Tls::Secret(wanted) => Some(secret::open(store.around().link.as_deref(), wanted).await?),
         _ => of_files,
@@ -371,7 +373,6 @@ fn around(settings: &Settings) -> Result<Around, Error> {
     });
     let served = link.as_ref().map(|link| link.release);
     let release = settings.kubernetes.or(served).unwrap_or_default();
-    tracing::info!(kubernetes = %release, "policies of Kubernetes run as in this release");
     let stored = settings.stored.clone();
     Ok(Around { link, registry, stored, result_cache: settings.result_cache, release })
 }
