@@ -54,7 +54,10 @@ fn time(gate: &Gate, route: &Route, incoming: &Incoming) -> f64 {
 /// Policies of which the first are about the request.
 fn gate(policies: usize, bytes: u64) -> Gate {
     let text: String = (0..policies).map(policy).collect();
-    let loaded = load::argument_for(&[SourceText { name: "policies.yaml".into(), text }], Reader::Server);
+    let loaded = load::argument_for(
+        &[SourceText { name: "policies.yaml".into(), text }],
+        Reader::Server(ephor_value::release::Release::default()),
+    );
     assert_eq!(loaded.policies.len(), policies);
     Gate::new(loaded, Arc::new(Objects::default()), &[]).with_result_cache(bytes)
 }

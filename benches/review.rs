@@ -58,7 +58,7 @@ fn main() {
     let hundred: Vec<SourceText> = texts.into_iter().step_by(step).take(100).collect();
     let caches = std::env::var("EPHOR_RESULT_CACHE").is_ok();
     let gate_of = |texts: &[SourceText]| {
-        let policies = load::argument_for(texts, Reader::Server);
+        let policies = load::argument_for(texts, Reader::Server(ephor_value::release::Release::default()));
         Gate::new(policies, Arc::new(Objects::default()), &[]).with_result_cache(if caches {
             16 << 20
         } else {

@@ -28,7 +28,7 @@ fn texts(dir: &str, out: &mut Vec<SourceText>) {
 static GATE: LazyLock<Gate> = LazyLock::new(|| {
     let mut all = Vec::new();
     texts(concat!(env!("CARGO_MANIFEST_DIR"), "/../policies"), &mut all);
-    let mut loaded = argument_for(&all, Reader::Server);
+    let mut loaded = argument_for(&all, Reader::Server(ephor_value::release::Release::default()));
     loaded.bind(Vec::new());
     let data = Objects::new(Vec::new());
     Gate::new(loaded, Arc::new(data), &[])

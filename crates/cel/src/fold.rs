@@ -144,7 +144,7 @@ fn is_free(v: &Value) -> bool {
 
 fn is_plain(o: &Object) -> bool {
     match o {
-        // A sum remembers that it is one, which its text does not say.
+        // The text of a computed quantity does not say that it is computed.
         Object::Quantity(quantity) => !quantity.is_computed(),
         Object::Url(_) | Object::Ip(_) | Object::Cidr(..) | Object::Semver(_) => true,
         Object::Optional(_)

@@ -56,8 +56,8 @@ pub(super) fn yaml_files(dir: &Path) -> std::io::Result<Vec<Value>> {
 /// What a double that is whole begins with.
 const DOUBLE: char = '\u{e000}';
 
-/// The files were written by a program that takes `y`, `n` and `1e3` for text and leaves them plain, and
-/// that keeps `3.0` and `3` apart.
+/// The files were written by a program that takes `y`, `n` and `1e3` for text and leaves them
+/// plain, and that keeps `3.0` and `3` apart.
 fn short_words_quoted(text: &str) -> String {
     let is_whole = |t: &str| t.strip_suffix(".0").is_some_and(|t| t.parse::<i64>().is_ok());
     let is_power = |t: &str| {

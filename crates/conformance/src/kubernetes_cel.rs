@@ -18,8 +18,8 @@ use ephor_laws::recorded::{Setting, setting};
 
 use super::{Failure, Report, lines};
 
-/// Runs a folder's `cases.jsonl` as a release of the API server does, and `runtime-0.30.jsonl`, where
-/// it is there: outcomes and costs of each level, and estimates.
+/// Runs a folder's `cases.jsonl` as a release of the API server does, and `runtime-0.30.jsonl`,
+/// where it is there: outcomes and costs of each level, and estimates.
 ///
 /// # Errors
 /// A file cannot be read.

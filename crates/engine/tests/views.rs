@@ -1,4 +1,5 @@
-//! Expressions on views of typed objects, as cel-go 0.29.2 with k8s.io/apiserver 0.37.2 answers them.
+//! Expressions on views of typed objects, as cel-go 0.29.2 with k8s.io/apiserver 0.37.2 answers
+//! them.
 #![allow(clippy::unwrap_used)]
 
 use ephor_cel::library::{Admission, admission};

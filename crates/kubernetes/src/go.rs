@@ -1,11 +1,13 @@
 //! What the Go types of fields say and published schemas do not.
 //!
-//! In: `go-R.txt` (R: the release), which `conformance/reference/go_types.go` writes from the types of `k8s.io/api`.
-//! Out: for each field the Go type of its texts and the embedded structs that it comes from, which
-//! the texts of decoding errors show, and what Go's encoding shows of it when it is empty.
+//! In: `go-R.txt` (R: the release), which `conformance/reference/go_types.go` writes from the types
+//! of `k8s.io/api`. Out: for each field the Go type of its texts and the embedded structs that it
+//! comes from, which the texts of decoding errors show, and what Go's encoding shows of it when it
+//! is empty.
 //!
-//! `go-R.txt` (R: the release) has a line for each type of `schema-R.txt`, and below it a line for each of its fields of
-//! which there is something to say: name, Go type, `<` embedded structs, and a word:
+//! `go-R.txt` (R: the release) has a line for each type of `schema-R.txt`, and below it a line for
+//! each of its fields of which there is something to say: name, Go type, `<` embedded structs, and
+//! a word:
 //! - `empty`: a pointer; an empty value is shown, and nothing where there is none
 //! - `null`: null is shown where there is none
 //! - `zero`: the empty value of its type is shown where there is none
@@ -49,7 +51,7 @@ pub enum Encoding {
 
 pub(super) type Names = HashMap<(&'static str, &'static str), GoNames>;
 
-/// What is said of the fields in a release.
+/// What the Go types of a release say of the fields.
 pub(super) fn names(release: Release) -> Names {
     let table = match release {
         Release::V1_36 => TABLE_1_36,

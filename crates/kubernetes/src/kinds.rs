@@ -1,8 +1,8 @@
 //! Kinds and the resources under which an API server serves them.
 //!
-//! `kinds-R.txt` (R: the release) has a line for each: `group/version Kind plural N|C subresource=group/version/Kind
-//! …`; `N` is namespaced, a subresource without `=` has the kind of its parent. Definitions of
-//! custom resources add to the table.
+//! `kinds-R.txt` (R: the release) has a line for each: `group/version Kind plural N|C
+//! subresource=group/version/Kind …`; `N` is namespaced, a subresource without `=` has the kind of
+//! its parent. Definitions of custom resources add to the table.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,7 +1,8 @@
 //! What releases of the API server do differently, apart from CEL (`functions::CelLevel`).
 //!
 //! In: a release. Out: its row of [`ServerRules`]. The rows were measured on kube-apiserver 1.36.3
-//! and 1.37.2 with the same requests; what 1.38 does beyond CEL is not recorded and taken from 1.37.
+//! and 1.37.2 with the same requests; what 1.38 does beyond CEL is not recorded and taken from
+//! 1.37.
 
 use ephor_value::release::Release;
 
@@ -16,7 +17,8 @@ pub struct ServerRules {
     pub audits_all_failures: bool,
     /// Names that end in `.static.k8s.io` belong to files on the server.
     pub reserves_static_names: bool,
-    /// What bindings must have is declared with their type, which changes words and order of mistakes.
+    /// What bindings must have is declared with their type, which changes words and order of
+    /// mistakes.
     pub declares_required: bool,
     /// Webhooks are called for reviews of tokens and of access.
     pub sends_reviews_to_webhooks: bool,

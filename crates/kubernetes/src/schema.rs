@@ -1,13 +1,13 @@
 //! The fields of kinds: types, how lists and maps are merged, defaults.
 //!
-//! `schema-R.txt` (R: the release), like `options.txt`, has a line for each type, `package.Type`, with `atomic` when
-//! it is replaced as a whole, `kind=group/version/Kind` when it is a kind, `sent=` when it is one
-//! of which no server publishes a description, `is=` when it is no object with known fields (`any`:
-//! of any kind, `object`: with any fields); and below it a line for each field: name (`!` =
-//! required), type, `=` default. A type is a scalar, a type's name (`!` before it = atomic), `[]T`
-//! (atomic list), `[set]T`, `[key,key]T`, `{}T` (map) or `{atomic}T`. Definitions of custom
-//! resources add types of the same form; [`super::go`] adds the names of Go types. A type of
-//! several kinds may have several lines.
+//! `schema-R.txt` (R: the release), like `options.txt`, has a line for each type, `package.Type`,
+//! with `atomic` when it is replaced as a whole, `kind=group/version/Kind` when it is a kind,
+//! `sent=` when it is one of which no server publishes a description, `is=` when it is no object
+//! with known fields (`any`: of any kind, `object`: with any fields); and below it a line for each
+//! field: name (`!` = required), type, `=` default. A type is a scalar, a type's name (`!` before
+//! it = atomic), `[]T` (atomic list), `[set]T`, `[key,key]T`, `{}T` (map) or `{atomic}T`.
+//! Definitions of custom resources add types of the same form; [`super::go`] adds the names of Go
+//! types. A type of several kinds may have several lines.
 
 use foldhash::HashMap;
 use std::sync::{Arc, OnceLock};

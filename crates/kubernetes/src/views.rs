@@ -1,8 +1,8 @@
 //! Views of objects of built-in kinds: what conditions see of them from Kubernetes 1.37 on.
 //!
-//! In: an object as it is encoded, its kind, and the release. Out: the same tree, whose structures, lists and
-//! maps are those of the kind's Go types ([`ephor_value::view`]). Custom resources have no Go types
-//! and stay trees. Measured on kube-apiserver 1.37.2.
+//! In: an object as it is encoded, its kind, and the release. Out: the same tree, whose structures,
+//! lists and maps are those of the kind's Go types ([`ephor_value::view`]). Custom resources have
+//! no Go types and stay trees. Measured on kube-apiserver 1.37.2.
 
 use std::sync::Arc;
 

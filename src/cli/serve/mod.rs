@@ -117,7 +117,7 @@ struct ServeClusterOptions {
     /// context of the kubeconfig file
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// release of Kubernetes whose policies and objects apply [default: that of the cluster, else 1.36]
+    /// release of Kubernetes whose policies and objects apply [default: of the cluster, else 1.36]
     #[arg(long, value_name = "VERSION", value_parser = releases::parse)]
     kubernetes: Option<Release>,
     /// policies of the cluster in ephor.dev and policies.ephor.dev instead of kyverno.io and

@@ -88,6 +88,8 @@ fn decoded_patch(patch: &Value) -> Value {
 /// The request as a webhook is sent it: under the resource that it is for.
 fn request(accepted: &Accepted, review: &Review) -> Value {
     let mut request = seen_request(accepted, review).as_map().cloned().unwrap_or_default();
+    // Policies see no uid; webhooks do.
+    request.insert("uid", review.part("uid"));
     for key in ["object", "oldObject"] {
         let object = review.part(key);
         let sent = if object.is_null() { object } else { converted(&object, &accepted.kind) };

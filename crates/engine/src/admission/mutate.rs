@@ -379,8 +379,8 @@ impl ChangedRequest<'_, '_> {
         }
     }
 
-    /// Whether this is a kind of the API server's own that a custom resource has for its subresource,
-    /// such as its scale.
+    /// Whether this is a kind of the API server's own that a custom resource has for its
+    /// subresource, such as its scale.
     fn is_of_custom_resource(&self, kind: &[Str; 3]) -> bool {
         let a = &self.review.attributes;
         let types = self.passes.cluster.types();

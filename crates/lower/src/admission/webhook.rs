@@ -19,7 +19,8 @@ use super::list;
 /// The kinds of configurations.
 pub const KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
-/// Lowers the webhooks of a configuration for an API server of a release; objects of other kinds have none.
+/// Lowers the webhooks of a configuration for an API server of a release; objects of other kinds
+/// have none.
 pub fn webhooks(document: &Value, release: Release) -> Vec<Webhook> {
     let kind = document.text_at(&["kind"]);
     if !KINDS.contains(&kind) {
