@@ -255,7 +255,7 @@ fn suites_on_policies_that_were_read_back_come_to_the_same_counts() {
                     all.push(report)
                 }
             };
-            run_all(dir, suite, keep).unwrap();
+            run_all(dir, suite, ephor_value::release::Release::default(), keep).unwrap();
             assert!(!all.is_empty(), "no suite {suite}");
             for report in all {
                 let wanted = board.get(&report.name).copied();

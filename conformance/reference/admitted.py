@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Records which objects a kube-apiserver admits and in which form, and compares with what ephor says.
 
-usage: admitted.py retained                     writes crates/kubernetes/src/admitted/retained.txt
-       admitted.py record                   writes crates/kubernetes/src/admitted/recorded.jsonl.gz
+usage: admitted.py record                   writes crates/kubernetes/src/admitted/recorded.jsonl.gz
        admitted.py compare PROGRAM          compares the recording with ephor
        admitted.py fuzz PROGRAM N SEED      compares N random objects with ephor
 
@@ -127,28 +126,18 @@ class Server:
 
 
 @contextlib.contextmanager
-def server(audit=False):
+def server():
     running = os.environ.get("EPHOR_API_SERVER")
-    if running and not audit:
-        yield Server(running), None
+    if running:
+        yield Server(running)
         return
     sys.path.insert(0, str(ROOT / "conformance/kube"))
     from cluster import Cluster
 
     programs = subprocess.run([ROOT / "conformance/kube/build.sh"], check=True, capture_output=True, text=True).stdout.strip()
-    flags = ["--allow-privileged=true"]
-    cluster = Cluster(programs, flags)
-    if audit:
-        policy, log = cluster.path("audit.yaml"), cluster.path("audit.log")
-        rules = [{"level": "Request", "verbs": ["create"]}, {"level": "None"}]
-        stages = {"omitStages": ["RequestReceived"]}
-        Path(policy).write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", **stages, "rules": rules}))
-        cluster.flags += [f"--audit-policy-file={policy}", f"--audit-log-path={log}", "--audit-log-mode=blocking"]
-    with cluster:
-        yield Server(cluster.url), cluster.path("audit.log")
+    with Cluster(programs, ["--allow-privileged=true"]) as cluster:
+        yield Server(cluster.url)
 
-
-# Which empty values are shown: objects with all fields, each empty, as they are after decoding.
 
 def parts(written):
     """List, map or neither, and the type inside."""
@@ -157,53 +146,6 @@ def parts(written):
         if found:
             return form, found.group(1)
     return None, written
-
-
-def empty(written, with_items, above):
-    form, inner = parts(written)
-    if form is list:
-        return [empty(inner, with_items, above)] if with_items else []
-    if form is dict:
-        return {}
-    zeros = {"string": "", "bytes": "", "quantity": "0", "int-or-string": 0, "int32": 0, "int64": 0, "double": 0.0, "bool": False}
-    if inner not in TYPES or TYPES[inner]["is"]:
-        return zeros.get(inner)
-    if inner in above:
-        return {}
-    return {field: empty(of, with_items, above + [inner]) for field, (of, _) in TYPES[inner]["fields"].items()}
-
-
-def retained():
-    found = collections.defaultdict(set)
-
-    def compare(written, sent, seen):
-        form, inner = parts(written)
-        if form is list and sent and seen:
-            return compare(inner, sent[0], seen[0])
-        if inner not in TYPES or TYPES[inner]["is"] or not isinstance(sent, dict) or not isinstance(seen, dict):
-            return None
-        for field, (of, required) in TYPES[inner]["fields"].items():
-            if field in seen and field in sent:
-                is_empty = seen[field] in ("", 0, False, "0") and seen[field] is not None
-                if is_empty and not required and of not in TYPES:
-                    found[inner].add(field)
-                compare(of, sent[field], seen[field])
-        return None
-
-    with server(audit=True) as (api, log):
-        for kind in KINDS:
-            for with_items in (True, False):
-                obj = empty(TOPS[kind], with_items, [])
-                obj["apiVersion"], obj["kind"] = kind.rsplit("/", 1)
-                obj["metadata"].update({"name": "probe", "managedFields": []})
-                if kind == "v1/Service":
-                    obj["spec"]["sessionAffinity"] = "ClientIP"
-                api.create(obj)
-                seen = json.loads(Path(log).read_text().splitlines()[-1])["requestObject"]
-                compare(TOPS[kind], obj, seen)
-    head = "# Optional fields that are shown when their value is empty, a type a line. Written by conformance/reference/admitted.py.\n"
-    lines = [" ".join([name] + sorted(fields)) + "\n" for name, fields in sorted(found.items())]
-    (OUT / "retained.txt").write_text(head + "".join(lines))
 
 
 # Variants of objects.
@@ -343,7 +285,7 @@ def answer(api, obj):
 
 def record():
     lines, counts = [], collections.Counter()
-    with server() as (api, _):
+    with server() as api:
         for name, obj in BASES:
             form, refused = answer(api, obj)
             if refused:
@@ -445,7 +387,7 @@ def compare(program):
 def fuzz(program, count, seed):
     dice, names, objects, servers = random.Random(seed), [], [], []
     mutations = {name: list(variants(TOPS[f"{o['apiVersion']}/{o['kind']}"], o, [])) for name, o in BASES}
-    with server() as (api, _):
+    with server() as api:
         for _ in range(count):
             name, obj = dice.choice(BASES)
             if dice.random() < 0.3:
@@ -463,8 +405,6 @@ def fuzz(program, count, seed):
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["retained"]:
-            retained()
         case ["record"]:
             record()
         case ["compare", program]:

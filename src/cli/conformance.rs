@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use ephor_conformance::known::{self, Known};
 use ephor_conformance::{Report, Step, data};
-use ephor_value::print::json;
+use ephor_value::print::{display, json};
 use ephor_value::release::Release;
 use ephor_value::{Map, Value};
 
@@ -77,8 +77,8 @@ impl SuiteTotals {
             let mut line = Map::new();
             line.insert("suite", Value::from(&*report.name));
             line.insert("id", Value::from(&*failure.id));
-            line.insert("expected", failure.expected.clone());
-            line.insert("got", failure.got.clone());
+            line.insert("expected", with_json_numbers(&failure.expected));
+            line.insert("got", with_json_numbers(&failure.got));
             if let Some(cause) = cause {
                 line.insert("known", Value::from(cause));
             }
@@ -134,6 +134,16 @@ pub fn run(args: &ConformanceArgs) -> Result<i32, CommandError> {
         outputs::write_whole(file, &totals.lines)?;
     }
     Ok(i32::from(totals.unknown() > 0))
+}
+
+/// A value whose numbers JSON has: others are texts.
+fn with_json_numbers(value: &Value) -> Value {
+    match value {
+        Value::Float(number) if !number.is_finite() => display(value).into(),
+        Value::List(items) => Value::list(items.iter().map(with_json_numbers).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), with_json_numbers(v))).collect()),
+        other => other.clone(),
+    }
 }
 
 /// The differences that are known: those of a file, or of the repository that the command runs in.

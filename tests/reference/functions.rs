@@ -90,7 +90,7 @@ fn called(name: &str) -> Option<&str> {
 }
 
 fn depends_on(name: &str) -> Option<&'static str> {
-    Some(match find(Language::Cel, name)?.dependency()? {
+    Some(match find(Language::Cel, name)?.dependency? {
         Dependency::Clock => "the clock",
         Dependency::Chance => "chance",
         Dependency::Settings => "settings",

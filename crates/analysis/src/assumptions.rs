@@ -5,9 +5,8 @@
 //! proof about a rule assumes that these stay as they are. How they are lowered at run time is
 //! [`ephor_ir::late::Late`].
 
-use ephor_ir::Rule;
-
-use super::tree::{Node, Tree};
+use ephor_ir::parts::RulePart;
+use ephor_ir::{Rule, Template, check, mutate, rule};
 
 /// Why a node has no meaning before a request is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,46 +45,44 @@ pub struct Assumption {
 /// The nodes of a rule that are known only at run time, in the order in which they stand in it.
 pub fn of_rule(rule: &Rule) -> Vec<Assumption> {
     let mut found = Vec::new();
-    // A rule that cannot be written has no nodes but such as have a meaning: constants are what
-    // cannot be written.
-    Tree::of(rule).iter().for_each(|tree| walk(tree, "", &mut found));
+    walk(RulePart::Rule(rule), "", &mut found);
     found
 }
 
-fn walk(tree: &Tree, origin: &str, found: &mut Vec<Assumption>) {
-    match tree {
-        // Objects are parts of constants.
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) | Tree::Map(_) => {}
-        Tree::List(items) => items.iter().for_each(|item| walk(item, origin, found)),
-        Tree::Node(node) => {
-            let own = node.fields.iter().filter_map(|(_, field)| field.as_node());
-            let own = own.filter(|field| field.kind == "Origin").find_map(|field| field.text("path"));
-            let origin = own.unwrap_or(origin);
-            if let Some(open) = open(node) {
-                found.push(Assumption { open, origin: origin.into(), text: source(node) });
-            }
-            node.fields.iter().for_each(|(_, field)| walk(field, origin, found));
-        }
+fn walk<'p>(part: RulePart<'p>, origin: &'p str, found: &mut Vec<Assumption>) {
+    let origin = part.origin().map_or(origin, |own| &own.path);
+    if let Some((open, text)) = open(part) {
+        found.push(Assumption { open, origin: origin.into(), text: text.into() });
+    }
+    part.parts(&mut |below| walk(below, origin, found));
+}
+
+/// Why a part is one, and its text.
+fn open(part: RulePart<'_>) -> Option<(Open, &str)> {
+    use RulePart::*;
+    let when = |is: bool, open: Open| is.then_some((open, ""));
+    match part {
+        Template(template) => of_template(template),
+        QuerySource(query) => when(matches!(query, rule::QuerySource::Dynamic { .. }), Open::Query),
+        Overlay(overlay) => when(matches!(overlay, check::Overlay::Dynamic(_)), Open::Pattern),
+        Overlays(overlays) => when(matches!(overlays, check::Overlays::Dynamic(_)), Open::Pattern),
+        Merge(merge) => when(matches!(merge, mutate::Merge::Dynamic(_)), Open::Merge),
+        Json(patch) => when(matches!(patch, mutate::Json::Dynamic(_)), Open::JsonPatch),
+        MapShape(map) => when(map.expand, Open::Keys),
+        Rule(_) | Bound(_) | Filter(_) | Constraints(_) | ResourceRule(_) | Selector(_)
+        | ActionOverride(_) | Binding(_) | BindingSource(_) | Query(_) | Conditions(_) | Condition(_)
+        | Expressions(_) | Variable(_) | Source(_) | AuditAnnotation(_) | Properties(_) | Message(_)
+        | Check(_) | ForEach(_) | Shape(_) | Entry(_) | Leaf(_) | PodSecurity(_) | Change(_)
+        | PatchLoop(_) | MutationTarget(_) | Described(_) | GenerationLoop(_) | Place(_) | Claim(_)
+        | Expr(_) | OnDelete(_) | MessageProgram(_) => None,
     }
 }
 
-fn open(node: &Node) -> Option<Open> {
-    Some(match (node.kind, node.variant) {
-        ("Template", "whole") => Open::Result,
-        ("Template", "text") => Open::Text,
-        ("Template", "rounds") => Open::Rounds,
-        ("QuerySource", "dynamic") => Open::Query,
-        ("Overlay" | "Overlays", "dynamic") => Open::Pattern,
-        ("Merge", "dynamic") => Open::Merge,
-        ("Json", "dynamic") => Open::JsonPatch,
-        ("MapShape", _) if node.get("expand").is_some() => Open::Keys,
-        _ => return None,
-    })
-}
-
-/// The text of a template, which stands in it or in its `rounds`.
-fn source(node: &Node) -> String {
-    let inner = node.get("").and_then(Tree::as_node);
-    let rounds = inner.and_then(|n| n.get("rounds")).and_then(Tree::as_node).or(inner);
-    rounds.and_then(|n| n.text("source")).unwrap_or_default().into()
+fn of_template(template: &Template) -> Option<(Open, &str)> {
+    match template {
+        Template::Whole(hole) => Some((Open::Result, &hole.rounds.source)),
+        Template::Text(text) => Some((Open::Text, &text.rounds.source)),
+        Template::Rounds(rounds) => Some((Open::Rounds, &rounds.source)),
+        Template::Const(_) | Template::List(_) | Template::Object(_) | Template::Fail(_) => None,
+    }
 }

@@ -239,7 +239,7 @@ impl Lowering<'_> {
             return Err(Impossible::UnknownFunction(function.into()));
         };
         // Of additions and orders only those of texts cost by their size.
-        let by_size = !function.operation().is_some_and(Operation::is_sum_or_order)
+        let by_size = !function.operation.is_sum_or_order()
             || types.iter().any(|a| matches!(a.ty, Type::String | Type::Bytes));
         let one_form = one_form && by_size;
         let mut known = Known { one_form, member, prepared: false, walked };

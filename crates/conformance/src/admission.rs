@@ -47,33 +47,56 @@ pub(super) fn yaml_files(dir: &Path) -> std::io::Result<Vec<Value>> {
     files.retain(|f| f.extension().is_some_and(|e| e == "yaml"));
     let read = |file: &PathBuf| {
         let text = std::fs::read_to_string(file)?;
-        Ok(yaml::parse(&short_words_quoted(&text), Duplicates::LastWins).unwrap_or_default())
+        let read = yaml::parse(&short_words_quoted(&text), Duplicates::LastWins).unwrap_or_default();
+        Ok(marked_doubles(&read))
     };
     files.iter().map(read).collect()
 }
 
-/// The files were written by a program that takes `y`, `n` and `1e3` for text and leaves them plain,
-/// and that keeps `3.0` and `3` apart.
+/// What a double that is whole begins with.
+const DOUBLE: char = '\u{e000}';
+
+/// The files were written by a program that takes `y`, `n` and `1e3` for text and leaves them plain, and
+/// that keeps `3.0` and `3` apart.
 fn short_words_quoted(text: &str) -> String {
+    let is_whole = |t: &str| t.strip_suffix(".0").is_some_and(|t| t.parse::<i64>().is_ok());
+    let is_power = |t: &str| {
+        let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+        t.split_once(['e', 'E']).is_some_and(|(a, b)| digits(a) && digits(b))
+    };
+    let is_word = |t: &str| matches!(t, "y" | "Y" | "n" | "N") || is_power(t);
+    let key = |t: &str| if is_word(t) || is_whole(t) { format!("'{t}'") } else { t.to_string() };
+    let value = |t: &str| if is_whole(t) { format!("'{DOUBLE}{t}'") } else { key(t) };
     let quoted = |line: &str| {
         let body = line.trim_start_matches([' ', '-']);
         let head = line.get(..line.len() - body.len()).unwrap_or_default();
-        let is_whole = |t: &str| t.strip_suffix(".0").is_some_and(|t| t.parse::<i64>().is_ok());
-        let is_power = |t: &str| {
-            let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
-            t.split_once(['e', 'E']).is_some_and(|(a, b)| digits(a) && digits(b))
+        // The sign of a number is no item of a list.
+        let (head, body) = match head.strip_suffix('-') {
+            Some(shorter) if is_whole(body) => (shorter, format!("-{body}")),
+            _ => (head, body.to_string()),
         };
-        let is_word = |t: &str| matches!(t, "y" | "Y" | "n" | "N") || is_whole(t) || is_power(t);
-        let quote = |t: &str| if is_word(t) { format!("'{t}'") } else { t.to_string() };
         match body.split_once(": ") {
-            Some((key, value)) => format!("{head}{}: {}", quote(key), quote(value)),
+            Some((name, of)) => format!("{head}{}: {}", key(name), value(of)),
             None => match body.strip_suffix(':') {
-                Some(key) => format!("{head}{}:", quote(key)),
-                None => format!("{head}{}", quote(body)),
+                Some(name) => format!("{head}{}:", key(name)),
+                None => format!("{head}{}", value(&body)),
             },
         }
     };
     text.lines().map(|line| quoted(line) + "\n").collect()
+}
+
+/// A document whose whole doubles are such.
+fn marked_doubles(v: &Value) -> Value {
+    match v {
+        Value::Str(text) => match text.strip_prefix(DOUBLE).map(str::parse::<f64>) {
+            Some(Ok(number)) => Value::Float(number),
+            _ => v.clone(),
+        },
+        Value::List(items) => Value::list(items.iter().map(marked_doubles).collect()),
+        Value::Map(m) => Value::Map(m.iter().map(|(k, v)| (k.clone(), marked_doubles(v))).collect()),
+        other => other.clone(),
+    }
 }
 
 pub(super) fn list<'v>(v: &'v Value, key: &str) -> &'v [Value] {
@@ -203,8 +226,11 @@ fn refused(index: usize, of: &Value, refusal: &Refusal) -> Value {
     if !refusal.causes.is_empty() {
         m.insert("causes", refusal.causes());
         let group = "admissionregistration.k8s.io";
-        let details = [("group", group.into()), ("kind", kind.into()), ("name", name.into())];
-        m.insert("details", Value::map(details));
+        let mut details = Value::map([("group", group.into()), ("kind", kind.into())]);
+        if !name.is_empty() {
+            details = details.with("name", name.into());
+        }
+        m.insert("details", details);
     }
     Value::Map(m)
 }
@@ -278,17 +304,22 @@ impl Cluster {
 
     /// The recorded and the actual answer to a request.
     fn answer(&self, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
-        let mut review = Review::new(wanted.get("request").cloned().unwrap_or_default());
+        let mut request = wanted.get("request").cloned().unwrap_or_default();
+        if let Some(old) = request.get("oldObject").filter(|old| !old.is_null()) {
+            request = request.with("oldObject", managed(old));
+        }
+        let mut review = Review::new(request);
         if let Some(sent) = sent {
             review = review.with_object(with_doubles(review.object(), sent));
         }
+        review = review.with_object(managed(review.object()));
         let cluster = ClusterView::of(&self.data);
         let server = Server {
             policies: &self.policies,
             webhooks: &self.webhooks,
             cluster: &cluster,
             answers: &self.replies,
-            own: with_tolerations,
+            own: own_changes(&review.attributes.subresource),
         };
         let mut log = Log::default();
         let mutated = server.mutate(&review, &mut log);
@@ -300,7 +331,7 @@ impl Cluster {
             Err(denial) => Some(denial),
             Ok(_) if refused => None,
             Ok(object) => {
-                changed = (!object.json_eq(review.object())).then(|| object.clone());
+                changed = (!object.json_eq(review.object())).then(|| unmanaged(&object));
                 let stored = match wanted.get("completion") {
                     Some(more) if !object.is_null() => completed_by(object, more),
                     _ => object,
@@ -322,13 +353,48 @@ impl Cluster {
         if !calls.is_empty() {
             got.insert("webhookCalls", Value::list(calls));
         }
-        (expected(wanted), Value::Map(got))
+        (expected(wanted, &review), unmanaged(&Value::Map(got)))
     }
 }
 
-/// The server's own changes run again after those of policies: every pod tolerates some taints for
-/// a while.
-pub(super) fn with_tolerations(object: Value) -> Value {
+/// The key of what the server writes about who manages an object.
+const MANAGED: &str = "managedFields";
+
+/// An object with a list of who manages it, which the server writes before policies see it, and
+/// which recordings leave out.
+fn managed(object: &Value) -> Value {
+    let Some(metadata) = object.get("metadata").and_then(Value::as_map) else { return object.clone() };
+    let mut metadata = metadata.clone();
+    metadata.insert(MANAGED, Value::list(vec![Value::map([("manager", "recorder".into())])]));
+    object.with("metadata", Value::Map(metadata))
+}
+
+/// An answer without these lists, also where a text quotes an object.
+pub(super) fn unmanaged(answer: &Value) -> Value {
+    match answer {
+        Value::Map(m) => {
+            let entry = |(k, v): (&Str, &Value)| (**k != *MANAGED).then(|| (k.clone(), unmanaged(v)));
+            Value::Map(m.iter().filter_map(entry).collect())
+        }
+        Value::List(items) => Value::list(items.iter().map(unmanaged).collect()),
+        Value::Str(text) => match text.split_once("\"managedFields\":") {
+            Some((before, after)) => {
+                let after = after_list(after);
+                format!("{before}{}", after.strip_prefix(',').unwrap_or(after)).into()
+            }
+            None => answer.clone(),
+        },
+        other => other.clone(),
+    }
+}
+
+/// The server's own changes, which run again after those of policies: every pod tolerates some
+/// taints for a while. What is sent to a subresource stays as it is.
+pub(super) fn own_changes(subresource: &str) -> fn(Value) -> Value {
+    if subresource.is_empty() { with_tolerations } else { std::convert::identity }
+}
+
+fn with_tolerations(object: Value) -> Value {
     let Value::Map(mut pod) = object else { return object };
     if pod.get("kind").and_then(Value::as_str) == Some("Pod")
         && let Some(Value::Map(spec)) = pod.get_mut("spec")
@@ -357,7 +423,6 @@ fn object_of_toleration(taint: &str) -> Value {
 pub(super) fn with_doubles(recorded: &Value, sent: &Value) -> Value {
     match (recorded, sent) {
         (Value::Int(i), Value::Float(f)) if *i as f64 == *f => sent.clone(),
-        (Value::Int(i), Value::Str(s)) if **s == *format!("{i}.0") => Value::Float(*i as f64),
         (Value::List(a), Value::List(b)) if a.len() == b.len() => {
             Value::list(a.iter().zip(b.iter()).map(|(a, b)| with_doubles(a, b)).collect())
         }
@@ -424,8 +489,27 @@ pub(super) fn merged(into: Value, patch: &Value) -> Value {
     Value::Map(m)
 }
 
+/// What comes after the list that a text begins with.
+fn after_list(text: &str) -> &str {
+    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' if is_text => is_escaped = true,
+            '"' => is_text = !is_text,
+            '[' if !is_text => depth += 1,
+            ']' if !is_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return text.get(at + c.len_utf8()..).unwrap_or_default();
+        }
+    }
+    ""
+}
+
 /// What was recorded, as far as admission answers for it.
-fn expected(wanted: &Value) -> Value {
+fn expected(wanted: &Value, review: &Review) -> Value {
     let mut m = Map::new();
     let allowed = wanted.get("allowed").cloned().unwrap_or_default();
     // What the server refuses between the phases counts as its answer.
@@ -437,7 +521,28 @@ fn expected(wanted: &Value) -> Value {
         }
     }
     recorded(wanted, &["warnings", "auditAnnotations", "object", "webhookCalls"], &mut m);
-    Value::Map(m)
+    // The object was recorded before the server put it back into its namespace.
+    if let Some(object) = m.remove("object").filter(|_| !is_moved(wanted)) {
+        let object = in_namespace(object, review);
+        if !object.json_eq(&unmanaged(review.object())) {
+            m.insert("object", object);
+        }
+    }
+    unmanaged(&Value::Map(m))
+}
+
+/// An object in the namespace of the request that creates or updates it.
+fn in_namespace(object: Value, review: &Review) -> Value {
+    let namespace = &review.attributes.namespace;
+    let is_own = review.attributes.subresource.is_empty() && !namespace.is_empty();
+    let is_stored = matches!(&*review.attributes.operation, "CREATE" | "UPDATE");
+    let is_namespace = &*review.attributes.resource == "namespaces";
+    if !is_own || !is_stored || is_namespace || !object.text_at(&["metadata", "namespace"]).is_empty() {
+        return object;
+    }
+    let mut metadata = object.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
+    metadata.insert("namespace", Value::Str(namespace.clone()));
+    object.with("metadata", Value::Map(metadata))
 }
 
 /// Whether an object was moved to another namespace.
@@ -484,4 +589,26 @@ fn answer_of(denial: Option<&Denial>, warnings: &[String], annotations: &Map) ->
         m.insert("auditAnnotations", Value::Map(annotations.clone()));
     }
     m
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn whole_doubles_of_recorded_files_stay_doubles() {
+        let text = "spec:\n  w: 2.0\n  n: 2\n  y: y\n  all:\n  - -1.0\n  - '2.0'\n  2.0: a\n";
+        let read = yaml::parse(&short_words_quoted(text), Duplicates::LastWins).unwrap();
+        let read = marked_doubles(&read);
+        let at = |key: &str| read.at(&["spec", key]).cloned().unwrap();
+        assert!(matches!(at("w"), Value::Float(f) if f == 2.0));
+        assert!(matches!(at("n"), Value::Int(2)));
+        assert_eq!(at("y").as_str(), Some("y"));
+        let all = at("all");
+        assert!(matches!(&all.as_list().unwrap()[0], Value::Float(f) if *f == -1.0));
+        assert_eq!(all.as_list().unwrap()[1].as_str(), Some("2.0"));
+        assert_eq!(at("2.0").as_str(), Some("a"));
+    }
 }

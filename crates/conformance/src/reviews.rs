@@ -20,7 +20,7 @@ use ephor_value::release::Release;
 use ephor_value::{Map, Value};
 
 use super::admission::{
-    list, merged, recorded, stored_objects, with_doubles, with_namespaces, with_tolerations, yaml_files,
+    list, merged, own_changes, recorded, stored_objects, unmanaged, with_doubles, with_namespaces, yaml_files,
 };
 use super::{Failure, Report, round_trip};
 
@@ -193,17 +193,18 @@ fn compared(gate: &Gate, wanted: &Value, sent: Option<&Value>) -> (Value, Value)
     if let (Some(object), Some(sent)) = (request.get("object").cloned(), sent) {
         request.insert("object", with_doubles(&object, sent));
     }
+    let own = own_changes(wanted.text_at(&["request", "subResource"]));
     let more = wanted.get("completion");
     let completed = |object: Value| match more {
-        Some(more) => merged(with_tolerations(object), more),
-        None => with_tolerations(object),
+        Some(more) => merged(own(object), more),
+        None => own(object),
     };
     let said = match review(gate, &request, &completed) {
         Ok(said) => said,
         Err(error) => return (Value::Null, error.to_string().into()),
     };
     let last = said.verdict.as_ref().map_or(&said.changes.0, |(answer, _)| answer);
-    (expected(wanted), got(wanted, &said, last))
+    (unmanaged(&expected(wanted)), got(wanted, &said, last))
 }
 
 /// The answer of the API server, without what it adds to a webhook's answer.
@@ -259,7 +260,7 @@ fn got(wanted: &Value, said: &Reviewed, last: &Value) -> Value {
         m.insert("auditAnnotations", annotations.clone());
     }
     let before = wanted.at(&["request", "object"]);
-    let left = with_tolerations(said.object.clone());
+    let left = own_changes(wanted.text_at(&["request", "subResource"]))(said.object.clone());
     if allowed && !unvalidated && before.is_some_and(|before| !before.json_eq(&left)) {
         m.insert("object", left);
     }

@@ -314,7 +314,7 @@ fn unfit_key(index: &Expr, key: &Value) -> Option<Fault> {
     let kind = match (key, index) {
         (Value::Null, index) if is_read(index) => "<nil>",
         (Value::List(_) | Value::Map(_), index) if is_read(index) => cel::native_type(key),
-        (Value::List(_), Expr::Invoke(call)) if call.function.operation() == Some(Operation::Add) => {
+        (Value::List(_), Expr::Invoke(call)) if call.function.operation == Operation::Add => {
             "*types.concatList"
         }
         _ => cel::go_type(key),

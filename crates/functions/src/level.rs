@@ -1,6 +1,6 @@
 //! Releases of cel-go, whose functions, words and costs differ in a few points.
 //!
-//! In: a level. Out: its row of [`LevelRules`], which is what code asks; no code compares levels.
+//! In: a level. Out: its row of [`LevelRules`], which is what code reads; no code compares levels.
 //! The rows were recorded by running each release's own environment on the same expressions
 //! (`conformance/kubernetes-cel`): cel-go 0.26.0 in k8s.io/apiserver 0.36.3, 0.29.2 in 0.37.2,
 //! 0.30 in Kyverno 1.19.1, 0.33.2 in 0.38.0-beta.0.
@@ -38,7 +38,7 @@ pub struct LevelRules {
     pub ends_at_first_fault: bool,
     /// A call whose arguments failed costs nothing; equality costs as if they had not.
     pub failed_calls_are_free: bool,
-    /// A loop that has failed counts what it is for further items, to find whether one is the only one.
+    /// A loop for the only item of its kind still counts items once it has failed.
     pub counts_once_failed: bool,
     /// A loop that makes a list and has failed reads its list alone for each further item.
     pub reads_failed_lists: bool,
@@ -70,6 +70,8 @@ pub struct LevelRules {
     pub estimates_items_of_distinct: bool,
     /// Estimates add the cost of every selection of a field; else not of those of unknown types.
     pub estimates_every_selection: bool,
+    /// Estimates of texts without a bound have none, either.
+    pub estimates_without_bound: bool,
     /// An optional key that a value cannot have costs as much as another one.
     pub counts_misplaced_keys: bool,
     /// Unknown names are reported with their container.
@@ -105,6 +107,7 @@ const V26: LevelRules = LevelRules {
     messages_are_names: false,
     estimates_items_of_distinct: false,
     estimates_every_selection: false,
+    estimates_without_bound: false,
     counts_misplaced_keys: false,
     names_containers: true,
     counts_faulty_lists: false,
@@ -148,6 +151,7 @@ const V33: LevelRules = LevelRules {
     longest_range: Some(1_000_000),
     wants_exact_times: false,
     estimates_every_selection: true,
+    estimates_without_bound: true,
     counts_misplaced_keys: true,
     names_containers: false,
     counts_faulty_lists: true,

@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 use super::{cel, table};
 
 pub use super::row::{
-    Arity, Classes, Constants, Cost, Dependency, Dispatch, Function, Higher, Known, Language, Meaning,
-    Operation, Overloads, Run, Ty,
+    Arity, Classes, Constants, Cost, Dependency, Dispatch, Function, Higher, Known, Language, Operation,
+    Overloads, Run, Ty,
 };
 
 /// All rows, those of a language in the order of its table.

@@ -29,11 +29,10 @@ pub struct Function {
     pub shown: &'static str,
     /// Its overloads.
     pub overloads: Overloads,
-    /// What an analysis may know of it.
-    pub meaning: Meaning,
-    /// Whether classes of values describe its results, so that a comparison of rules that call it
-    /// can be a proof.
-    pub classes: Classes,
+    /// What it is to an analysis.
+    pub operation: Operation,
+    /// What its result depends on besides its arguments.
+    pub dependency: Option<Dependency>,
     /// Whether a call with arguments of an overload's types can fail; bounds on time and memory
     /// aside.
     pub fails: bool,
@@ -58,7 +57,7 @@ pub struct Function {
 }
 
 /// Whether classes of values describe what a function makes of its arguments. A comparison of
-/// policies proves something only where every call is of the first two; each row has to say.
+/// policies proves something only where every call is of the first two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Classes {
     /// Its result depends on texts, numbers and lists only through the constants that they are
@@ -122,21 +121,12 @@ pub enum Overloads {
     InPlaceOf(&'static str),
 }
 
-/// What an analysis may know of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Meaning {
-    /// An operation that an analysis can interpret.
-    Interpreted(Operation),
-    /// Equal arguments give the equal result; nothing else is known.
-    Pure,
-    /// The result depends on more than the arguments.
-    DependsOn(Dependency),
-}
-
-/// Operations that analyses interpret, on operands in the order in which the function takes them.
+/// What functions are to analyses, on operands in the order in which the function takes them.
 /// Which values an operation takes and when values are equal is the language's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
+    /// Equal arguments give the equal result, unless it depends on more; nothing else is known.
+    Opaque,
     /// Whether all operands are true.
     And,
     /// Whether some operand is.
@@ -205,6 +195,98 @@ pub enum Operation {
     Duration,
     /// Conversion to a point in time.
     Timestamp,
+    /// -1, 0 or 1 as the first quantity or version comes before, with or behind the second.
+    CompareTo,
+    /// Whether the first quantity or version comes before the second.
+    IsLessThan,
+    /// Whether it comes behind it.
+    IsGreaterThan,
+    /// Conversion to an integer.
+    ToInt,
+    /// Conversion to a double.
+    ToDouble,
+    /// The number that a text reads as; null where it is none.
+    ToNumber,
+    /// Conversion to a quantity.
+    ToQuantity,
+    /// Whether a text is a quantity.
+    IsQuantity,
+    /// The text of a scalar.
+    ToText,
+    /// A text as it is, any other value as JSON.
+    ToJson,
+    /// The value that JSON is the text of.
+    ParseJson,
+    /// Letters as capitals.
+    Upper,
+    /// Letters as small ones.
+    Lower,
+    /// Letters of ASCII as capitals.
+    UpperAscii,
+    /// Letters of ASCII as small ones.
+    LowerAscii,
+    /// A text without some characters at both ends.
+    Trim,
+    /// A text without another one at its start.
+    TrimPrefix,
+    /// A text with a third one for each occurrence of a second one.
+    Replace,
+    /// A text with another one for each match of a regular expression.
+    ReplaceMatches,
+    /// The parts of a text between the occurrences of another one.
+    Split,
+    /// Texts with another one between them.
+    Join,
+    /// An optional value that holds the operand.
+    OptionalOf,
+    /// The same, unless the operand is the zero of its type.
+    OptionalOfNonZero,
+    /// An optional value that holds nothing.
+    OptionalNone,
+    /// What an optional value holds.
+    OptionalValue,
+    /// The same, or the second operand where it holds nothing.
+    ValueOr,
+    /// The first operand that is not null.
+    FirstPresent,
+    /// What an object has under a key, or a list at a position; null where there is nothing.
+    LookUpKey,
+    /// The values of an object.
+    Values,
+    /// A list with an object for each entry.
+    Entries,
+    /// The items of the lists of a list.
+    Flatten,
+    /// The sum of a list.
+    Sum,
+    /// Arithmetic on numbers, and on texts that are quantities or durations.
+    Arithmetic,
+    /// A number near another one, or of its magnitude.
+    Round,
+    /// Whether an object has all labels of another one.
+    LabelMatch,
+    /// The time between two points, of which the second may be now.
+    TimeSince,
+    /// This moment.
+    Now,
+    /// The parts of an image reference.
+    ParseImage,
+    /// The repository of a reference.
+    Repository,
+    /// The tag of a reference.
+    Tag,
+    /// The digest of a reference.
+    Digest,
+    /// An object, an answer or an entry that a library looks up.
+    LookUp,
+    /// A list of objects that a library looks up.
+    ListObjects,
+    /// What a registry says of an image.
+    LookUpImage,
+    /// The answer of a service to what is sent to it.
+    Post,
+    /// Objects are generated.
+    Apply,
 }
 
 /// What a function's result depends on besides its arguments.
@@ -324,13 +406,8 @@ impl std::hash::Hash for Function {
 
 /// The columns that rows of a table add to its constructors.
 impl Function {
-    pub(super) const fn means(mut self, operation: Operation) -> Self {
-        self.meaning = Meaning::Interpreted(operation);
-        self
-    }
-
     pub(super) const fn depends_on(mut self, dependency: Dependency) -> Self {
-        self.meaning = Meaning::DependsOn(dependency);
+        self.dependency = Some(dependency);
         self.folds = false;
         self
     }
@@ -348,6 +425,48 @@ impl Function {
 }
 
 impl Operation {
+    /// Whether classes of values describe its results.
+    pub fn classes(self) -> Classes {
+        use Operation::*;
+        match self {
+            And | Or | Not | Choose | Equal | Unequal | Less | LessOrEqual | Greater | GreaterOrEqual
+            | CompareTo | IsLessThan | IsGreaterThan | Add | OrElse | Member | Size | Keys | Values
+            | Entries | Unchanged | TypeOf | Present | StartsWith | EndsWith | Contains | Matches
+            | MatchedBy | Duration | ToInt | ToDouble | ToNumber | ToQuantity | IsQuantity | ToText
+            | ToJson | Upper | Lower | UpperAscii | LowerAscii | OptionalOf | OptionalNone
+            | OptionalValue | ValueOr | FirstPresent => Classes::Described,
+            Trim | TrimPrefix | Replace | Split | Join | LookUpKey => Classes::Followed,
+            Opaque | Subtract | Multiply | Divide | Remainder | Negate | Index | OptionalIndex | Insert
+            | Format | Timestamp | ParseJson | ReplaceMatches | OptionalOfNonZero | Flatten | Sum
+            | Arithmetic | Round | LabelMatch | TimeSince | Now | ParseImage | Repository | Tag | Digest
+            | LookUp | ListObjects | LookUpImage | Post | Apply => Classes::Computed,
+        }
+    }
+
+    /// Whether what it gives is a number, or the text of an amount. The sum of one item is that
+    /// item, whatever it is.
+    pub fn gives_number(self) -> bool {
+        use Operation::{Arithmetic, Round, Size, ToNumber};
+        matches!(self, Size | Arithmetic | Round | ToNumber)
+    }
+
+    /// Whether it changes the case of texts.
+    pub fn changes_case(self) -> bool {
+        use Operation::{Lower, LowerAscii, Upper, UpperAscii};
+        matches!(self, Upper | Lower | UpperAscii | LowerAscii)
+    }
+
+    /// Whether it looks for one text in another one.
+    pub fn searches_text(self) -> bool {
+        use Operation::{Contains, EndsWith, StartsWith};
+        matches!(self, StartsWith | EndsWith | Contains)
+    }
+
+    /// Whether it looks for a regular expression in a text.
+    pub fn searches_pattern(self) -> bool {
+        matches!(self, Operation::Matches | Operation::MatchedBy)
+    }
+
     /// Whether it adds or orders values.
     pub fn is_sum_or_order(self) -> bool {
         use Operation::{Add, Greater, GreaterOrEqual, Less, LessOrEqual};
@@ -364,23 +483,7 @@ impl Operation {
 impl Function {
     /// Whether equal arguments always give the equal result.
     pub fn is_pure(&self) -> bool {
-        !matches!(self.meaning, Meaning::DependsOn(_))
-    }
-
-    /// The operation that it is to an analysis.
-    pub fn operation(&self) -> Option<Operation> {
-        match self.meaning {
-            Meaning::Interpreted(operation) => Some(operation),
-            Meaning::Pure | Meaning::DependsOn(_) => None,
-        }
-    }
-
-    /// What its result depends on besides its arguments.
-    pub fn dependency(&self) -> Option<Dependency> {
-        match self.meaning {
-            Meaning::DependsOn(dependency) => Some(dependency),
-            Meaning::Pure | Meaning::Interpreted(_) => None,
-        }
+        self.dependency.is_none()
     }
 
     /// The types that its parameters accept, where they are checked when it is called.
@@ -421,7 +524,7 @@ impl Function {
     /// Whether it is a node of its own in cel-go, not a call: equality and negation. Of a failed
     /// operand these cost the same at every level.
     pub fn counts_failed(&self) -> bool {
-        matches!(self.operation(), Some(Operation::Equal | Operation::Unequal | Operation::Not))
+        matches!(self.operation, Operation::Equal | Operation::Unequal | Operation::Not)
             || matches!(self.overloads, Overloads::InPlaceOf("_==_" | "_!=_"))
     }
 

@@ -62,6 +62,17 @@ pub enum Ordering {
 }
 
 impl Ordering {
+    /// The operator for exchanged sides.
+    #[must_use]
+    pub fn flipped(self) -> Ordering {
+        match self {
+            Ordering::Gt => Ordering::Lt,
+            Ordering::Ge => Ordering::Le,
+            Ordering::Lt => Ordering::Gt,
+            Ordering::Le => Ordering::Ge,
+        }
+    }
+
     /// Whether a comparison with this result satisfies the operator.
     pub fn holds(self, found: Option<std::cmp::Ordering>) -> bool {
         use std::cmp::Ordering as O;

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use ephor_functions::registry::Operation;
 use ephor_functions::{Function, Higher};
 use ephor_value::{Str, Value};
 
@@ -252,6 +253,69 @@ impl Expr {
         match self {
             Expr::Call { function, .. } | Expr::Higher { function, .. } => Some(function),
             Expr::Invoke(invoke) => Some(invoke.function),
+            Expr::Const(_)
+            | Expr::Folded(_)
+            | Expr::Root
+            | Expr::Local(_)
+            | Expr::Variable(_)
+            | Expr::Path { .. }
+            | Expr::Index { .. }
+            | Expr::Slice { .. }
+            | Expr::Walk(_)
+            | Expr::Test(_)
+            | Expr::Let { .. }
+            | Expr::Bind(_)
+            | Expr::Rescue { .. }
+            | Expr::Not(_)
+            | Expr::Or(_)
+            | Expr::And(_)
+            | Expr::Decide { .. }
+            | Expr::Cond(_)
+            | Expr::OrElse { .. }
+            | Expr::UnlessNull(_)
+            | Expr::Compare { .. }
+            | Expr::OneOf { .. }
+            | Expr::Project { .. }
+            | Expr::Flatten(_)
+            | Expr::Comprehension(_)
+            | Expr::List(_)
+            | Expr::Object(_)
+            | Expr::Make(_)
+            | Expr::Lambda { .. }
+            | Expr::Once { .. }
+            | Expr::Cells { .. }
+            | Expr::Fail { .. } => None,
+        }
+    }
+
+    /// An expression without steps around it that read nothing.
+    pub fn unwrapped(&self) -> &Expr {
+        match self {
+            Expr::Walk(walk) if walk.steps.is_empty() => walk.base.unwrapped(),
+            expr => expr,
+        }
+    }
+
+    /// The variable of the data that a node reads, and the keys below it.
+    pub fn of_root(&self) -> Option<(&Str, &[Str])> {
+        match self {
+            Expr::Path { base, keys, .. } if matches!(**base, Expr::Root) => keys.split_first(),
+            _ => None,
+        }
+    }
+
+    /// What a function of CEL is to analyses, and its arguments, if a node calls one.
+    pub fn invoked(&self) -> Option<(Operation, &[Expr])> {
+        match self {
+            Expr::Invoke(invoke) => Some((invoke.function.operation, &invoke.args)),
+            _ => None,
+        }
+    }
+
+    /// The same of a function of JMESPath.
+    pub fn applied(&self) -> Option<(Operation, &[Expr])> {
+        match self {
+            Expr::Call { function, args } => Some((function.operation, args)),
             _ => None,
         }
     }

@@ -32,6 +32,15 @@ pub struct Variable {
     pub sharing: Sharing,
 }
 
+impl Variable {
+    /// The expression of a variable, if it has one, and the variables that it sees: those before it
+    /// alone.
+    pub fn at(variables: &[Variable], at: u32) -> Option<(&Expr, &[Variable])> {
+        let (earlier, own) = variables.split_at_checked(at as usize)?;
+        Some((own.first()?.program.as_ref().ok()?, earlier))
+    }
+}
+
 /// An expression with its text, as faults show it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

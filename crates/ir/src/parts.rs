@@ -45,7 +45,7 @@ use super::selector::Selector;
 use super::shape::{Entry, ListShape, MapShape, Pattern, Shape};
 use super::template::{Hole, Part, Text};
 use super::walk::{children, children_mut};
-use super::{Expr, Query, Rule, Template};
+use super::{Expr, Origin, Query, Rule, Template};
 
 /// A part as analyses read it.
 type Borrowed<'p, T> = &'p T;
@@ -479,6 +479,44 @@ walks! {
 walks! {
     /// A part that may be changed.
     RulePartMut, HasPartsMut, each_mut, Mutable, children_mut
+}
+
+impl<'p> RulePart<'p> {
+    /// Whether some of the nearest parts of a part satisfies `test`.
+    pub fn any(self, test: &mut dyn FnMut(RulePart<'p>) -> bool) -> bool {
+        let mut found = false;
+        self.parts(&mut |below| found = found || test(below));
+        found
+    }
+
+    /// Where a part came from, where it says so.
+    pub fn origin(self) -> Option<&'p Origin> {
+        use RulePart::*;
+        Some(match self {
+            Rule(part) => &part.origin,
+            Filter(part) => &part.origin,
+            Binding(part) => &part.origin,
+            Conditions(part) => &part.origin,
+            Condition(part) => &part.origin,
+            Variable(part) => &part.origin,
+            Source(part) => &part.origin,
+            Message(part) => &part.origin,
+            ForEach(part) => &part.origin,
+            PatchLoop(part) => &part.origin,
+            MutationTarget(part) => &part.origin,
+            Described(part) => &part.origin,
+            GenerationLoop(part) => &part.origin,
+            Check(crate::check::Check::Pattern(_, origin) | crate::check::Check::AnyPattern(_, origin)) => {
+                origin
+            }
+            Change(super::mutate::Change::Patch(_, origin)) => origin,
+            Bound(_) | Constraints(_) | ResourceRule(_) | Selector(_) | ActionOverride(_)
+            | BindingSource(_) | QuerySource(_) | Query(_) | Template(_) | Expressions(_)
+            | AuditAnnotation(_) | Properties(_) | Check(_) | Overlay(_) | Overlays(_) | Shape(_)
+            | MapShape(_) | Entry(_) | Leaf(_) | PodSecurity(_) | Change(_) | Merge(_) | Json(_)
+            | Place(_) | Claim(_) | Expr(_) | OnDelete(_) | MessageProgram(_) => return None,
+        })
+    }
 }
 
 impl<T: HasParts + ?Sized> HasParts for Arc<T> {

@@ -48,7 +48,7 @@ fn is_worth_it(expr: &Expr) -> bool {
     let mut found = match expr {
         Expr::Comprehension(_) => true,
         Expr::Make(make) => !matches!(**make, Make::Struct(..)),
-        Expr::Invoke(invoke) => invoke.function.operation() == Some(Operation::Add),
+        Expr::Invoke(invoke) => invoke.function.operation == Operation::Add,
         _ => false,
     };
     children(expr, &mut |e, _| found = found || is_worth_it(e));

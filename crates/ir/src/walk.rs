@@ -177,11 +177,16 @@ pub fn bottom_up(expr: Expr, f: &mut dyn FnMut(Expr) -> Expr) -> Expr {
     f(expr)
 }
 
+/// Whether some child of a node satisfies `test`.
+pub fn any_child<'e>(expr: &'e Expr, test: &mut dyn FnMut(&'e Expr, Child) -> bool) -> bool {
+    let mut found = false;
+    children(expr, &mut |e, child| found = found || test(e, child));
+    found
+}
+
 /// Whether some node of an expression satisfies `test`.
 pub fn holds(expr: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
-    let mut found = test(expr);
-    children(expr, &mut |e, _| found = found || holds(e, test));
-    found
+    test(expr) || any_child(expr, &mut |e, _| holds(e, test))
 }
 
 /// Raises the locals that are bound outside of `expr` by `by`.

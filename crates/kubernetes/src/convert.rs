@@ -35,14 +35,28 @@ pub fn api_version(kind: &[Str; 3]) -> String {
 /// # Errors
 /// The API server knows no such kind, or cannot make the former one of it.
 pub fn changed_kind(object: &Value, kind: &[Str; 3], types: &Types) -> Result<[Str; 3], KindError> {
+    if matches!(object, Value::List(_)) {
+        return Err(KindError::NoObject);
+    }
+    for field in ["apiVersion", "kind"] {
+        if let Some(found) = object.get(field).filter(|v| !v.is_null() && v.as_str().is_none()) {
+            return Err(KindError::NoText { found: found.json_type(), field });
+        }
+    }
     let mut now = kind.clone();
     if let Some(name) = object.get("kind").and_then(Value::as_str).filter(|name| !name.is_empty()) {
         now[2] = name.into();
     }
-    let custom = types.of_kind(kind).is_none_or(|def| def.custom);
+    let custom = types.of_object(kind).is_none_or(|def| def.custom);
     let version = object.text_at(&["apiVersion"]);
+    if version.matches('/').count() > 1 {
+        return Err(KindError::Version(version.into()));
+    }
+    if custom && object.text_at(&["kind"]).is_empty() {
+        return Err(KindError::Missing(ephor_value::print::json(object).into()));
+    }
     if version == api_version(kind) || (version.is_empty() && !custom) {
-        return match types.of_kind(&now) {
+        return match types.of_object(&now) {
             None if !custom => Err(KindError::unregistered(&now[2], &api_version(kind))),
             _ => Ok(now),
         };
@@ -64,6 +78,30 @@ pub fn changed_kind(object: &Value, kind: &[Str; 3], types: &Types) -> Result<[S
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KindError {
+    /// A kind or version is no text.
+    #[error(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go struct field \
+         .{field} of type string"
+    )]
+    NoText {
+        /// The JSON type of what is there.
+        found: &'static str,
+        /// The field.
+        field: &'static str,
+    },
+    /// The object has become a list.
+    #[error(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type \
+         struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+         \"json:\\\"kind,omitempty\\\"\" }}"
+    )]
+    NoObject,
+    /// A version has more than one slash.
+    #[error("unexpected GroupVersion string: {0}")]
+    Version(Box<str>),
+    /// A custom resource has no kind: the whole object.
+    #[error("Object 'Kind' is missing in '{0}'")]
+    Missing(Box<str>),
     /// There is no such kind.
     #[error(
         "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
@@ -242,7 +280,20 @@ mod tests {
         assert_eq!(changed("{apiVersion: '', kind: ''}"), Ok("ConfigMap".into()));
         assert_eq!(changed("{apiVersion: v1, kind: Nothing}"), unknown("Nothing", "v1"));
         assert_eq!(changed("{apiVersion: apps/v1, kind: ConfigMap}"), unknown("ConfigMap", "apps/v1"));
+        let parse = "couldn't get version/kind; json parse error: json: cannot unmarshal";
+        let no_text = |found: &str, field: &str| {
+            Err(format!("{parse} {found} into Go struct field .{field} of type string"))
+        };
+        assert_eq!(changed("{apiVersion: v1, kind: 2.0}"), no_text("number", "kind"));
+        assert_eq!(changed("{apiVersion: [], kind: {}}"), no_text("array", "apiVersion"));
+        assert_eq!(changed("{apiVersion: null, kind: null}"), Ok("ConfigMap".into()));
+        assert_eq!(changed("{apiVersion: a/b/c}"), Err("unexpected GroupVersion string: a/b/c".into()));
         let custom = ["a.test".into(), "v1".into(), "Thing".into()];
+        let bare = ephor_document::yaml_value("{x: <, apiVersion: a.test/v1}").unwrap();
+        assert_eq!(
+            changed_kind(&bare, &custom, Types::built_in()).unwrap_err().to_string(),
+            r#"Object 'Kind' is missing in '{"apiVersion":"a.test/v1","x":"\u003c"}'"#
+        );
         let other = ephor_document::yaml_value("{apiVersion: v2, kind: Thing}").unwrap();
         assert_eq!(
             changed_kind(&other, &custom, Types::built_in()).unwrap_err().to_string(),

@@ -68,6 +68,7 @@ fn common(required: bool) -> impl Iterator<Item = Field> {
         required,
         nullable: false,
         ty,
+        formatted: false,
         default: None,
         go: GoNames::default(),
     })
@@ -94,6 +95,7 @@ fn object(schema: &Value, name: &Str, types: &mut Types, depth: usize) -> TypeDe
             required: required.iter().any(|r| r.as_str() == Some(field)),
             nullable: is(inner, "nullable"),
             ty: of(inner, &below, types, depth + 1),
+            formatted: is_formatted(inner),
             default: inner.get("default").cloned(),
             go: GoNames::default(),
         });
@@ -105,6 +107,16 @@ fn object(schema: &Value, name: &Str, types: &mut Types, depth: usize) -> TypeDe
         open: is(schema, "x-kubernetes-preserve-unknown-fields"),
         custom: true,
         fields,
+    }
+}
+
+/// Whether texts have a format other than base64, also as items of lists and values of maps.
+fn is_formatted(schema: &Value) -> bool {
+    match schema.text_at(&["type"]) {
+        "string" => !matches!(schema.text_at(&["format"]), "" | "byte"),
+        "array" => schema.get("items").is_some_and(is_formatted),
+        "object" => schema.get("additionalProperties").is_some_and(is_formatted),
+        _ => false,
     }
 }
 
@@ -149,7 +161,7 @@ fn of(schema: &Value, name: &Str, types: &mut Types, depth: usize) -> Type {
                 return Type::Named(name.clone(), Whole::Merged);
             }
             if schema.get("properties").is_none() && is(schema, "x-kubernetes-preserve-unknown-fields") {
-                return Type::Leaf(Leaf::Any);
+                return Type::Map(Box::new(Type::Leaf(Leaf::Any)), whole(schema));
             }
             let def = object(schema, name, types, depth);
             types.insert(def);

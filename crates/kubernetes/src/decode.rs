@@ -102,12 +102,16 @@ pub fn problems(object: &Value, def: &TypeDef, types: &Types) -> Problems {
     if object.as_map().is_none() {
         return Problems::default();
     }
-    read(object, def, types).1
+    read(object, def, Walk::new(types, Reader::ApiServer { patched: false })).1
 }
 
-/// The object as the API server decodes it, and what is wrong with it.
-pub fn read(object: &Value, def: &TypeDef, types: &Types) -> (Value, Problems) {
-    let mut walk = Walk::new(types, Reader::ApiServer);
+/// A patched object as the API server decodes it, and what is wrong with it. Patches write members
+/// in the order of their names.
+pub fn read_patched(object: &Value, def: &TypeDef, types: &Types) -> (Value, Problems) {
+    read(object, def, Walk::new(types, Reader::ApiServer { patched: true }))
+}
+
+fn read<'d>(object: &'d Value, def: &'d TypeDef, mut walk: Walk<'d>) -> (Value, Problems) {
     match walk.object(object, def, None) {
         Ok(object) => (object, walk.found),
         Err(error) => (Value::Null, Problems { wrong: Some(error), ..walk.found }),
@@ -145,8 +149,8 @@ pub fn decode<'v>(object: &'v Value, def: &TypeDef, types: &Types) -> Result<Cow
 /// Who decodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reader {
-    /// The API server.
-    ApiServer,
+    /// The API server; `patched`: what it has patched itself.
+    ApiServer { patched: bool },
     /// The API server that converts what a merge returned.
     Converter,
     /// Kyverno; `build`: the decoded object is needed, not only whether it is as it is written.
@@ -184,7 +188,12 @@ impl<'d> Walk<'d> {
 
     /// The members of an object in the order in which they are decoded.
     fn members<'v>(&self, map: &'v Map) -> Vec<(&'v Str, &'v Value)> {
-        if self.is_kyverno() && self.builds() { map.sorted() } else { map.iter().collect() }
+        let is_sorted = match self.reader {
+            Reader::ApiServer { patched } => patched,
+            Reader::Converter => false,
+            Reader::Kyverno { build } => build,
+        };
+        if is_sorted { map.sorted() } else { map.iter().collect() }
     }
 
     fn object(&mut self, v: &'d Value, def: &'d TypeDef, before: Option<&Value>) -> Result<Value, Error> {
@@ -220,7 +229,7 @@ impl<'d> Walk<'d> {
         let exact = def.field(key);
         match self.reader {
             Reader::Converter => exact,
-            Reader::ApiServer => {
+            Reader::ApiServer { .. } => {
                 if exact.is_none() && !def.open {
                     let path = join(&self.path(), key);
                     self.found.unknown.push(path);
@@ -310,6 +319,7 @@ impl<'d> Walk<'d> {
                 true => true,
                 false => return Err(self.mismatch(v, "int32")),
             },
+            Leaf::Bytes if let Value::List(items) = v => return Ok(self.listed_bytes(v, items)),
             Leaf::String | Leaf::Bytes => text.is_some(),
             Leaf::Bool => v.as_bool().is_some(),
             Leaf::Int32 | Leaf::Int64 if self.reader == Reader::Converter => return integer(v, leaf),
@@ -354,10 +364,25 @@ impl<'d> Walk<'d> {
         }
     }
 
+    /// Bytes that are written as a list of numbers.
+    fn listed_bytes(&mut self, v: &Value, items: &[Value]) -> Value {
+        let mut bytes = Vec::with_capacity(items.len());
+        for item in items {
+            match self.whole(item).map(u8::try_from) {
+                _ if item.is_null() => bytes.push(0),
+                Some(Ok(byte)) => bytes.push(byte),
+                _ => self.note(item, "uint8"),
+            }
+        }
+        if self.is_kyverno() { v.clone() } else { encoded_base64(&bytes) }
+    }
+
     fn whole(&self, v: &Value) -> Option<i64> {
         match v {
             Value::Int(i) => Some(*i),
-            Value::Float(f) if self.reader != Reader::ApiServer && f.fract() == 0.0 && f.abs() < 1e18 => {
+            Value::Float(f)
+                if !matches!(self.reader, Reader::ApiServer { .. }) && f.fract() == 0.0 && f.abs() < 1e18 =>
+            {
                 Some(*f as i64)
             }
             _ => None,
@@ -411,7 +436,9 @@ impl<'d> Walk<'d> {
     fn mismatch(&self, v: &Value, wanted: &str) -> Error {
         // A number of the wrong size is shown, one in the place of something else is not.
         let found = match v.json_type() {
-            "number" if matches!(wanted, "int32" | "int64") => format!("number {}", number_text(v)).into(),
+            "number" if matches!(wanted, "int32" | "int64" | "uint8") => {
+                format!("number {}", number_text(v)).into()
+            }
             other => other.into(),
         };
         let field = self.last_field().filter(|_| self.reader != Reader::Converter);

@@ -47,10 +47,12 @@ fn constants(of: &str, release: Release) -> &'static [(Str, Value)] {
 /// The object as the server has it after decoding.
 pub fn completed(object: &Value, def: &TypeDef, types: &Types) -> Value {
     let Value::Map(m) = object else { return object.clone() };
-    Value::Map(fields(m, def, types, 0))
+    Value::Map(fields(m, def, types, (0, def.custom)))
 }
 
-fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
+/// `at`: how deep it is, and whether it is a part of a custom resource.
+fn fields(m: &Map, def: &TypeDef, types: &Types, at: (usize, bool)) -> Map {
+    let (depth, is_custom) = at;
     let mut out = m.clone();
     if depth > MAX_DEPTH {
         return out;
@@ -67,14 +69,14 @@ fn fields(m: &Map, def: &TypeDef, types: &Types, depth: usize) -> Map {
             out.insert(field.name.clone(), default.clone());
         }
         let Some(v) = out.get(&field.name) else { continue };
-        if v.is_null() && !def.custom && drops_null(&field.ty) {
+        if v.is_null() && !is_custom && drops_null(&field.ty) {
             out.remove(&field.name);
             continue;
         }
         if matches!(&field.ty, Type::Leaf(leaf) if !matches!(leaf, Leaf::Quantity)) && !v.is_null() {
             continue;
         }
-        let mut complete = value(v, &field.ty, types, (depth + 1, def.custom));
+        let mut complete = value(v, &field.ty, types, (depth + 1, is_custom));
         if &*def.name == "batch/v1.JobTemplateSpec" && &*field.name == "spec" {
             complete = undecided(v, &complete);
         }
@@ -100,11 +102,12 @@ fn drops_null(ty: &Type) -> bool {
 fn value(v: &Value, ty: &Type, types: &Types, at: (usize, bool)) -> Value {
     let (depth, is_custom) = at;
     match (ty, v) {
+        // Below a map a null is the empty value; custom resources keep it.
+        (Type::Leaf(Leaf::Quantity), Value::Null) if !is_custom => Value::from("0"),
         (Type::Leaf(Leaf::Quantity), v) => quantity(v),
-        // Below a map a null is the empty text; custom resources keep it.
         (Type::Leaf(Leaf::String), Value::Null) if !is_custom => Value::from(""),
         _ => {
-            let of = |m: &Map, def: &TypeDef| fields(m, def, types, depth);
+            let of = |m: &Map, def: &TypeDef| fields(m, def, types, at);
             inside(v, ty, types, &of, &|v, ty| value(v, ty, types, (depth + 1, is_custom)))
         }
     }
@@ -196,13 +199,8 @@ fn before(m: &mut Map, def: &TypeDef) {
                 m.insert("data", Value::Map(data));
             }
         }
-        "core/v1.NodeSpec" => {
-            if let Some(cidr) =
-                m.get("podCIDR").filter(|cidr| cidr.as_str().is_some_and(|cidr| !cidr.is_empty())).cloned()
-            {
-                fill(m, "podCIDRs", || Value::list(vec![cidr]));
-            }
-        }
+        "core/v1.NodeSpec" => one_and_all(m, "podCIDR", "podCIDRs", None),
+        "core/v1.PodStatus" => one_and_all(m, "podIP", "podIPs", Some("ip")),
         "core/v1.TCPSocketAction" => fill(m, "port", || Value::Int(0)),
         "core/v1.HTTPGetAction" => fill(m, "port", || Value::Int(0)),
         "core/v1.Pod" => {
@@ -211,7 +209,7 @@ fn before(m: &mut Map, def: &TypeDef) {
                 ["initContainers", "containers"].into_iter().for_each(|key| request_limits(spec, key));
             }
         }
-        "core/v1.Volume" if m.len() == 1 && m.contains_key("name") => {
+        "core/v1.Volume" if m.iter().all(|(key, v)| &**key == "name" || v.is_null()) => {
             m.insert("emptyDir", empty());
         }
         "core/v1.ServiceSpec" => {
@@ -230,10 +228,15 @@ fn before(m: &mut Map, def: &TypeDef) {
         {
             fill(m, "rollingUpdate", empty);
         }
-        "apps/v1.DeploymentStrategy" | "apps/v1.DaemonSetUpdateStrategy"
-            if m.get("type").and_then(Value::as_str).is_none_or(|t| matches!(t, "" | "RollingUpdate")) =>
-        {
-            fill(m, "rollingUpdate", empty);
+        "apps/v1.DeploymentStrategy" | "apps/v1.DaemonSetUpdateStrategy" => {
+            if m.get("type").and_then(Value::as_str).is_none_or(|t| matches!(t, "" | "RollingUpdate")) {
+                fill(m, "rollingUpdate", empty);
+            } else if let Some(Value::Map(rolling)) = m.get_mut("rollingUpdate") {
+                // What other strategies do not use has no defaults, and is stored as numbers.
+                ["maxSurge", "maxUnavailable"]
+                    .into_iter()
+                    .for_each(|key| fill(rolling, key, || Value::Int(0)));
+            }
         }
         "batch/v1.JobSpec" if !m.contains_key("completions") && !m.contains_key("parallelism") => {
             m.insert("completions", Value::Int(1));
@@ -250,6 +253,21 @@ fn before(m: &mut Map, def: &TypeDef) {
             let types = ["Ingress", "Egress"].into_iter().take(if has_egress { 2 } else { 1 });
             m.insert("policyTypes", Value::list(types.map(Value::from).collect()));
         }
+        _ => {}
+    }
+}
+
+/// A field of one value and the list that it is the first of; where they differ, the field decides.
+fn one_and_all(m: &mut Map, one: &str, all: &str, key: Option<&str>) {
+    let own = m.get(one).filter(|v| v.as_str().is_some_and(|v| !v.is_empty())).cloned();
+    let first = m.get(all).and_then(|all| all.as_list()?.first());
+    let first = first.map(|first| key.map_or(Some(first), |key| first.get(key)).cloned().unwrap_or_default());
+    match (own, first) {
+        (Some(own), first) if first.as_ref().is_none_or(|first| !first.json_eq(&own)) => {
+            let item = key.map_or_else(|| own.clone(), |key| Value::map([(key, own.clone())]));
+            m.insert(all, Value::list(vec![item]));
+        }
+        (None, Some(first)) => drop(m.insert(one, first)),
         _ => {}
     }
 }

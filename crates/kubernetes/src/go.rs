@@ -1,24 +1,47 @@
-//! The Go names of fields, which the texts of decoding errors show.
+//! What the Go types of fields say and published schemas do not.
 //!
-//! In: `go.txt`. Out: for each field the Go type of its texts and the embedded structs that it
-//! comes from.
+//! In: `go.txt`, which `conformance/reference/go_types.go` writes from the types of `k8s.io/api`.
+//! Out: for each field the Go type of its texts and the embedded structs that it comes from, which
+//! the texts of decoding errors show, and what Go's encoding shows of it when it is empty.
 //!
-//! `go.txt` has a line for each type of `schema-1.36.txt` whose fields have such names, and below it a
-//! line for each of these fields: name (`*` = all that have no line of their own), Go type, `<`
-//! embedded structs. The source are the types of `k8s.io/api`: published schemas do not have these
-//! names.
+//! `go.txt` has a line for each type of `schema-1.36.txt`, and below it a line for each of its fields of
+//! which there is something to say: name, Go type, `<` embedded structs, and a word:
+//! - `empty`: a pointer; an empty value is shown, and nothing where there is none
+//! - `null`: null is shown where there is none
+//! - `zero`: the empty value of its type is shown where there is none
+//! - `omitzero`: an object all of whose fields are empty is left out
+//!
+//! Empty values of fields without a word are left out.
 
 use std::collections::HashMap;
 
 const TABLE: &str = include_str!("go.txt");
 
-/// The names of a field in Go.
+/// What a field is in Go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GoNames {
     /// The type of the texts that it holds, empty for `string`.
     pub text: &'static str,
     /// The path of the embedded structs that it comes from, empty for an own field.
     pub embedded: &'static str,
+    /// What encoding shows of it when it is empty.
+    pub encoding: Encoding,
+}
+
+/// What Go's encoding shows of a field that is empty or not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// An empty value is left out.
+    #[default]
+    Omitted,
+    /// An empty value is shown.
+    Empty,
+    /// So it is, and null where there is none.
+    Null,
+    /// So it is, also where there is none.
+    Zero,
+    /// An object without fields is left out.
+    OmitZero,
 }
 
 pub(super) type Names = HashMap<(&'static str, &'static str), GoNames>;
@@ -35,9 +58,15 @@ pub(super) fn names() -> Names {
         let name = words.next().unwrap_or_default();
         let mut go = GoNames::default();
         for word in words {
-            match word.strip_prefix('<') {
-                Some(embedded) => go.embedded = embedded,
-                None => go.text = word,
+            match word {
+                "empty" => go.encoding = Encoding::Empty,
+                "null" => go.encoding = Encoding::Null,
+                "zero" => go.encoding = Encoding::Zero,
+                "omitzero" => go.encoding = Encoding::OmitZero,
+                _ => match word.strip_prefix('<') {
+                    Some(embedded) => go.embedded = embedded,
+                    None => go.text = word,
+                },
             }
         }
         names.insert((of, name), go);
@@ -46,7 +75,7 @@ pub(super) fn names() -> Names {
 }
 
 pub(super) fn of(names: &Names, of: &str, field: &str) -> GoNames {
-    names.get(&(of, field)).or_else(|| names.get(&(of, "*"))).copied().unwrap_or_default()
+    names.get(&(of, field)).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -58,9 +87,7 @@ mod tests {
     fn every_go_name_is_that_of_a_field_with_a_schema() {
         let types = Types::built_in();
         let names = names();
-        let lost = |&(of, field): &(&str, &str)| {
-            types.named(of).is_none_or(|def| field != "*" && def.field(field).is_none())
-        };
+        let lost = |&(of, field): &(&str, &str)| types.named(of).is_none_or(|def| def.field(field).is_none());
         let missing: Vec<_> = names.keys().copied().filter(lost).collect();
         assert!(names.len() > 100 && missing.is_empty(), "{missing:?}");
     }

@@ -108,6 +108,8 @@ pub struct Field {
     pub nullable: bool,
     /// Its type.
     pub ty: Type,
+    /// Whether its texts have a format, so that a merge takes any scalar for them.
+    pub formatted: bool,
     /// What it is when it is not there.
     pub default: Option<Value>,
     /// Its names in Go.
@@ -248,6 +250,7 @@ fn field_of(line: &str) -> Option<Field> {
         required,
         nullable: false,
         ty: type_of(ty),
+        formatted: false,
         default,
         go: GoNames::default(),
     })

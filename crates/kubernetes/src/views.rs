@@ -149,3 +149,54 @@ fn parts_equal(a: &Value, b: &Value, ty: &Type, types: &Types) -> bool {
         _ => a.cel_eq(b),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn kind(parts: [&str; 3]) -> [Str; 3] {
+        parts.map(Str::from)
+    }
+
+    fn with_limit(memory: &str) -> Value {
+        let limits = Value::map([("memory", memory.into())]);
+        let resources = Value::map([("limits", limits)]);
+        let container = Value::map([("name", "a".into()), ("resources", resources)]);
+        let spec = Value::map([("containers", Value::list(vec![container]))]);
+        Value::map([("spec", spec)])
+    }
+
+    fn pod(memory: &str) -> Value {
+        viewed(&with_limit(memory), &kind(["", "v1", "Pod"]), Release::V1_37)
+    }
+
+    #[test]
+    fn structures_are_equal_by_the_amounts_of_their_quantities() {
+        assert!(pod("128Mi").cel_eq(&pod("134217728")));
+        assert!(!pod("128Mi").cel_eq(&pod("129Mi")));
+        let limits = |pod: &Value| {
+            let resources = pod.at(&["spec", "containers"]).unwrap().as_list().unwrap();
+            resources.first().unwrap().at(&["resources", "limits"]).unwrap().clone()
+        };
+        assert!(!limits(&pod("128Mi")).cel_eq(&limits(&pod("134217728"))));
+    }
+
+    #[test]
+    fn a_structure_and_a_map_are_equal_by_their_fields() {
+        let (view, tree) = (pod("128Mi"), with_limit("128Mi"));
+        assert_eq!((view.cel_equal(&tree), tree.cel_equal(&view)), (Some(true), Some(true)));
+        assert_eq!(view.cel_equal(&with_limit("134217728")), Some(false));
+        assert_eq!(view.cel_equal(&Value::Int(1)), None);
+        assert_eq!(Value::Int(1).cel_equal(&view), Some(false));
+        assert_eq!(view.cel_equal(&Value::Null), Some(false));
+    }
+
+    #[test]
+    fn objects_of_other_kinds_stay_trees() {
+        let custom = viewed(&with_limit("1"), &kind(["ex.org", "v1", "Widget"]), Release::V1_37);
+        assert!(!custom.is_view());
+        assert!(pod("1").is_view() && pod("1").get("spec").unwrap().is_view());
+    }
+}

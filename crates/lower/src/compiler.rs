@@ -122,11 +122,18 @@ impl Compiler {
     /// # Errors
     /// See [`ProgramError`].
     pub(super) fn typed_expression(&self, text: &str, wanted: &[Type]) -> Result<Expr, ProgramError> {
-        let (expr, ty) = self.expression(text)?;
-        if wanted.is_empty() || wanted.contains(&ty) {
-            return Ok(expr);
+        let fits = |ty: &Type| wanted.is_empty() || wanted.contains(ty);
+        let wrong = |found: Type| ProgramError::Type { wanted: wanted.to_vec(), found };
+        match self.expression(text) {
+            Ok((expr, ty)) if fits(&ty) => Ok(expr),
+            Ok((_, ty)) => Err(wrong(ty)),
+            // The type is checked before the program is built.
+            Err(error @ CompileError::Impossible(_)) => match self.type_of(text).filter(|ty| !fits(ty)) {
+                Some(ty) => Err(wrong(ty)),
+                None => Err(error.into()),
+            },
+            Err(error) => Err(error.into()),
         }
-        Err(ProgramError::Type { wanted: wanted.to_vec(), found: ty })
     }
 
     fn program_of(&self, text: &str, wanted: &[Type]) -> Program {

@@ -262,10 +262,11 @@ impl Document {
 }
 
 /// The container that holds the last token of a path, and that token. Nulls and scalars are no
-/// containers, and an empty token further down leads nowhere.
+/// containers, an empty token further down leads nowhere, and neither does an empty path where
+/// patches are exact.
 fn find<'d>(document: &'d mut Document, path: &str) -> Option<(&'d mut Value, String)> {
     if path.is_empty() {
-        return Some((&mut document.now, String::new()));
+        return (!document.exact).then_some((&mut document.now, String::new()));
     }
     let mut tokens = tokens(path)?;
     let last = unescape(tokens.pop()?);
@@ -309,7 +310,7 @@ fn from_end(wanted: i64, len: usize) -> Option<usize> {
 /// The member of a container; `Ok(None)` for the empty token, which names nothing that could be
 /// read (where patches are exact, it is a key).
 fn get<'d>(container: &'d Value, token: &str, exact: bool) -> Result<Option<&'d Value>, Fault> {
-    if token.is_empty() && !(exact && container.as_map().is_some()) {
+    if token.is_empty() && !exact {
         return Ok(None);
     }
     match container {

@@ -150,12 +150,7 @@ pub fn merge_with(
     atomics: Atomic,
 ) -> Result<Value, StructuredMergeError> {
     let ty = Type::Named(def.name.clone(), Whole::Merged);
-    let mut check = Check { types, errors: Vec::new(), may_repeat: true };
-    check.part(&Part::whole(object), &ty, "", 0);
-    if !check.errors.is_empty() {
-        return Err(StructuredMergeError::Original(check.errors.into()));
-    }
-    let mut check = Check { types, errors: Vec::new(), may_repeat: false };
+    let mut check = Check { types, errors: Vec::new(), may_repeat: false, formatted: false };
     check.part(change, &ty, "", 0);
     if !check.errors.is_empty() {
         return Err(StructuredMergeError::Misfits(check.errors.into()));
@@ -167,6 +162,11 @@ pub fn merge_with(
     if !found.is_empty() {
         return Err(StructuredMergeError::Atomic(found.into()));
     }
+    let mut check = Check { types, errors: Vec::new(), may_repeat: true, formatted: false };
+    check.part(&Part::whole(object), &ty, "", 0);
+    if !check.errors.is_empty() {
+        return Err(StructuredMergeError::Original(check.errors.into()));
+    }
     Ok(merged(Some(object), change, &ty, types))
 }
 
@@ -177,7 +177,7 @@ pub fn merge_with(
 /// The change holds something that cannot be a part.
 pub fn merge_freely(object: &Value, change: &Part) -> Result<Value, StructuredMergeError> {
     let types = Types::default();
-    let mut check = Check { types: &types, errors: Vec::new(), may_repeat: false };
+    let mut check = Check { types: &types, errors: Vec::new(), may_repeat: false, formatted: false };
     check.free(change, "", 0);
     match check.errors.into_iter().next() {
         Some(first) => Err(StructuredMergeError::Misfits([first].into())),
@@ -187,6 +187,8 @@ pub fn merge_freely(object: &Value, change: &Part) -> Result<Value, StructuredMe
 
 fn resolved<'t>(ty: &'t Type, types: &'t Types) -> Resolved<'t> {
     match ty {
+        // An integer or a text may be anything, as published schemas have it.
+        Type::Leaf(Leaf::IntOrString) => Resolved::Leaf(Leaf::Any),
         Type::Leaf(leaf) => Resolved::Leaf(*leaf),
         Type::List(kind, item) => Resolved::List(kind, item),
         Type::Map(value, whole) => Resolved::Map(value, *whole),
@@ -213,6 +215,8 @@ struct Check<'t> {
     errors: Vec<Misfit>,
     /// Whether lists may have several items of one key, as in objects that exist.
     may_repeat: bool,
+    /// Whether the texts of the field that the walk is in have a format.
+    formatted: bool,
 }
 
 impl Check<'_> {
@@ -247,13 +251,23 @@ impl Check<'_> {
             },
             Resolved::Object(def, _) => match part {
                 Part::Fields(fields) => {
+                    let mut undeclared = None;
                     for (k, v) in fields {
                         let below = format!("{at}.{k}");
                         match def.field(k) {
-                            Some(field) => self.part(v, &field.ty, &below, depth + 1),
+                            Some(field) => {
+                                let outer = std::mem::replace(&mut self.formatted, field.formatted);
+                                self.part(v, &field.ty, &below, depth + 1);
+                                self.formatted = outer;
+                            }
                             None if def.open => self.free(v, &below, depth + 1),
-                            None => self.refuse(&below, Mismatch::Undeclared),
+                            None => drop(undeclared.get_or_insert(below)),
                         }
+                    }
+                    // An undeclared field ends the walk through the others, whose order is random
+                    // there: it comes last here.
+                    if let Some(at) = undeclared {
+                        self.refuse(&at, Mismatch::Undeclared);
                     }
                 }
                 other => self.expected(at, "map", other.describe()),
@@ -291,16 +305,19 @@ impl Check<'_> {
                     self.expected(at, "boolean", part.describe());
                 }
             }
-            Leaf::Quantity | Leaf::IntOrString | Leaf::Time | Leaf::MicroTime => {
-                if value.is_none() {
-                    self.expected(at, "any scalar", part.describe());
-                }
-            }
+            Leaf::Quantity | Leaf::Time | Leaf::MicroTime => self.any_scalar(part, at),
+            Leaf::String if self.formatted => self.any_scalar(part, at),
             _ => {
                 if value.is_none_or(|v| v.as_str().is_none()) {
                     self.expected(at, "string", part.go_value());
                 }
             }
+        }
+    }
+
+    fn any_scalar(&mut self, part: &Part, at: &str) {
+        if !matches!(part, Part::Scalar(_)) {
+            self.expected(at, "any scalar", part.describe());
         }
     }
 
@@ -324,7 +341,6 @@ impl Check<'_> {
             if let Some(key) = key {
                 if !self.may_repeat && seen.contains(&key) {
                     self.refuse(at, Mismatch::Duplicate(key.describe().into()));
-                    continue;
                 }
                 seen.push(key);
             }
@@ -371,10 +387,16 @@ fn key_default(key: &str, item: &Type, types: &Types) -> Option<Value> {
     }
 }
 
-fn key_of(found: impl Fn(&str) -> Option<Value>, keys: &[Str], item: &Type, types: &Types) -> Option<Key> {
+/// The key of an item; what is found in a field may be no value.
+fn key_of(
+    found: impl Fn(&str) -> Option<Option<Value>>,
+    keys: &[Str],
+    item: &Type,
+    types: &Types,
+) -> Option<Key> {
     let entries: Vec<(Str, Option<Value>)> = keys
         .iter()
-        .filter_map(|k| Some((k.clone(), Some(found(k).or_else(|| key_default(k, item, types))?))))
+        .filter_map(|k| Some((k.clone(), found(k).or_else(|| key_default(k, item, types).map(Some))?)))
         .collect();
     (!entries.is_empty()).then_some(Key(entries))
 }
@@ -396,7 +418,8 @@ fn key_of_part(part: &Part, keys: &[Str], item: &Type, types: &Types) -> Result<
         part if part.is_null() => return Err(NoKey::Null { has_keys: true }),
         _ => return Err(NoKey::NoMap),
     }
-    key_of(|k| part.field(k).map(Part::value), keys, item, types).ok_or_else(|| NoKey::Omitted(keys.into()))
+    let found = |k: &str| part.field(k).map(|part| (!matches!(part, Part::Opaque(_))).then(|| part.value()));
+    key_of(found, keys, item, types).ok_or_else(|| NoKey::Omitted(keys.into()))
 }
 
 /// Collects what is replaced as a whole.
@@ -448,9 +471,11 @@ fn merged(old: Option<&Value>, part: &Part, ty: &Type, types: &Types) -> Value {
         (Resolved::Leaf(Leaf::Any), Part::Fields(fields)) => {
             merged_fields(old, fields, |_| &Type::Leaf(Leaf::Any), types)
         }
-        // No items where there is no list are none.
+        // No items where there are none are no list.
         (Resolved::List(kind, _), Part::Items(items))
-            if *kind != ListKind::Atomic && items.is_empty() && old.is_none_or(Value::is_null) =>
+            if *kind != ListKind::Atomic
+                && items.is_empty()
+                && old.and_then(Value::as_list).is_none_or(<[Value]>::is_empty) =>
         {
             Value::Null
         }
@@ -486,7 +511,7 @@ fn merged_items(old: Option<&Value>, new: &[Part], kind: &ListKind, item: &Type,
         _ => own_key(part).ok(),
     };
     let old_key = |v: &Value| match kind {
-        ListKind::Keyed(keys) => key_of(|k| v.get(k).cloned(), keys, item, types),
+        ListKind::Keyed(keys) => key_of(|k| v.get(k).cloned().map(Some), keys, item, types),
         _ => Some(Key(vec![("".into(), Some(v.clone()))])),
     };
     let (left, right): (Vec<_>, Vec<_>) =

@@ -7,12 +7,14 @@
 //! - equality with a scalar, and with a value that is no list or no map, has no overload; with null
 //!   it is false; two structures are equal by what they mean, a structure and a map of an
 //!   expression by their encoded fields
+//! - a list is equal to one with equal items, whatever has no overload; in a structure a field
+//!   without an overload is an error
 //! - a key of a map or structure must be a text, an index of a list an integer
 //! - it has no form as a value of a JSON patch
 
 use std::sync::Arc;
 
-use super::{Map, Value};
+use super::{Map, Value, budget, stack};
 
 /// The Go type of a structure.
 pub trait StructType: Send + Sync + std::fmt::Debug {
@@ -49,17 +51,40 @@ impl Value {
         }
         match (self, other) {
             (_, Value::Null) => Some(ViewEquality::Known(false)),
-            (Value::List(_), Value::List(_)) => None,
+            (Value::List(a), Value::List(b)) => {
+                let same = |(v, w): (&Value, &Value)| v.cel_equal(w) == Some(true);
+                let is_equal = a.len() == b.len() && has_steps(a.len()) && a.iter().zip(b.iter()).all(same);
+                Some(ViewEquality::Known(is_equal))
+            }
             (Value::Map(a), Value::Map(b)) => match (a.view(), b.view()) {
                 (Some(View::Struct(own)), Some(View::Struct(its))) => {
                     Some(ViewEquality::Known(own.name() == its.name() && own.equal(a, b)))
                 }
-                _ => None,
+                _ => Some(by_fields(a, b)),
             },
             (Value::Map(_), Value::Object(o)) if matches!(**o, super::Object::Keyed(_)) => None,
             _ => Some(ViewEquality::NoOverload),
         }
     }
+}
+
+/// Whether a view has the fields of a map; without an overload for one of them it has none.
+fn by_fields(view: &Map, other: &Map) -> ViewEquality {
+    if view.len() != other.len() || !has_steps(view.len()) {
+        return ViewEquality::Known(false);
+    }
+    for (key, v) in view.iter() {
+        match other.get(key).map(|w| stack::deep(|| v.cel_equal(w))) {
+            Some(Some(true)) => {}
+            Some(None) => return ViewEquality::NoOverload,
+            Some(Some(false)) | None => return ViewEquality::Known(false),
+        }
+    }
+    ViewEquality::Known(true)
+}
+
+fn has_steps(count: usize) -> bool {
+    budget::steps(count).is_ok()
 }
 
 /// What equality says of a view.

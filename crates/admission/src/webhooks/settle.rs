@@ -38,12 +38,12 @@ pub(super) fn namespace(
     if known.namespaced != found.is_empty() {
         return Ok(object);
     }
-    if let Some(Value::Map(metadata)) = m.get_mut("metadata") {
-        match known.namespaced {
-            true => drop(metadata.insert("namespace", Value::Str(a.namespace.clone()))),
-            false => drop(metadata.remove("namespace")),
-        }
+    let mut metadata = m.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
+    match known.namespaced {
+        true => drop(metadata.insert("namespace", Value::Str(a.namespace.clone()))),
+        false => drop(metadata.remove("namespace")),
     }
+    m.insert("metadata", Value::Map(metadata));
     Ok(Value::Map(m))
 }
 

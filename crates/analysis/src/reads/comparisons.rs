@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use ephor_functions::registry::Operation;
 use ephor_ir::Expr;
 use ephor_ir::shape::Anchor;
 use ephor_value::print::json;
@@ -25,8 +26,10 @@ const MOST: usize = 512;
 /// How a value is compared with constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// By a function of this name; equality is `_==_`.
-    Function(&'static str),
+    /// By a function.
+    Function(Operation),
+    /// By an operator of a condition.
+    Condition,
     /// By an operator that looks for a value in a list, where each may be a pattern for the other.
     Membership,
     /// By a pattern: the constant is a leaf, or an object or list of leaves.
@@ -169,14 +172,14 @@ impl Comparisons {
                     self.counted((place, way, text), by, constant);
                 }
                 for (place, way) in &values.lengths {
-                    self.at_way(place, way, By::Function("size"), constant);
+                    self.at_way(place, way, By::Function(Operation::Size), constant);
                 }
                 if values.is_computed {
                     self.anywhere.push((*constant).clone());
                 }
             }
             // Whether something is an item of lists is a statement about each of them.
-            self.is_lost |= values.is_sum && !matches!(by, By::Function("@in" | "_in_"));
+            self.is_lost |= values.is_sum && !(by == By::Function(Operation::Member));
         }
         // Fields that are compared with names of fields are none of their relations.
         let is_computed = |parts: &Parts<'_>| {
@@ -224,7 +227,7 @@ impl Comparisons {
         for at in number.saturating_sub(1)..=number + 1 {
             let mut way = way.to_vec();
             way.push(TextStep::Part { by: by.clone(), at });
-            self.at_way(place, &way, By::Function("_==_"), &Value::from(""));
+            self.at_way(place, &way, By::Function(Operation::Equal), &Value::from(""));
         }
     }
 
@@ -316,17 +319,16 @@ impl Comparisons {
 /// Whether languages of texts and cuts of numbers say how a value, or the text that is built of it,
 /// compares with a constant.
 fn is_described(by: By, way: &[TextStep], constant: &Value) -> bool {
+    use Operation::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, Member, Unequal};
     match by {
         // Texts have an order that is none of numbers.
-        By::Function("_<_" | "_<=_" | "_>_" | "_>=_") => {
+        By::Function(Less | LessOrEqual | Greater | GreaterOrEqual) => {
             way.is_empty() && constant.as_str().is_none_or(is_amount)
         }
-        By::Function(
-            "_==_" | "_!=_" | "@in" | "_in_" | "startsWith" | "endsWith" | "contains" | "matches"
-            | "starts_with" | "ends_with" | "regex_match",
-        ) => true,
+        By::Function(Equal | Unequal | Member) => true,
+        By::Function(by) if by.searches_text() || by.searches_pattern() => true,
         // These take texts for numbers where they can.
-        By::Function("condition") | By::Membership => way.is_empty() || is_plain(constant),
+        By::Condition | By::Membership => way.is_empty() || is_plain(constant),
         By::Function(_) | By::Pattern | By::Selector => way.is_empty(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use ephor_functions::registry::Operation;
 use ephor_value::quantity::Quantity;
 use ephor_value::{Value, duration};
 
@@ -91,23 +92,14 @@ impl ExpectedType {
     /// What is compared with a constant, whatever type it has: a scalar like this one.
     pub fn of_constant(by: By, with: &Value) -> ExpectedType {
         const ALL: [bool; 3] = [true; 3];
-        let is_of_texts = matches!(
-            by,
-            By::Selector
-                | By::Function(
-                    "contains"
-                        | "startsWith"
-                        | "endsWith"
-                        | "starts_with"
-                        | "ends_with"
-                        | "matches"
-                        | "regex_match"
-                        | "duration"
-                )
-        );
+        let is_of_texts = match by {
+            By::Selector | By::Function(Operation::Duration) => true,
+            By::Function(by) => by.searches_text() || by.searches_pattern(),
+            By::Condition | By::Membership | By::Pattern => false,
+        };
         let constants = match with {
             // Values of any type are tested for being empty.
-            Value::Bool(false) if by == By::Function("_!=_") => [false; 3],
+            Value::Bool(false) if by == By::Function(Operation::Unequal) => [false; 3],
             Value::Str(text) if text.is_empty() => [false; 3],
             Value::Str(_) if is_of_texts => TEXTS,
             Value::Str(text) if by == By::Pattern => {

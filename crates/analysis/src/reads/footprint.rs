@@ -46,6 +46,15 @@ pub struct ReadTree {
 }
 
 impl ReadTree {
+    /// What is read of items, of those of nested lists too.
+    pub fn of_items(&self) -> ReadTree {
+        let mut below = self.items.as_deref().cloned().unwrap_or_default();
+        if let Some(nested) = &self.nested {
+            below.merge(nested);
+        }
+        below
+    }
+
     /// All of a value.
     pub fn all() -> ReadTree {
         ReadTree { whole: true, ..ReadTree::default() }

@@ -11,6 +11,7 @@
 //! kind, how many items a list has, whether an object is empty, and the scalar itself.
 //!
 //! - `abstract_value`: the places that a value comes from
+//! - `calls`: calls of functions
 //! - `comparisons`: what values are compared with
 //! - `expectations`: which types uses of a value expect
 //! - `expected_type`: a type that rules expect
@@ -25,6 +26,7 @@
 //! - `texts`: texts that steps make of others
 
 pub(crate) mod abstract_value;
+pub(crate) mod calls;
 pub mod comparisons;
 pub mod expectations;
 pub mod expected_type;

@@ -4,6 +4,7 @@
 //! (`ir::pod_security`), and what these may hold. Objects are of their type: whether one decodes
 //! depends on all of it, which is not counted here.
 
+use ephor_functions::registry::Operation;
 use ephor_ir::check::{PodSecurity, Whose};
 use ephor_ir::pod_security::{
     Field, FieldCondition, FieldRequirement, LISTS, Of, annotations_path, pod_spec_path,
@@ -74,7 +75,7 @@ impl Reader {
                     known.push(format!("{}a", annotations.prefix).into());
                     self.control_field(&items, &known);
                     for start in [annotations.prefix, "localhost/"] {
-                        self.tested_at(&items, By::Function("startsWith"), &start.into());
+                        self.tested_at(&items, By::Function(Operation::StartsWith), &start.into());
                     }
                     self.reads.object.add(&of_pod, true);
                 }
@@ -133,7 +134,7 @@ impl Reader {
     /// A field that a control reads, with the values that it knows.
     fn control_field(&mut self, at: &[Step], known: &[Value]) {
         self.reads.object.add(at, false);
-        known.iter().for_each(|value| self.tested_at(at, By::Function("_==_"), value));
+        known.iter().for_each(|value| self.tested_at(at, By::Function(Operation::Equal), value));
     }
 
     fn tested_at(&mut self, at: &[Step], by: By, with: &Value) {

@@ -3,6 +3,7 @@
 //! In: expressions, and the abstract values of their variables. Out: the abstract value of each,
 //! with notes on what its evaluation depends on. `expr` and `template` walk; this collects.
 
+use ephor_functions::registry::Operation;
 use ephor_ir::late::Late;
 use ephor_ir::rule::hole_of;
 use ephor_value::{Str, Value};
@@ -158,29 +159,28 @@ impl Reader {
     pub fn stepped(&mut self, values: &ValueSet, step: &TextStep) -> Result<ValueSet, Untracked> {
         self.read_all(values)?;
         let constant = |text: &str| step.made(text).map(Value::from);
-        let out = self.of_texts(values, constant, |reader, of, mut way| {
+        let made = self.of_texts(values, &constant, &|own, of, mut way| {
             way.push(step.clone());
             // Whether there is a text, and whether it is empty.
-            reader.noted(&of, &way);
+            own.noted(&of, &way);
             AbstractValue::Made(of, way)
         })?;
-        either(out, ValueSet::new())
+        either(made, ValueSet::new())
     }
 
-    /// What is built of texts: `constant` builds it of a constant one, `built` of one that a
-    /// request has. Of other values nothing is known.
+    /// What is built of texts: of constants, and of those that come from a place.
     fn of_texts(
         &mut self,
         values: &ValueSet,
-        constant: impl Fn(&str) -> Option<Value>,
-        built: impl Fn(&mut Self, Origin, Way) -> AbstractValue,
+        constant: &dyn Fn(&str) -> Option<Value>,
+        made: &dyn Fn(&mut Reader, Origin, Way) -> AbstractValue,
     ) -> Result<ValueSet, Untracked> {
         let mut out = ValueSet::new();
         for one in values {
             match one {
-                one if let Some((of, way)) = origin_of(one) => out.push(built(self, of, way)),
+                one if let Some((of, way)) = origin_of(one) => out.push(made(self, of, way)),
                 AbstractValue::Constant(value) => {
-                    out.extend(value.as_str().and_then(&constant).map(AbstractValue::Constant));
+                    out.extend(value.as_str().and_then(constant).map(AbstractValue::Constant));
                 }
                 AbstractValue::Elsewhere => out.push(AbstractValue::Elsewhere),
                 _ => {
@@ -196,15 +196,15 @@ impl Reader {
     fn noted(&mut self, of: &Origin, way: &Way) {
         let (Origin::At(_, steps) | Origin::Name(steps)) = of;
         if let Some(tests) = &mut self.tests {
-            tests.at_way(steps, way, By::Function("_==_"), &Value::from(""));
+            tests.at_way(steps, way, By::Function(Operation::Equal), &Value::from(""));
         }
     }
 
     /// The parts of texts between the occurrences of a text.
     pub fn split(&mut self, values: &ValueSet, by: &Str) -> Result<ValueSet, Untracked> {
         self.read_as(values, ExpectedType::TEXT)?;
-        let constant = |text: &str| Some(Value::list(text.split(&**by).map(Value::from).collect()));
-        self.of_texts(values, constant, |_, of, way| AbstractValue::Split(of, way, by.clone()))
+        let parts = |text: &str| Some(Value::list(text.split(&**by).map(Value::from).collect()));
+        self.of_texts(values, &parts, &|_, of, way| AbstractValue::Split(of, way, by.clone()))
     }
 
     /// An item of lists by its position. Lists have each item that they may have as their first
@@ -504,7 +504,7 @@ impl Reader {
             "clusterRoles" => self.user(UserReads { cluster_roles: true, ..UserReads::default() }),
             "name" | "namespace" => {
                 self.reads.name |= &**key == "name";
-                // Where comparisons are collected, these are those of the object.
+                // Where tests are collected, these are those of the object.
                 return Ok(self.tests.is_some().then(|| of_object(key)).into_iter().collect());
             }
             "uid" => return Err(Untracked),
@@ -527,7 +527,7 @@ impl Reader {
         self.reads.more_of_request = true;
     }
 
-    /// Something computed, where comparisons are collected.
+    /// Something computed, where tests are collected.
     pub fn computed(&self) -> ValueSet {
         self.tests.is_some().then_some(AbstractValue::Computed).into_iter().collect()
     }
@@ -536,7 +536,7 @@ impl Reader {
         self.tests.is_some().then_some(AbstractValue::Elsewhere).into_iter().collect()
     }
 
-    /// A constant, where comparisons are collected.
+    /// A constant, where tests are collected.
     pub fn constant(&self, value: &Value) -> ValueSet {
         if let Some(values) = value.as_str().and_then(hole_of).and_then(|at| self.holes.get(at)) {
             return values.clone();

@@ -292,7 +292,7 @@ impl Reader {
                 Some(In | NotIn | AnyIn | AllIn | AnyNotIn | AllNotIn) => By::Membership,
                 // The value is a pattern for the key.
                 _ if !matches!(condition.value, Template::Const(_)) => By::Membership,
-                _ => By::Function("condition"),
+                _ => By::Condition,
             };
             self.test(&key, &value, by);
             if let (Some(tests), false) = (&mut self.tests, matches!(condition.value, Template::Const(_))) {

@@ -7,6 +7,7 @@
 //! describe them (`ephor_compare::strings`). Other functions make texts in ways that are not
 //! described.
 
+use ephor_functions::registry::Operation;
 use ephor_functions::{lower, upper};
 use ephor_value::Str;
 
@@ -95,16 +96,16 @@ pub fn made(way: &[TextStep], text: &str) -> Option<String> {
 }
 
 /// The step of a function of one text with constant texts; `None`: it makes texts in another way.
-pub fn step_of(function: &str, constants: &[&str]) -> Option<TextStep> {
-    Some(match (function, constants) {
-        ("to_upper", []) => TextStep::Upper { ascii: false },
-        ("to_lower", []) => TextStep::Lower { ascii: false },
-        ("upperAscii", []) => TextStep::Upper { ascii: true },
-        ("lowerAscii", []) => TextStep::Lower { ascii: true },
-        ("trim", [set]) => TextStep::Trim((*set).into()),
-        ("trim", []) => TextStep::Trim(WHITE.into()),
-        ("trim_prefix", [prefix]) => TextStep::WithoutPrefix((*prefix).into()),
-        ("replace_all" | "replace", [old, new]) if !old.is_empty() => {
+pub fn step_of(operation: Operation, constants: &[&str]) -> Option<TextStep> {
+    Some(match (operation, constants) {
+        (Operation::Upper, []) => TextStep::Upper { ascii: false },
+        (Operation::Lower, []) => TextStep::Lower { ascii: false },
+        (Operation::UpperAscii, []) => TextStep::Upper { ascii: true },
+        (Operation::LowerAscii, []) => TextStep::Lower { ascii: true },
+        (Operation::Trim, [set]) => TextStep::Trim((*set).into()),
+        (Operation::Trim, []) => TextStep::Trim(WHITE.into()),
+        (Operation::TrimPrefix, [prefix]) => TextStep::WithoutPrefix((*prefix).into()),
+        (Operation::Replace, [old, new]) if !old.is_empty() => {
             TextStep::Replace { old: (*old).into(), new: (*new).into() }
         }
         _ => return None,

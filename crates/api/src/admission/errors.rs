@@ -81,6 +81,16 @@ impl Errors {
         self.add(at, "FieldValueInvalid", format!("Invalid value: {}: {detail}", describe(value)));
     }
 
+    /// The same, with the value as it is shown.
+    pub fn invalid_as(&mut self, at: &FieldPath, shown: &str, detail: &str) {
+        self.add(at, "FieldValueInvalid", format!("Invalid value: {shown}: {detail}"));
+    }
+
+    /// There are too many bytes.
+    pub fn too_long(&mut self, at: &FieldPath, most: usize) {
+        self.add(at, "FieldValueTooLong", format!("Too long: may not be more than {most} bytes"));
+    }
+
     /// A value is none of those that there are.
     pub fn unsupported(&mut self, at: &FieldPath, value: &str, supported: &[&str]) {
         let all: Vec<String> = supported.iter().map(|s| quote(s)).collect();

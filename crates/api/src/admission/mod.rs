@@ -10,6 +10,7 @@
 //! - [`errors`]: what is wrong with an object, field by field, in the API's words
 //! - `expressions`: what the checks need of a compiler of expressions
 //! - `matching`: `MatchResources` and label selectors
+//! - `metadata`: the metadata of objects, as the API server checks it
 //! - `policy`: policies of both kinds
 //! - `read`: reading parts of documents
 //! - `webhook`: webhook configurations of both kinds
@@ -19,6 +20,7 @@ mod defaults;
 pub mod errors;
 mod expressions;
 mod matching;
+mod metadata;
 mod policy;
 mod read;
 mod webhook;
@@ -150,10 +152,7 @@ fn checked(
     }
     let name = document.text_at(&["metadata", "name"]);
     let mut errors = Errors::default();
-    for problem in subdomain_problems(name) {
-        let text = problem.replace("253 bytes", "253 characters");
-        errors.invalid(&FieldPath::new("metadata").key("name"), &name.into(), &text);
-    }
+    metadata::metadata(document, &mut errors);
     if origin == Origin::Api && rules.reserves_static_names && name.ends_with(STATIC_SUFFIX) {
         let text = format!(
             "names ending with \"{STATIC_SUFFIX}\" are reserved for static manifest-based configurations and cannot be managed via the API"

@@ -102,6 +102,9 @@ impl Estimator<'_> {
     ) -> Charge {
         let size = |i: usize| parts.get(i).map_or(Range::UNKNOWN, |p| self.size_or_unknown(p));
         let walk = |i: usize| size(i).times(WALK);
+        // A tenth of what has no bound has none at some levels, in the functions of cel-go itself.
+        let keeps = self.env.level.rules().estimates_without_bound;
+        let tenth = |n: Range| if keeps { n.times_unbounded(WALK) } else { n.times(WALK) };
         let param = |i: usize| form.params.get(i);
         let kind = |i: usize| parts.get(i).map_or(&Type::Dyn, |p| p.ty());
         let of_text = matches!(param(0), Some(Type::String | Type::Bytes));
@@ -146,7 +149,7 @@ impl Estimator<'_> {
                     let between = Range { min: list.min.saturating_sub(1), max: list.max.saturating_sub(1) };
                     made = made.plus(size(1).multiply(between));
                 }
-                Charge::sized(made.times(WALK), made)
+                Charge::sized(tenth(made), made)
             }
             "find" | "findAll" if member => {
                 let text = size(0).plus(ONE).times(WALK);
@@ -154,10 +157,10 @@ impl Estimator<'_> {
                 Charge::sized(text.multiply(size(1).times(PATTERN)), most)
             }
             "matches" if member || self.env.level.rules().counts_global_matches => {
-                let text = size(0).plus(ONE).times(WALK);
+                let text = tenth(size(0).plus(ONE));
                 Charge::of(text.multiply(size(1).times(PATTERN)))
             }
-            "contains" if member => Charge::of(walk(0).multiply(walk(1))),
+            "contains" if member => Charge::of(tenth(size(0)).multiply(tenth(size(1)))),
             "startsWith" | "endsWith" if member => Charge::of(walk(1)),
             "validate" => Charge::of(walk(1).multiply(Range::fixed(32))),
             "ip" | "cidr" if !member => Charge::of(walk(0)),
@@ -180,22 +183,22 @@ impl Estimator<'_> {
                 let n = size(0);
                 let quoted =
                     Range { min: n.min.saturating_add(2), max: n.max.wrapping_mul(2).wrapping_add(2) };
-                Charge::sized(n.times(WALK), quoted)
+                Charge::sized(tenth(n), quoted)
             }
-            "format" if member => Charge::of(walk(0)),
+            "format" if member => Charge::of(tenth(size(0))),
             "bytes" if of_text && matches!(param(0), Some(Type::String)) => {
                 let n = size(0);
-                Charge::sized(n.times(WALK), Range { min: n.min, max: n.max.wrapping_mul(4) })
+                Charge::sized(tenth(n), Range { min: n.min, max: n.max.wrapping_mul(4) })
             }
             "string" if matches!(param(0), Some(Type::Bytes)) => {
                 let n = size(0);
-                Charge::sized(n.times(WALK), Range { min: n.min / 4, max: n.max })
+                Charge::sized(tenth(n), Range { min: n.min / 4, max: n.max })
             }
             "@in" if matches!(param(1), Some(Type::List(_))) => Charge::of(size(1)),
             "_+_" => match param(0) {
                 Some(Type::String | Type::Bytes) => {
                     let made = size(0).plus(size(1));
-                    Charge::sized(made.times(WALK), made)
+                    Charge::sized(tenth(made), made)
                 }
                 Some(Type::List(_)) => Charge::sized(ONE, size(0).plus(size(1))),
                 _ => Charge::of(ONE),

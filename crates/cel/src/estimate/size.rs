@@ -57,6 +57,12 @@ impl Range {
         Range { min: times(self.min, factor), max: times(self.max, factor) }
     }
 
+    /// As [`Range::times`]; what has no bound keeps none.
+    pub fn times_unbounded(self, factor: f64) -> Range {
+        let most = |n: u64| if n == u64::MAX { n } else { times(n, factor) };
+        Range { min: times(self.min, factor), max: most(self.max) }
+    }
+
     /// Either of two.
     pub fn union(self, other: Range) -> Range {
         Range { min: self.min.min(other.min), max: self.max.max(other.max) }

@@ -173,10 +173,7 @@ impl Marker<'_> {
                     Some(Resolved::List(_, item)) => Some(item),
                     _ => None,
                 };
-                let mut below = tree.items.as_deref().cloned().unwrap_or_default();
-                if let Some(nested) = &tree.nested {
-                    below.merge(nested);
-                }
+                let below = tree.of_items();
                 let is_read = tree.items.is_some() || tree.nested.is_some() || tree.names;
                 let each = |item: &Value| match item {
                     Value::Str(_) if !is_read => Value::Str(self.text.clone()),

@@ -98,26 +98,25 @@ fn of_template(document: &Template, depth: usize) -> bool {
     }
 }
 
+fn of_members(members: &[Member], kind: &[Str; 3], path: &mut Vec<Step>) -> bool {
+    members.iter().any(|member| {
+        path.push(Step::Key(member.key.clone()));
+        let found = of_node(&member.value, kind, path);
+        path.pop();
+        found
+    })
+}
+
 /// The same of one with anchors, at a path.
 fn of_node(node: &Node, kind: &[Str; 3], path: &mut Vec<Step>) -> bool {
     match node {
         _ if path.len() > MAX_DEPTH => true,
         Node::Scalar(_) => false,
-        Node::Map(members) => members.iter().any(|member| {
-            path.push(Step::Key(member.key.clone()));
-            let found = of_node(&member.value, kind, path);
-            path.pop();
-            found
-        }),
+        Node::Map(members) => of_members(members, kind, path),
         Node::List(items) => match &**items {
             [Node::Map(members)] if is_for_each(members, kind, path) => {
                 path.push(Step::Items);
-                let found = members.iter().any(|member| {
-                    path.push(Step::Key(member.key.clone()));
-                    let found = of_node(&member.value, kind, path);
-                    path.pop();
-                    found
-                });
+                let found = of_members(members, kind, path);
                 path.pop();
                 found
             }

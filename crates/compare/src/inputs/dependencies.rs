@@ -5,81 +5,72 @@
 
 use std::collections::BTreeSet;
 
-use ephor_analysis::tree::{Node, Tree};
-use ephor_functions::registry::{Dependency, Language, Meaning, find};
-use ephor_ir::Policy;
+use ephor_functions::registry::{Dependency, Operation};
+use ephor_ir::parts::{HasParts, RulePart};
+use ephor_ir::rule::BindingSource;
+use ephor_ir::walk::holds;
+use ephor_ir::{Expr, Policy};
+use ephor_value::Value;
 
 /// The external data that the rules of a policy read.
 pub(crate) fn external(policy: &Policy) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    if let Some(tree) = Tree::of(policy) {
-        walk(&tree, &mut found);
-    }
+    HasParts::each(policy, &mut |part| walk(part, &mut found));
     found
 }
 
-fn walk(tree: &Tree, found: &mut BTreeSet<String>) {
-    match tree {
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) => {}
-        Tree::List(items) => items.iter().for_each(|item| walk(item, found)),
-        Tree::Map(entries) => entries.iter().for_each(|(_, value)| walk(value, found)),
-        Tree::Node(node) => {
-            found.extend(of_node(node));
-            node.fields.iter().for_each(|(_, value)| walk(value, found));
-        }
-    }
+fn walk(part: RulePart, found: &mut BTreeSet<String>) {
+    use RulePart::*;
+    found.extend(match part {
+        BindingSource(source) => of_source(source),
+        Bound(bound) => bound.param_kind.as_ref().map(|_| "parameters".into()),
+        Expr(expr) => of_call(expr).map(Into::into),
+        Rule(_) | Filter(_) | Constraints(_) | ResourceRule(_) | Selector(_) | ActionOverride(_)
+        | Binding(_) | QuerySource(_) | Query(_) | Template(_) | Conditions(_) | Condition(_)
+        | Expressions(_) | Variable(_) | Source(_) | AuditAnnotation(_) | Properties(_) | Message(_)
+        | Check(_) | ForEach(_) | Overlay(_) | Overlays(_) | Shape(_) | MapShape(_) | Entry(_) | Leaf(_)
+        | PodSecurity(_) | Change(_) | Merge(_) | Json(_) | PatchLoop(_) | MutationTarget(_)
+        | Described(_) | GenerationLoop(_) | Place(_) | Claim(_) | OnDelete(_) | MessageProgram(_) => None,
+    });
+    part.parts(&mut |below| walk(below, found));
 }
 
-fn of_node(node: &Node) -> Option<String> {
-    let raw = |key: &str| node.get("raw").and_then(|raw| text_under(raw, key));
-    match (node.kind, node.variant) {
-        ("BindingSource", "configMap") => {
-            let namespace = raw("namespace").map_or(String::new(), |namespace| format!("{namespace}/"));
-            Some(format!("ConfigMap {namespace}{}", raw("name")?))
+fn of_source(source: &BindingSource) -> Option<String> {
+    Some(match source {
+        BindingSource::ConfigMap { raw, .. } => {
+            let namespace =
+                text_under(raw, "namespace").map_or(String::new(), |namespace| format!("{namespace}/"));
+            format!("ConfigMap {namespace}{}", text_under(raw, "name")?)
         }
-        ("BindingSource", "apiCall") => Some(match raw("urlPath").or_else(|| raw("url")) {
-            Some(path) => format!("API call {path}"),
-            None => "an API call".into(),
-        }),
-        ("BindingSource", "global") => {
-            Some(format!("global context entry {}", node.text("name").unwrap_or_default()))
-        }
-        ("BindingSource", "image") => Some("image registries".into()),
-        ("Constraints" | "Bound", _) => node.get("paramKind").map(|_| "parameters".into()),
-        ("Expr", "call") | ("Invoke", _) => {
-            let name = node.text("function")?;
-            if let Some(library) = library(node) {
-                return Some(library.into());
+        BindingSource::ApiCall { raw, .. } => {
+            match text_under(raw, "urlPath").or_else(|| text_under(raw, "url")) {
+                Some(path) => format!("API call {path}"),
+                None => "an API call".into(),
             }
-            let rows = [Language::JmesPath, Language::Cel].map(|language| find(language, name));
-            rows.into_iter().flatten().find_map(|function| match function.meaning {
-                Meaning::DependsOn(dependency) => named(dependency).map(Into::into),
-                _ => None,
-            })
         }
-        _ => None,
-    }
+        BindingSource::Global { name, .. } => format!("global context entry {name}"),
+        BindingSource::Image { .. } => "image registries".into(),
+        BindingSource::Variable { .. } | BindingSource::Given { .. } => return None,
+    })
 }
 
-/// What a call reads by the library that it is one of.
-fn library(node: &Node) -> Option<&'static str> {
-    fn is_read(tree: &Tree, name: &str) -> bool {
-        match tree {
-            Tree::Text(text) => text == name,
-            Tree::List(items) => items.iter().any(|item| is_read(item, name)),
-            Tree::Node(node) => node.fields.iter().any(|(_, part)| is_read(part, name)),
-            _ => false,
-        }
-    }
+/// What a call reads besides its arguments.
+fn of_call(expr: &Expr) -> Option<&'static str> {
     const LIBRARIES: [(&str, &str); 3] = [
         ("resource", "objects of the cluster"),
         ("http", "services"),
         ("globalContext", "global context entries"),
     ];
-    let is_lookup = matches!(node.text("function"), Some("get" | "Get" | "list" | "List" | "post" | "Post"));
-    let Some(Tree::List(args)) = node.get("args").filter(|_| is_lookup) else { return None };
-    let receiver = args.first()?;
-    LIBRARIES.iter().find(|(name, _)| is_read(receiver, name)).map(|(_, what)| *what)
+    let of_library = match expr.invoked() {
+        Some((Operation::LookUp | Operation::ListObjects | Operation::Post, [receiver, ..])) => {
+            let is_of = |name: &str| {
+                holds(receiver, &|part: &Expr| part.of_root().is_some_and(|(key, _)| **key == *name))
+            };
+            LIBRARIES.iter().find(|(name, _)| is_of(name)).map(|(_, what)| *what)
+        }
+        _ => None,
+    };
+    of_library.or_else(|| expr.called()?.dependency.and_then(named))
 }
 
 fn named(dependency: Dependency) -> Option<&'static str> {
@@ -94,14 +85,13 @@ fn named(dependency: Dependency) -> Option<&'static str> {
 }
 
 /// The first text under a key.
-fn text_under(tree: &Tree, key: &str) -> Option<String> {
-    match tree {
-        Tree::Map(entries) => {
-            let own = entries.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.as_text());
-            own.map(Into::into).or_else(|| entries.iter().find_map(|(_, value)| text_under(value, key)))
+fn text_under<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    match value {
+        Value::Map(map) => {
+            let own = map.get(key).and_then(Value::as_str);
+            own.or_else(|| map.iter().find_map(|(_, below)| text_under(below, key)))
         }
-        Tree::List(items) => items.iter().find_map(|item| text_under(item, key)),
-        Tree::Node(node) => node.fields.iter().find_map(|(_, value)| text_under(value, key)),
+        Value::List(items) => items.iter().find_map(|item| text_under(item, key)),
         _ => None,
     }
 }

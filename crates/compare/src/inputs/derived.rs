@@ -221,13 +221,11 @@ fn compared(op: Cmp, value: Expr, with: Value) -> Expr {
 pub(crate) fn in_expression(expr: &Expr, scope: &Scope<'_>) -> Option<Expr> {
     match expr {
         Expr::Comprehension(_) => labels_in_expression(expr, scope),
-        Expr::Invoke(call) => match (call.function.operation(), call.function.name, &*call.args) {
-            (_, "sum", [list]) => sizes_in_expression(list, scope),
-            (Some(Operation::Equal), _, [one, other]) => is_object_in_expression(one, other, Cmp::Eq, scope),
-            (Some(Operation::Unequal), _, [one, other]) => {
-                is_object_in_expression(one, other, Cmp::Ne, scope)
-            }
-            (Some(operation), _, [one, other]) => {
+        Expr::Invoke(call) => match (call.function.operation, &*call.args) {
+            (Operation::Sum, [list]) => sizes_in_expression(list, scope),
+            (Operation::Equal, [one, other]) => is_object_in_expression(one, other, Cmp::Eq, scope),
+            (Operation::Unequal, [one, other]) => is_object_in_expression(one, other, Cmp::Ne, scope),
+            (operation, [one, other]) => {
                 let ordering = match operation {
                     Operation::Greater => Ordering::Gt,
                     Operation::GreaterOrEqual => Ordering::Ge,
@@ -238,7 +236,7 @@ pub(crate) fn in_expression(expr: &Expr, scope: &Scope<'_>) -> Option<Expr> {
                 match (one.constant(), other.constant()) {
                     (None, Some(Value::Duration(than))) => age_in_expression(one, ordering, *than, scope),
                     (Some(Value::Duration(than)), None) => {
-                        age_in_expression(other, turned(ordering), *than, scope)
+                        age_in_expression(other, ordering.flipped(), *than, scope)
                     }
                     _ => None,
                 }
@@ -246,16 +244,6 @@ pub(crate) fn in_expression(expr: &Expr, scope: &Scope<'_>) -> Option<Expr> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-/// The verdict of the other side.
-fn turned(ordering: Ordering) -> Ordering {
-    match ordering {
-        Ordering::Gt => Ordering::Lt,
-        Ordering::Ge => Ordering::Le,
-        Ordering::Lt => Ordering::Gt,
-        Ordering::Le => Ordering::Ge,
     }
 }
 
@@ -290,16 +278,14 @@ fn sizes_in_expression(list: &Expr, scope: &Scope<'_>) -> Option<Expr> {
 }
 
 fn age_in_expression(age_of: &Expr, ordering: Ordering, than: i64, scope: &Scope<'_>) -> Option<Expr> {
-    fn call<'e>(expr: &'e Expr, name: &str) -> Option<&'e [Expr]> {
-        match plain(expr) {
-            Expr::Invoke(call) if call.function.name == name => Some(&call.args),
-            _ => None,
-        }
-    }
-    let [now, time] = call(age_of, "_-_")? else { return None };
-    let ([], [text]) = (call(now, "time.now")?, call(time, "timestamp")?) else { return None };
-    let text = match call(text, "string") {
-        Some([text]) => text,
+    let (Operation::Subtract, [now, time]) = plain(age_of).invoked()? else { return None };
+    let ((Operation::Now, []), (Operation::Timestamp, [text])) =
+        (plain(now).invoked()?, plain(time).invoked()?)
+    else {
+        return None;
+    };
+    let text = match plain(text).invoked() {
+        Some((Operation::ToText, [text])) => text,
         _ => text,
     };
     let base = scope.of_image(text, ["config", "created"])?;
@@ -314,16 +300,12 @@ fn labels_in_expression(expr: &Expr, scope: &Scope<'_>) -> Option<Expr> {
     (all.kind == ComprehensionKind::All && !all.two && all.keep.is_none()).then_some(())?;
     let (item @ Expr::Local(n), of_item, None) = walked(&all.range)? else { return None };
     let kind = scope.item(item)?;
-    let Expr::Invoke(equal) = plain(&all.body) else { return None };
-    let (Some(Operation::Equal), [one, other]) = (equal.function.operation(), &*equal.args) else {
-        return None;
-    };
+    let (Operation::Equal, [one, other]) = plain(&all.body).invoked()? else { return None };
     let is_key = |index: &Expr| matches!(plain(index), Expr::Local(0));
     let pair = |object: &Expr, wanted: &Expr| {
         let (Expr::Root, keys, Some((index, true))) = walked(object)? else { return None };
         let (first, of_object) = keys.split_first()?;
-        let Expr::Invoke(wanted) = plain(wanted) else { return None };
-        let ("optional.of", [wanted]) = (wanted.function.name, &*wanted.args) else { return None };
+        let (Operation::OptionalOf, [wanted]) = plain(wanted).invoked()? else { return None };
         let (Expr::Local(own), own_keys, Some((own_index, false))) = walked(wanted)? else { return None };
         let is_it = is_key(index) && is_key(own_index) && *own == n + 1 && own_keys == of_item;
         (is_it && **first == *"object").then(|| of_object.to_vec())
@@ -391,8 +373,7 @@ fn required(base: Expr, keys: &[&str]) -> Expr {
 
 /// A query about an image with a field in place of what is computed.
 pub(crate) fn in_query_of_image(expr: Expr) -> Expr {
-    if let Expr::Call { function, args } = &expr
-        && let ("sum", [list]) = (function.name, &**args)
+    if let Some((Operation::Sum, [list])) = expr.applied()
         && are_sizes(list)
     {
         return required(Expr::Root, &["manifest", SIZES]);
@@ -464,8 +445,7 @@ impl InList<'_> {
     }
 
     fn labels(&mut self, expr: &Expr, item: u32) -> Option<Expr> {
-        let Expr::Call { function, args } = expr else { return None };
-        let ("label_match", [wanted, labels]) = (function.name, &**args) else { return None };
+        let (Operation::LabelMatch, [wanted, labels]) = expr.applied()? else { return None };
         let (base, of_item) = path_of(wanted);
         let of_object = self.hole(labels)?.clone();
         let key =
@@ -523,8 +503,9 @@ pub(crate) fn in_condition(condition: &Condition, images: &[Str]) -> Option<Cond
     };
     let than = duration::parse_ok(than).filter(|_| **than != *"0")?;
     let (rounds, query) = query_of(&condition.key)?;
-    let Ok(Expr::Call { function, args }) = &query.expr else { return None };
-    let ("time_since", [layout, from, to]) = (function.name, &**args) else { return None };
+    let (Operation::TimeSince, [layout, from, to]) = query.expr.as_ref().ok()?.applied()? else {
+        return None;
+    };
     let is_empty = |e: &Expr| e.constant().and_then(Value::as_str).is_some_and(str::is_empty);
     let (Expr::Root, keys) = path_of(from) else { return None };
     let [image, config, created] = &*keys else { return None };

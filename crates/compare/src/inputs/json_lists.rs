@@ -189,27 +189,24 @@ impl<'r> JsonListReader<'r> {
         match expr {
             Expr::Once { expr, .. } => self.list(expr),
             Expr::Walk(walk) if walk.steps.is_empty() => self.list(&walk.base),
-            Expr::Invoke(call) if matches!(call.function.name, "unmarshal" | "Unmarshal") => {
-                match &*call.args {
-                    [.., text] => self.text(text),
-                    _ => None,
-                }
-            }
-            _ => None,
+            expr => match expr.invoked()? {
+                (Operation::ParseJson, [.., text]) => self.text(text),
+                _ => None,
+            },
         }
     }
 
     fn expression(&self, expr: Expr) -> Expr {
-        if let Expr::Invoke(call) = &expr {
-            match (call.function.operation(), &*call.args) {
-                (Some(Operation::Member), [value, list]) => {
+        if let Some(call) = expr.invoked() {
+            match call {
+                (Operation::Member, [value, list]) => {
                     if let (Some(text), Some(value)) =
                         (self.list(list), text_of(value, &["object"], self.environments))
                     {
                         return field(&["object"], member(&text, &value));
                     }
                 }
-                (_, [of, prefix]) if call.function.name == "startsWith" => {
+                (Operation::StartsWith, [of, prefix]) => {
                     let is_bracket = prefix.constant().and_then(Value::as_str) == Some("[");
                     if let Some(text) = self.text(of).filter(|_| is_bracket) {
                         let empty = Expr::Const(Value::from(""));

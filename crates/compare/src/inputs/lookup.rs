@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ephor_functions::registry::Operation;
 use ephor_ir::matcher::Matcher;
 use ephor_ir::rule::{Binding, BindingSource};
 use ephor_ir::strict::{Make, Step as Walked};
@@ -296,18 +297,20 @@ pub(crate) fn of_call<'v>(call: &Expr, variable: &dyn Fn(u32) -> Option<&'v Expr
     };
     let text = |e: &Expr| e.constant().and_then(Value::as_str).map(Str::from);
     let word = |e: &Expr| of_argument(e, variable);
-    let found = match (&**library, call.function.name, args) {
-        ("resource", "get" | "Get", [api_version, resource, namespace, name]) => {
+    let found = match (&**library, call.function.operation, args) {
+        ("resource", Operation::LookUp, [api_version, resource, namespace, name]) => {
             let resource = named(&text(api_version)?, text(resource)?)?;
             let words = vec![word(namespace)?, word(name)?];
             Request { lookup: Lookup::Get, resource, words, labels: BTreeMap::new() }
         }
-        ("resource", "list" | "List", [api_version, resource, namespace, rest @ ..]) if rest.len() < 2 => {
+        ("resource", Operation::ListObjects, [api_version, resource, namespace, rest @ ..])
+            if rest.len() < 2 =>
+        {
             let resource = named(&text(api_version)?, text(resource)?)?;
             let labels = rest.first().map_or(Some(BTreeMap::new()), wanted_labels)?;
             Request { lookup: Lookup::List, resource, words: vec![word(namespace)?], labels }
         }
-        ("image", "getMetadata" | "GetMetadata", [reference]) => {
+        ("image", Operation::LookUpImage, [reference]) => {
             let words = vec![word(reference)?];
             Request { lookup: Lookup::Image, resource: Default::default(), words, labels: BTreeMap::new() }
         }
@@ -348,11 +351,10 @@ pub(crate) fn plain(e: &Expr) -> &Expr {
     match e {
         Expr::Walk(walk) if walk.steps.is_empty() => plain(&walk.base),
         Expr::Once { expr, .. } => plain(expr),
-        Expr::Invoke(same) if same.function.name == "dyn" => match &*same.args {
-            [one] => plain(one),
+        e => match e.invoked() {
+            Some((Operation::Unchanged, [one])) => plain(one),
             _ => e,
         },
-        e => e,
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use ephor_functions::registry::Operation;
 use ephor_ir::check::Check;
 use ephor_ir::expressions::{Expressions, Source, Validation, Variable};
 use ephor_ir::rule::{BindingSource, Body};
@@ -122,7 +123,7 @@ fn in_expression(expr: Expr) -> Expr {
             }
             Expr::Walk(walk)
         }
-        Expr::Invoke(mut call) if matches!(call.function.name, "@in" | "_in_") => {
+        Expr::Invoke(mut call) if call.function.operation == Operation::Member => {
             if let [name, of] = &mut *call.args
                 && is_namespace(name)
                 && matches!(&of, Expr::Walk(walk) if walk.steps.last().is_some_and(is_data))

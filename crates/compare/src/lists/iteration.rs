@@ -93,7 +93,7 @@ pub(crate) fn is_of_entry(expr: &Expr, binders: u32, is_map: &dyn Fn(&Expr) -> b
                 steps: walk.steps.iter().take(at.unwrap_or_default()).cloned().collect(),
                 ..(**walk).clone()
             };
-            let is_entry = matches!(unwrapped(index), Expr::Local(n) if n + 1 == binders);
+            let is_entry = matches!(index.unwrapped(), Expr::Local(n) if n + 1 == binders);
             let are_keys = |step: &Walked| matches!(step, Walked::Key { .. });
             let mut rest = walk.steps.iter().skip(at.unwrap_or_default() + 1);
             if is_entry && rest.all(are_keys) && is_map(&Expr::Walk(Box::new(map))) {
@@ -109,14 +109,6 @@ pub(crate) fn is_of_entry(expr: &Expr, binders: u32, is_map: &dyn Fn(&Expr) -> b
             children(expr, &mut |e, child| is = is && is_of_entry(e, binders + child.binders, is_map));
             is
         }
-    }
-}
-
-/// An expression without steps around it that read nothing.
-fn unwrapped(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Walk(walk) if walk.steps.is_empty() => unwrapped(&walk.base),
-        expr => expr,
     }
 }
 
@@ -242,8 +234,7 @@ fn given(
         Expr::Const(Value::Map(map)) if map.is_empty() => AbstractResult::Empty,
         // The names of the entries of a map, their values, or objects with both.
         Expr::Call { function, args }
-            if function.operation() == Some(Operation::Keys)
-                || matches!(function.name, "items" | "values") =>
+            if matches!(function.operation, Operation::Keys | Operation::Entries | Operation::Values) =>
         {
             match &**args {
                 [map, names @ ..] if names.iter().all(|name| matches!(name, Expr::Const(_))) => {
@@ -317,25 +308,20 @@ fn given(
         Expr::Comprehension(l) if l.kind == ComprehensionKind::List && !l.two => {
             changed(&l.range, l.keep.as_ref(), Some(&l.body), locals)
         }
-        Expr::Invoke(sum) if sum.function.operation() == Some(Operation::Add) => {
-            let parts: Vec<AbstractResult> =
-                sum.args.iter().map(|one| given(one, locals, around, depth + 1)).collect();
-            together(parts.into_iter())
-                .map_or(AbstractResult::Other, |range| AbstractResult::Items(range, None))
-        }
-        Expr::Invoke(same) if same.function.name == "dyn" => match &*same.args {
-            [one] => given(one, locals, around, depth + 1),
+        Expr::Invoke(call) => match (call.function.operation, &*call.args) {
+            (Operation::Add, lists) => {
+                let parts: Vec<AbstractResult> =
+                    lists.iter().map(|one| given(one, locals, around, depth + 1)).collect();
+                together(parts.into_iter())
+                    .map_or(AbstractResult::Other, |range| AbstractResult::Items(range, None))
+            }
+            (Operation::Unchanged, [one]) => given(one, locals, around, depth + 1),
             _ => AbstractResult::Other,
         },
         Expr::Variable(n) => {
-            let at = *n as usize;
-            // A variable sees those before it alone.
-            match (around.variables.get(at).map(|variable| &variable.program), around.variables.get(..at)) {
-                (Some(Ok(program)), Some(variables)) => {
-                    given(program, &mut Vec::new(), LoopScope { variables, item: &[], ..around }, depth + 1)
-                }
-                _ => AbstractResult::Other,
-            }
+            Variable::at(around.variables, *n).map_or(AbstractResult::Other, |(program, variables)| {
+                given(program, &mut Vec::new(), LoopScope { variables, item: &[], ..around }, depth + 1)
+            })
         }
         _ => AbstractResult::Other,
     }

@@ -7,6 +7,7 @@
 use ephor_functions::registry::Operation;
 use ephor_ir::Expr;
 use ephor_ir::expr::Over;
+use ephor_ir::expressions::Variable;
 use ephor_ir::strict::{ComprehensionKind, Make, Step};
 use ephor_value::Value;
 
@@ -89,18 +90,13 @@ pub(crate) fn are_parts(
             Make::List(items, _) => all(items, locals),
             _ => false,
         },
-        Expr::Invoke(call) if call.function.operation() == Some(Operation::Add) => all(&call.args, locals),
-        Expr::Invoke(call) if call.function.name == "dyn" => all(&call.args, locals),
-        Expr::Variable(n) => {
-            let at = *n as usize;
-            // A variable sees those before it alone.
-            match (around.variables.get(at).map(|variable| &variable.program), around.variables.get(..at)) {
-                (Some(Ok(program)), Some(variables)) => {
-                    are_parts(program, &mut Vec::new(), ProjectionScope { variables, ..around }, depth + 1)
-                }
-                _ => false,
-            }
+        Expr::Invoke(call) => {
+            matches!(call.function.operation, Operation::Add | Operation::Unchanged)
+                && all(&call.args, locals)
         }
+        Expr::Variable(n) => Variable::at(around.variables, *n).is_some_and(|(program, variables)| {
+            are_parts(program, &mut Vec::new(), ProjectionScope { variables, ..around }, depth + 1)
+        }),
         _ => false,
     }
 }

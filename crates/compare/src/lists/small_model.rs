@@ -44,7 +44,7 @@ use ephor_ir::parts::{HasParts, RulePart};
 use ephor_ir::rule::BindingSource;
 use ephor_ir::shape::{Anchor, Shape};
 use ephor_ir::strict::{Comprehension, ComprehensionKind, Step, Walk};
-use ephor_ir::walk::children;
+use ephor_ir::walk::{any_child, children};
 use ephor_ir::{Exception, Expr, Policy};
 use ephor_value::wildcard::has_wildcard;
 use ephor_value::{Str, Value};
@@ -200,11 +200,8 @@ impl Items {
     /// The value that is searched in a list of which each item comes from one of the object, and
     /// this list.
     fn looked_into<'e>(&self, expr: &'e Expr) -> Option<[&'e Expr; 2]> {
-        match expr {
-            Expr::Invoke(call) if call.function.operation() == Some(Operation::Member) => match &*call.args {
-                [value, list] if self.grows(list) => Some([value, list]),
-                _ => None,
-            },
+        match expr.invoked()? {
+            (Operation::Member, [value, list]) if self.grows(list) => Some([value, list]),
             _ => None,
         }
     }
@@ -212,7 +209,7 @@ impl Items {
     /// Whether two lists, or objects, are compared with each other as a whole.
     pub(crate) fn compares_lists(&self, expr: &Expr) -> bool {
         let sides: &[Expr] = match expr {
-            Expr::Invoke(call) if is_equality(call.function.operation()) => &call.args,
+            Expr::Invoke(call) if is_equality(call.function.operation) => &call.args,
             Expr::Compare { sides, .. } => &**sides,
             _ => return false,
         };
@@ -420,14 +417,12 @@ impl Items {
     /// Whether an operator or function looks for items of a list by itself.
     fn looks_into_list(&self, expr: &Expr) -> bool {
         let Some(function) = expr.called() else { return false };
-        match (function.operation(), function.language, expr) {
+        match (function.operation, function.language, expr) {
             // Of a constant list it says something of a value.
-            (Some(Operation::Member), _, Expr::Invoke(call)) => !call.args.last().is_some_and(|list| {
+            (Operation::Member, _, Expr::Invoke(call)) => !call.args.last().is_some_and(|list| {
                 list.constant().is_some() || (self.is_local(RulePart::Expr(list), &[]) && !reads(list, 0))
             }),
-            (Some(Operation::Contains), Language::JmesPath, Expr::Call { args, .. }) => {
-                !is_key_of_object(args)
-            }
+            (Operation::Contains, Language::JmesPath, Expr::Call { args, .. }) => !is_key_of_object(args),
             _ => false,
         }
     }
@@ -472,11 +467,7 @@ struct ItemScope {
 fn reads_part(part: RulePart) -> bool {
     match part {
         RulePart::Expr(expr) => reads(expr, 0),
-        part => {
-            let mut found = false;
-            part.parts(&mut |below| found = found || reads_part(below));
-            found
-        }
+        part => part.any(&mut reads_part),
     }
 }
 
@@ -490,11 +481,7 @@ fn reads(expr: &Expr, depth: u32) -> bool {
     match expr {
         Expr::Local(at) => *at >= depth,
         Expr::Path { keys, .. } if keys.first().is_some_and(|key| is_of_loop(key)) => true,
-        expr => {
-            let mut found = false;
-            children(expr, &mut |e, child| found = found || reads(e, depth + child.binders));
-            found
-        }
+        expr => any_child(expr, &mut |e, child| reads(e, depth + child.binders)),
     }
 }
 
@@ -503,7 +490,7 @@ fn is_key_of_object(args: &[Expr]) -> bool {
     fn is_keys(expr: &Expr) -> bool {
         match expr {
             Expr::Rescue { expr, .. } => is_keys(expr),
-            expr => expr.called().is_some_and(|function| function.operation() == Some(Operation::Keys)),
+            expr => expr.called().is_some_and(|function| function.operation == Operation::Keys),
         }
     }
     matches!(args, [keys, Expr::Const(Value::Str(_))] if is_keys(keys))
@@ -535,7 +522,7 @@ fn is_of_element(keys: &[Str], names: &[&str]) -> bool {
 fn is_negation(expr: &Expr) -> bool {
     match expr {
         Expr::Not(_) => true,
-        Expr::Invoke(call) => call.function.operation() == Some(Operation::Not),
+        Expr::Invoke(call) => call.function.operation == Operation::Not,
         _ => false,
     }
 }

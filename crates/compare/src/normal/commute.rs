@@ -13,6 +13,7 @@
 //! failure is seen.
 
 use ephor_analysis::tree::Tree;
+use ephor_functions::registry::Operation;
 use ephor_ir::optimise::faults::may;
 use ephor_ir::template::Query;
 use ephor_ir::{Condition, Conditions, Expr, Rule, Template};
@@ -70,8 +71,10 @@ fn is_total(expr: &Expr, depth: usize) -> bool {
     depth < MAX_DEPTH
         && (may(expr).nothing()
             || match expr {
-                Expr::Call { function, args } if function.name == "length" => match &**args {
-                    [one] => is_total(one, depth + 1) && !kinds(one, depth + 1).others,
+                Expr::Call { .. } => match expr.applied() {
+                    Some((Operation::Size, [one])) => {
+                        is_total(one, depth + 1) && !kinds(one, depth + 1).others
+                    }
                     _ => false,
                 },
                 Expr::Or(sides) | Expr::And(sides) => sides.iter().all(|side| is_total(side, depth + 1)),
@@ -111,7 +114,7 @@ fn kinds(expr: &Expr, depth: usize) -> Kinds {
         Expr::Const(Value::Str(_)) => Kinds::TEXT,
         Expr::Const(Value::List(_) | Value::Map(_)) => Kinds::MEMBERS,
         Expr::Const(_) | Expr::Not(_) | Expr::Compare { .. } => Kinds::OTHER,
-        Expr::Call { function, .. } if function.name == "length" => Kinds::OTHER,
+        Expr::Call { function, .. } if function.operation == Operation::Size => Kinds::OTHER,
         Expr::List(_) | Expr::Object(_) => Kinds::MEMBERS,
         // The operation is a text.
         Expr::Path { base, keys, .. }

@@ -119,10 +119,7 @@ fn of_type(types: &Types, ty: &Type, tree: &ReadTree, out: &mut String) {
         }
         Type::List(_, item) => {
             out.push_str("list ");
-            let mut below = tree.items.as_deref().cloned().unwrap_or_default();
-            if let Some(nested) = &tree.nested {
-                below.merge(nested);
-            }
+            let below = tree.of_items();
             of_type(types, item, &below, out);
         }
         Type::Map(value, _) => {

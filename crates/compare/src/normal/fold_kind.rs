@@ -72,20 +72,12 @@ fn is_kind(expr: &Expr) -> bool {
     }
 }
 
-/// Whether a value without steps around it is what another one is.
-fn unwrapped(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Walk(walk) if walk.steps.is_empty() => unwrapped(&walk.base),
-        expr => expr,
-    }
-}
-
 /// The expression for objects of a kind.
 fn simplified(expr: Expr, kind: &str) -> Expr {
     bottom_up(expr, &mut |expr| match value(&expr, kind) {
         Some(value) => Expr::Const(Value::Bool(value)),
         None => match expr {
-            Expr::Cond(parts) => match unwrapped(&parts[0]).constant().and_then(Value::as_bool) {
+            Expr::Cond(parts) => match parts[0].unwrapped().constant().and_then(Value::as_bool) {
                 Some(condition) => {
                     let [_, then, other] = *parts;
                     if condition { then } else { other }
@@ -99,20 +91,20 @@ fn simplified(expr: Expr, kind: &str) -> Expr {
 
 /// What a comparison of the kind, or a combination of such comparisons, gives.
 fn value(expr: &Expr, kind: &str) -> Option<bool> {
-    let truth = |expr: &Expr| unwrapped(expr).constant().and_then(Value::as_bool);
+    let truth = |expr: &Expr| expr.unwrapped().constant().and_then(Value::as_bool);
     match expr {
-        Expr::OneOf { value, set } if is_kind(unwrapped(value)) => {
+        Expr::OneOf { value, set } if is_kind(value.unwrapped()) => {
             Some(set.iter().any(|one| one.as_str() == Some(kind)))
         }
-        Expr::Invoke(call) => match (call.function.operation(), &*call.args) {
-            (Some(Operation::Not), [one]) => truth(one).map(|b| !b),
-            (Some(operation @ (Operation::Equal | Operation::Unequal)), [left, right]) => {
-                let other = match (is_kind(unwrapped(left)), is_kind(unwrapped(right))) {
+        Expr::Invoke(call) => match (call.function.operation, &*call.args) {
+            (Operation::Not, [one]) => truth(one).map(|b| !b),
+            (operation @ (Operation::Equal | Operation::Unequal), [left, right]) => {
+                let other = match (is_kind(left.unwrapped()), is_kind(right.unwrapped())) {
                     (true, false) => right,
                     (false, true) => left,
                     _ => return None,
                 };
-                let is_same = unwrapped(other).constant()?.as_str() == Some(kind);
+                let is_same = other.unwrapped().constant()?.as_str() == Some(kind);
                 Some(is_same == (operation == Operation::Equal))
             }
             _ => None,

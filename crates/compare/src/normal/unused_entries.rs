@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ephor_analysis::tree::{Node, Tree};
+use ephor_ir::parts::RulePart;
 use ephor_ir::rule::{Binding, BindingSource};
 use ephor_ir::{Rule, Template};
 use ephor_value::Value;
@@ -18,7 +18,7 @@ pub(crate) fn without_unread(rule: Arc<Rule>) -> Arc<Rule> {
         let others: Vec<_> = bindings.iter().filter(|binding| binding.name != name).cloned().collect();
         let is_only = others.len() + 1 == bindings.len();
         let other = Rule { bindings: others.into(), ..(*rule).clone() };
-        let is_read = Tree::of(&other).is_none_or(|tree| reads(&tree, &name));
+        let is_read = reads(RulePart::Rule(&other), &name);
         if let Some(binding) = bindings.get_mut(at).filter(|_| is_only && !is_read) {
             let source = BindingSource::Variable {
                 value: Some(Template::Const(Value::Null)),
@@ -33,30 +33,27 @@ pub(crate) fn without_unread(rule: Arc<Rule>) -> Arc<Rule> {
 }
 
 /// Whether something reads an entry, or may do so: texts that are put together may name any.
-fn reads(tree: &Tree, name: &str) -> bool {
-    match tree {
-        Tree::None | Tree::Scalar(_) | Tree::Text(_) => false,
-        Tree::List(items) => items.iter().any(|item| reads(item, name)),
-        Tree::Map(entries) => entries.iter().any(|(_, value)| reads(value, name)),
-        Tree::Node(node) => node_reads(node, name),
-    }
-}
-
-fn node_reads(node: &Node, name: &str) -> bool {
-    let is = |tree: &Tree, variant: &str| tree.as_node().is_some_and(|node| node.variant == variant);
-    let below = |skipped: &[&str]| {
-        let mut all = node.fields.iter().filter(|(field, _)| !skipped.contains(field));
-        all.any(|(_, value)| reads(value, name))
-    };
-    match (node.kind, node.variant) {
-        ("Expr", "root") | ("Template", "text" | "rounds") => true,
-        ("Expr", "path") if node.get("base").is_some_and(|base| is(base, "root")) => {
-            let first = match node.get("keys") {
-                Some(Tree::List(keys)) => keys.first().and_then(Tree::as_text),
-                _ => None,
-            };
-            first.is_none_or(|first| *first == *name)
-        }
-        _ => below(&["rounds", "message", "raw"]),
+fn reads(part: RulePart, name: &str) -> bool {
+    use RulePart::*;
+    let below = || part.any(&mut |below| reads(below, name));
+    match part {
+        Message(_) => false,
+        Template(template) => match template {
+            ephor_ir::Template::Text(_) | ephor_ir::Template::Rounds(_) => true,
+            ephor_ir::Template::Const(_)
+            | ephor_ir::Template::Whole(_)
+            | ephor_ir::Template::List(_)
+            | ephor_ir::Template::Object(_)
+            | ephor_ir::Template::Fail(_) => below(),
+        },
+        Expr(ephor_ir::Expr::Root) => true,
+        Expr(expr) if let Some((first, _)) = expr.of_root() => **first == *name,
+        Rule(_) | Bound(_) | Filter(_) | Constraints(_) | ResourceRule(_) | Selector(_)
+        | ActionOverride(_) | Binding(_) | BindingSource(_) | QuerySource(_) | Query(_) | Conditions(_)
+        | Condition(_) | Expressions(_) | Variable(_) | Source(_) | AuditAnnotation(_) | Properties(_)
+        | Check(_) | ForEach(_) | Overlay(_) | Overlays(_) | Shape(_) | MapShape(_) | Entry(_) | Leaf(_)
+        | PodSecurity(_) | Change(_) | Merge(_) | Json(_) | PatchLoop(_) | MutationTarget(_)
+        | Described(_) | GenerationLoop(_) | Place(_) | Claim(_) | Expr(_) | OnDelete(_)
+        | MessageProgram(_) => below(),
     }
 }

@@ -12,13 +12,10 @@ use crate::predicates::summary::Predicates;
 use crate::strings::languages::Languages;
 use crate::strings::witnesses::WitnessCache;
 
-/// Functions that change the case of texts.
-const CASES: [&str; 4] = ["to_upper", "to_lower", "upperAscii", "lowerAscii"];
-
 impl Predicates {
     /// Whether functions change the case of texts.
     pub(crate) fn changes_case(&self) -> bool {
-        CASES.iter().any(|name| self.functions.contains(*name))
+        self.functions.iter().any(|operation| operation.changes_case())
     }
 
     /// The languages by which texts are distinguished.

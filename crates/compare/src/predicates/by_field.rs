@@ -12,6 +12,7 @@ use std::rc::Rc;
 use ephor_analysis::reads::Step;
 use ephor_analysis::reads::comparisons::{By, Comparisons, Test};
 use ephor_analysis::reads::expected_type::ExpectedType;
+use ephor_functions::registry::Operation;
 use ephor_ir::shape::Anchor;
 use ephor_value::{Map, Value};
 
@@ -55,7 +56,11 @@ impl Tested {
         let mut found = Tested { own, ..Tested::default() };
         if !tests.anywhere.is_empty() {
             // Which functions they reach is not known, either.
-            let mut all = Predicates { functions: anywhere.functions.clone(), ..Predicates::default() };
+            let mut all = Predicates {
+                functions: anywhere.functions.clone(),
+                measures: anywhere.measures,
+                ..Predicates::default()
+            };
             tests.anywhere.iter().for_each(|value| all.add_constant(value));
             found.add(Place::new(), &[all.clone(), all]);
         }
@@ -67,9 +72,11 @@ impl Tested {
             let here = predicates(test);
             let below = match test.by {
                 // It looks for an item of a list.
-                By::Function("contains") => predicates(&Test { by: By::Function("_==_"), ..test.clone() }),
+                By::Function(Operation::Contains) => {
+                    predicates(&Test { by: By::Function(Operation::Equal), ..test.clone() })
+                }
                 // How many members something has is the same whatever they are.
-                By::Function("size") if !test.place.contains(&Step::Nested) => Predicates::default(),
+                By::Function(Operation::Size) if !test.place.contains(&Step::Nested) => Predicates::default(),
                 _ => Predicates { is_text: false, ..here.clone() },
             };
             found.add(known(&test.place), &[here, below]);
@@ -262,15 +269,21 @@ fn predicates(test: &Test) -> Predicates {
         return found;
     }
     match test.by {
-        By::Function(name @ ("matches" | "regex_match")) => found.add_regex(name, &test.with),
-        By::Function(name) => {
-            found.functions.insert(name.into());
+        By::Function(operation) if operation.searches_pattern() => found.add_regex(operation, &test.with),
+        By::Condition => {
+            found.measures = true;
             found.add_constant(&test.with);
-            if matches!(name, "_==_" | "_!=_") && matches!(test.with, Value::List(_) | Value::Map(_)) {
+        }
+        By::Function(operation) => {
+            found.functions.insert(operation);
+            found.add_constant(&test.with);
+            if matches!(operation, Operation::Equal | Operation::Unequal)
+                && matches!(test.with, Value::List(_) | Value::Map(_))
+            {
                 found.wholes.push(test.with.clone());
             }
             // A part of a text is no number, whatever it reads as: `+` is a quantity.
-            if matches!(name, "contains" | "startsWith" | "endsWith" | "starts_with" | "ends_with") {
+            if operation.searches_text() {
                 found.amounts.clear();
                 found.ints.clear();
             }
@@ -324,7 +337,10 @@ mod tests {
     #[test]
     fn a_constant_reaches_its_field_and_what_is_below() {
         let found = tested(
-            vec![test("spec.a", By::Pattern, "x*"), test("spec.b.*", By::Function("startsWith"), "y")],
+            vec![
+                test("spec.a", By::Pattern, "x*"),
+                test("spec.b.*", By::Function(Operation::StartsWith), "y"),
+            ],
             &[],
         );
         let globs = |at: &str| found.at(&place(at)).globs.iter().cloned().collect::<Vec<_>>();
@@ -337,9 +353,9 @@ mod tests {
 
     #[test]
     fn functions_reach_the_constants_that_they_are_called_with() {
-        let tests = vec![test("a", By::Function("startsWith"), "x"), test("a", By::Pattern, "y")];
+        let tests = vec![test("a", By::Function(Operation::StartsWith), "x"), test("a", By::Pattern, "y")];
         assert!(!tested(tests, &[]).at(&place("a")).globs.contains("y*"));
-        let contains = tested(vec![test("a", By::Function("contains"), "x")], &[]);
+        let contains = tested(vec![test("a", By::Function(Operation::Contains), "x")], &[]);
         assert!(contains.at(&place("a")).globs.contains("*x*"));
         assert!(!contains.at(&place("a.*")).globs.contains("*x*"));
     }

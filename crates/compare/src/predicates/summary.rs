@@ -29,14 +29,6 @@ use ephor_value::{Object, Str, Value, duration};
 
 use crate::predicates::fallback_reads;
 
-/// Functions that a list of any length can make true by how often something is in it, not only by
-/// whether it is.
-const COUNTS: [&str; 3] = ["size", "length", "_+_"];
-
-/// Stands for the operators of patterns and conditions, which take texts for numbers, quantities
-/// and durations.
-pub(crate) const MEASURES: &str = "condition";
-
 /// Texts whose length is compared with more than this are not described.
 const MAX_TEXT_LENGTH: i64 = 12;
 
@@ -102,7 +94,11 @@ pub struct Predicates {
     pub unless_followed: Option<String>,
     /// What is assumed of objects.
     pub assumptions: BTreeSet<String>,
-    pub(crate) functions: BTreeSet<String>,
+    /// Whether operators of patterns and conditions test it, which take texts for numbers,
+    /// quantities and durations.
+    pub(crate) measures: bool,
+    /// What functions do with it.
+    pub(crate) functions: BTreeSet<Operation>,
     pub(crate) constants: BTreeSet<String>,
 }
 
@@ -195,7 +191,8 @@ impl Predicates {
         for (way, other) in &other.made {
             self.made.entry(way.clone()).or_default().merge(other);
         }
-        self.functions.extend(other.functions.iter().cloned());
+        self.measures |= other.measures;
+        self.functions.extend(&other.functions);
         self.constants.extend(other.constants.iter().cloned());
     }
 
@@ -242,8 +239,8 @@ impl Predicates {
     }
 
     /// Adds a regular expression that values are searched for; `by`: the function.
-    pub fn add_regex(&mut self, by: &str, pattern: &Value) {
-        self.functions.insert(by.into());
+    pub fn add_regex(&mut self, by: Operation, pattern: &Value) {
+        self.functions.insert(by);
         match pattern.as_str().and_then(|pattern| translate(pattern, Dialect::Perl).ok()) {
             Some(found) => _ = self.regexes.insert(found.pattern),
             None => self.open("a regular expression that is none"),
@@ -405,18 +402,13 @@ impl Predicates {
     }
 
     fn call(&mut self, function: &Function, args: &[Expr]) {
-        match function.classes {
+        let operation = function.operation;
+        match operation.classes() {
             Classes::Described => {}
             Classes::Followed => self.unless_followed(format!("the function `{}`", function.name)),
             Classes::Computed => self.open(format!("the function `{}`", function.name)),
         }
-        self.functions.insert(function.name.into());
-        let Some(operation) = function.operation() else {
-            if matches!(function.name, "compareTo" | "isLessThan" | "isGreaterThan") {
-                self.relation(args);
-            }
-            return;
-        };
+        self.functions.insert(operation);
         let looks_for_part = match operation {
             Operation::StartsWith | Operation::EndsWith => true,
             Operation::Contains => function.language == Language::Cel,
@@ -427,8 +419,12 @@ impl Predicates {
             self.open("a text is looked for in another one");
         }
         match operation {
-            Operation::Matches | Operation::MatchedBy => self.regex(args),
-            Operation::Member | Operation::Contains => self.relation(args),
+            _ if operation.searches_pattern() => self.regex(args),
+            Operation::Member
+            | Operation::Contains
+            | Operation::CompareTo
+            | Operation::IsLessThan
+            | Operation::IsGreaterThan => self.relation(args),
             _ if operation.is_comparison() => self.relation(args),
             // Lists are put together; texts and numbers would be new values.
             Operation::Add if !args.iter().all(is_variable) && !args.iter().any(is_list) => {
@@ -458,7 +454,7 @@ impl Predicates {
     fn condition(&mut self, condition: &Condition) {
         let constants = [&condition.key, &condition.value].map(Template::as_const);
         self.relates |= constants == [None; 2];
-        self.functions.insert(MEASURES.into());
+        self.measures = true;
         let is_membership = condition.operator.is_some_and(Operator::is_membership);
         if is_membership || constants[1].is_none() {
             self.guess_pattern();
@@ -561,7 +557,7 @@ impl Predicates {
 
     /// The terms of a leaf of a pattern.
     fn leaf(&mut self, leaf: &Leaf) {
-        self.functions.insert(MEASURES.into());
+        self.measures = true;
         let Value::Str(text) = &leaf.source else { return self.constant(&leaf.source) };
         // A value that is the text of the pattern itself matches, too; it is left out
         // (`docs/internals/equivalence.md`, "Texts").
@@ -584,29 +580,27 @@ impl Predicates {
 
     /// What follows from constants and functions.
     fn derive(&mut self) {
-        let is_called = |functions: &BTreeSet<String>, names: [&str; 2]| {
-            names.iter().any(|name| functions.contains(*name))
-        };
+        use Operation::{Contains, EndsWith, StartsWith};
         for text in self.constants.clone() {
             self.globs.insert(text.clone());
-            if is_called(&self.functions, ["startsWith", "starts_with"]) {
+            if self.functions.contains(&StartsWith) {
                 self.globs.insert(format!("{text}*"));
             }
-            if is_called(&self.functions, ["endsWith", "ends_with"]) {
+            if self.functions.contains(&EndsWith) {
                 self.globs.insert(format!("*{text}"));
             }
-            if is_called(&self.functions, ["contains", "contains"]) {
+            if self.functions.contains(&Contains) {
                 self.globs.insert(format!("*{text}*"));
             }
             if text.contains(['*', '?']) {
                 // These functions know no wildcards.
                 let escaped = regex_syntax::escape(&text);
                 let forms = [
-                    (["startsWith", "starts_with"], format!("^{escaped}")),
-                    (["endsWith", "ends_with"], format!("{escaped}$")),
-                    (["contains", "contains"], escaped),
+                    (StartsWith, format!("^{escaped}")),
+                    (EndsWith, format!("{escaped}$")),
+                    (Contains, escaped),
                 ];
-                let called = forms.into_iter().filter(|(names, _)| is_called(&self.functions, *names));
+                let called = forms.into_iter().filter(|(by, _)| self.functions.contains(by));
                 self.regexes.extend(called.map(|(_, pattern)| pattern));
             }
             if let Ok(n) = text.parse::<i64>() {
@@ -616,7 +610,9 @@ impl Predicates {
                 self.amounts.insert(text);
             }
         }
-        if COUNTS.iter().any(|name| self.functions.contains(*name)) {
+        // A list of any length can make these true by how often something is in it, not only by
+        // whether it is.
+        if self.functions.contains(&Operation::Size) || self.functions.contains(&Operation::Add) {
             for n in self.ints.clone() {
                 match n {
                     ..0 => {}

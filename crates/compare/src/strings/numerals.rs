@@ -12,11 +12,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ephor_functions::registry::Operation;
 use ephor_value::quantity::Quantity;
 use ephor_value::{Str, duration};
 
 use crate::model::limits::{MAX_NUMBER, MAX_NUMBERS_OF_UNIT, MAX_NUMERALS};
-use crate::predicates::summary::{MEASURES, Predicates};
+use crate::predicates::summary::Predicates;
 use crate::strings::languages::Languages;
 use crate::strings::numeral_forms::{Form, Numbers};
 use crate::strings::witnesses::{NumberKey, WitnessCache, truths};
@@ -167,12 +168,18 @@ impl Readings {
         let amounts = predicates.amounts.iter().map(|text| Quantity::parse(text).and_then(|q| q.nanos()));
         let amounts = amounts.chain(seconds);
         // Larger integers are errors.
-        let is_int = form == Form::Text && predicates.functions.contains("int");
+        let is_int = form == Form::Text && predicates.functions.contains(&Operation::ToInt);
         let largest = is_int.then_some(i128::from(i64::MAX) * ONE);
         let cuts = Cuts::new(ints.chain(amounts.flatten()).chain(largest));
         let both = cuts.0.iter().flat_map(|cut| [Some(cut * 1000), (cut % 60 == 0).then(|| cut / 60)]);
         let both = Cuts::new(both.flatten());
-        Readings { cuts, both, form, is_apart, has_durations: predicates.functions.contains("duration") }
+        Readings {
+            cuts,
+            both,
+            form,
+            is_apart,
+            has_durations: predicates.functions.contains(&Operation::Duration),
+        }
     }
 
     /// What a text is, and in which slot of its kind.
@@ -264,16 +271,16 @@ impl Readings {
 
 /// The texts for what is tested at a field.
 pub(crate) fn numbers(predicates: &Predicates, words: &WitnessCache, form: Form) -> Numbers {
-    let called = |name: &str| predicates.functions.contains(name);
-    let measures = called(MEASURES);
+    let called = |operation| predicates.functions.contains(&operation);
+    let measures = predicates.measures;
     let mut kinds: Vec<&'static str> = match form {
         Form::Text => {
-            let quantity = ["quantity", "isQuantity"].into_iter().any(called);
+            let quantity = called(Operation::ToQuantity) || called(Operation::IsQuantity);
             let all = [
-                (called("int") || measures, INTEGER),
-                (called("double") || called("to_number") || measures, NUMBER),
+                (called(Operation::ToInt) || measures, INTEGER),
+                (called(Operation::ToDouble) || called(Operation::ToNumber) || measures, NUMBER),
                 (quantity || measures, QUANTITY),
-                (called("duration") || measures, DURATION),
+                (called(Operation::Duration) || measures, DURATION),
             ];
             let has_cuts = !predicates.ints.is_empty() || !predicates.amounts.is_empty();
             all.into_iter().filter(|(is, _)| *is && has_cuts).map(|(_, kind)| kind).collect()
@@ -291,7 +298,9 @@ pub(crate) fn numbers(predicates: &Predicates, words: &WitnessCache, form: Form)
         return Numbers { is_all: true, ..Numbers::default() };
     }
     // What changes the cuts is a part of the key.
-    kinds.extend(["duration", "int"].into_iter().filter(|name| form == Form::Text && called(name)));
+    let changing = [(Operation::Duration, "duration"), (Operation::ToInt, "int")].into_iter();
+    let changing = changing.filter(|(operation, _)| form == Form::Text && called(*operation));
+    kinds.extend(changing.map(|(_, name)| name));
     let key = (form, predicates.ints.clone(), predicates.amounts.clone(), kinds, languages);
     words.numbers(&key, || found(predicates, words, &key))
 }
@@ -309,6 +318,11 @@ fn found(
 ) -> Numbers {
     let form = *form;
     let is_apart = form == Form::Quantity && kinds.contains(&DURATION);
+    let partial = |pool: Vec<Str>| Numbers {
+        is_all: false,
+        is_apart,
+        texts: pool.into_iter().take(MAX_NUMBERS_OF_UNIT as usize).collect(),
+    };
     let mut found = Numbers { is_all: true, is_apart, ..Numbers::default() };
     let is_wild = *languages != Languages::default();
     let readings = Readings::new(predicates, form, is_apart);
@@ -352,11 +366,7 @@ fn found(
         let of_shown = Languages { regexes: [SHOWN.into()].into(), ..Languages::default() };
         let is_shown = some.as_ref().and_then(|some| truths(&of_shown, some));
         let (Some(some), Some(truth), Some(is_shown)) = (some, truth, is_shown) else {
-            return Numbers {
-                is_all: false,
-                is_apart,
-                texts: pool.into_iter().take(MAX_NUMBERS_OF_UNIT as usize).collect(),
-            };
+            return partial(pool);
         };
         pool.extend(some.iter().filter(|text| !known.contains(*text)).cloned());
         for ((text, truth), is_shown) in some.iter().zip(truth).zip(is_shown) {
@@ -369,11 +379,7 @@ fn found(
         }
     }
     let Some(truth) = truths(languages, &pool) else {
-        return Numbers {
-            is_all: false,
-            is_apart,
-            texts: pool.into_iter().take(MAX_NUMBERS_OF_UNIT as usize).collect(),
-        };
+        return partial(pool);
     };
     let mut members: BTreeMap<(Kind, usize, Vec<bool>), &Str> = BTreeMap::new();
     // Those that an API server shows as they are written.

@@ -258,22 +258,16 @@ fn joined(expr: &Expr, variables: &[Variable], depth: usize) -> Vec<Expr> {
     match expr {
         Expr::Decide { sides, .. } => parts(&**sides),
         Expr::Cond(sides) => parts(&**sides),
-        Expr::Invoke(not) if not.function.operation() == Some(Operation::Not) => parts(&not.args),
+        Expr::Invoke(not) if not.function.operation == Operation::Not => parts(&not.args),
         Expr::Cells { count, body } => {
             let around = |body: Expr| Expr::Cells { count: *count, body: Box::new(body) };
             joined(body, variables, depth + 1).into_iter().map(around).collect()
         }
         Expr::Walk(walk) if walk.steps.is_empty() => joined(&walk.base, variables, depth + 1),
         Expr::Variable(n) => {
-            let at = *n as usize;
-            // A variable sees those before it alone.
-            match (variables.get(at).map(|v| &v.program), variables.get(..at)) {
-                (Some(Ok(program)), Some(earlier)) => match joined(program, earlier, depth + 1) {
-                    parts if parts.len() > 1 => parts,
-                    _ => whole(),
-                },
-                _ => whole(),
-            }
+            let of_program =
+                Variable::at(variables, *n).map(|(program, earlier)| joined(program, earlier, depth + 1));
+            of_program.filter(|parts| parts.len() > 1).unwrap_or_else(whole)
         }
         _ => whole(),
     }

@@ -128,7 +128,7 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                         predicates.assumptions.insert(NO_NUMBERS.into());
                     }
                     predicates.assumptions.extend(assumptions(tests, &environment.object));
-                    let has_durations = predicates.functions.contains("duration");
+                    let has_durations = predicates.functions.contains(&Operation::Duration);
                     predicates.assumptions.extend(has_durations.then(|| "durations fit into 64 bits".into()));
                 }
                 _ => {
@@ -487,7 +487,7 @@ fn split_at(expr: &Expr, variables: &[Variable], all: bool) -> Vec<Expr> {
             let around = |body: Expr| Expr::Cells { count: *count, body: Box::new(body) };
             split_at(body, variables, all).into_iter().map(around).collect()
         }
-        Expr::Invoke(not) if not.function.operation() == Some(Operation::Not) => {
+        Expr::Invoke(not) if not.function.operation == Operation::Not => {
             let [inner] = &*not.args else { return whole() };
             let negated =
                 |part: Expr| Expr::Invoke(Box::new(Invoke { args: [part].into(), ..(**not).clone() }));
@@ -498,15 +498,9 @@ fn split_at(expr: &Expr, variables: &[Variable], all: bool) -> Vec<Expr> {
             _ => whole(),
         },
         Expr::Variable(n) => {
-            let at = *n as usize;
-            // A variable sees those before it alone.
-            match (variables.get(at).map(|v| &v.program), variables.get(..at)) {
-                (Some(Ok(program)), Some(earlier)) => match split_at(program, earlier, all) {
-                    parts if parts.len() > 1 => parts,
-                    _ => whole(),
-                },
-                _ => whole(),
-            }
+            let of_program =
+                Variable::at(variables, *n).map(|(program, earlier)| split_at(program, earlier, all));
+            of_program.filter(|parts| parts.len() > 1).unwrap_or_else(whole)
         }
         Expr::Comprehension(l)
             if l.kind == if all { ComprehensionKind::All } else { ComprehensionKind::Exists }
@@ -527,21 +521,14 @@ fn split_at(expr: &Expr, variables: &[Variable], all: bool) -> Vec<Expr> {
 /// The lists that a list is put together of, also under the name of a variable.
 fn addends(range: &Expr, variables: &[Variable]) -> Vec<Expr> {
     let parts = match range {
-        Expr::Invoke(sum) => match (sum.function.operation(), sum.function.name, &*sum.args) {
-            (Some(Operation::Add), _, all @ [_, _]) => {
-                all.iter().flat_map(|e| addends(e, variables)).collect()
-            }
-            (_, "dyn", [one]) => addends(one, variables),
+        Expr::Invoke(sum) => match (sum.function.operation, &*sum.args) {
+            (Operation::Add, all @ [_, _]) => all.iter().flat_map(|e| addends(e, variables)).collect(),
+            (Operation::Unchanged, [one]) => addends(one, variables),
             _ => Vec::new(),
         },
         Expr::Walk(walk) if walk.steps.is_empty() => addends(&walk.base, variables),
         Expr::Variable(n) => {
-            let at = *n as usize;
-            // A variable sees those before it alone.
-            match (variables.get(at).map(|v| &v.program), variables.get(..at)) {
-                (Some(Ok(list)), Some(earlier)) => addends(list, earlier),
-                _ => Vec::new(),
-            }
+            Variable::at(variables, *n).map_or_else(Vec::new, |(list, earlier)| addends(list, earlier))
         }
         _ => Vec::new(),
     };

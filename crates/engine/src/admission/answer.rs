@@ -6,6 +6,7 @@
 use ephor_ir::Policy;
 use ephor_ir::admission::PolicyBinding;
 use ephor_kubernetes::release::ServerRules;
+use ephor_value::number::float_v;
 use ephor_value::print::write_json_string;
 use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
@@ -57,6 +58,12 @@ impl Denial {
             details: Value::Map(details.into_iter().map(|(k, v)| (Str::from(k), v.into())).collect()),
             ..Denial::default()
         }
+    }
+
+    /// The object has a number that JSON does not have.
+    pub(super) fn no_json(number: f64) -> Denial {
+        let message = format!("json: unsupported value: {}", float_v(number));
+        Denial { code: 500, message, internal: true, ..Denial::default() }
     }
 
     /// The reason and code of an answer that is not subject to policies.

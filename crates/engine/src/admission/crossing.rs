@@ -13,13 +13,15 @@
 //!   texts, times and durations too. In an `Object` literal there the rules of fields hold, and
 //!   integers become the nearest double.
 
+use ephor_functions::cel::messages::key_problem;
 use ephor_patch::structured::{Opaque, Part};
-use ephor_value::print::{display, go_syntax};
+use ephor_value::print::display;
 use ephor_value::quote::quote;
 use ephor_value::view::View;
 use ephor_value::{Map, Object, Str, Value, stack};
 
 use super::error::{JsonError, LiteralError, NoJson};
+use super::go_text::{native_syntax, shown};
 use super::literal::{LiteralData, literal};
 
 /// Integers beyond this have no place in a double, and become text.
@@ -71,7 +73,7 @@ fn part(v: &Value, data: &LiteralData) -> Part {
         let fields = fields.iter().map(|(k, v)| match keys_that_are_no_texts(v) {
             Some(key) => Err(opaque(
                 v,
-                format!("fail to convert field {}: {}", quote(k), key_fault(key)),
+                format!("fail to convert field {}: {}", quote(k), key_problem(key)),
                 String::new(),
                 ERROR,
             )),
@@ -106,37 +108,6 @@ fn keys_that_are_no_texts(v: &Value) -> Option<&Value> {
     }
 }
 
-/// As Go's `%q` shows a key that is no text.
-fn key_fault(key: &Value) -> String {
-    let shown = match key {
-        Value::Int(i) => rune(u32::try_from(*i).ok()),
-        Value::UInt(u) => rune(u32::try_from(*u).ok()),
-        other => format!("%!q({}={})", go_type(other), display(other)),
-    };
-    format!("map key {shown} is of type {}, not string", go_type(key))
-}
-
-/// A number as Go's `%q` shows it: the character with this code.
-fn rune(code: Option<u32>) -> String {
-    match code.and_then(char::from_u32) {
-        Some('\'') => "'\\''".into(),
-        Some('"') => "'\"'".into(),
-        Some(c) => format!("'{}'", quote(&c.to_string()).trim_matches('"')),
-        None => "'\u{fffd}'".into(),
-    }
-}
-
-/// The type of CEL's Go package.
-fn go_type(v: &Value) -> &'static str {
-    match v {
-        Value::Int(_) => "types.Int",
-        Value::UInt(_) => "types.Uint",
-        Value::Bool(_) => "types.Bool",
-        Value::Float(_) => "types.Double",
-        _ => "types.String",
-    }
-}
-
 /// An item of a list, or a value of a map: its own Go value.
 fn own(v: &Value, data: &LiteralData) -> Part {
     match v {
@@ -145,14 +116,14 @@ fn own(v: &Value, data: &LiteralData) -> Part {
         Value::List(_) | Value::Map(_) => opaque(
             v,
             shown(v),
-            of_cel(v, true),
+            native_syntax(v),
             if matches!(v, Value::List(_)) { "[]ref.Val" } else { "map[ref.Val]ref.Val" },
         ),
         Value::Null => opaque(v, "NULL_VALUE", "0", "structpb.NullValue"),
-        Value::UInt(u) => opaque(v, u.to_string(), format!("0x{u:x}"), "uint64"),
-        Value::Timestamp(_) => opaque(v, shown(v), of_cel(v, true), "time.Time"),
-        Value::Duration(nanos) => opaque(v, shown(v), nanos.to_string(), "time.Duration"),
-        Value::Bytes(bytes) => opaque(v, shown(v), format!("[]uint8{{{}}}", hex(bytes)), "[]uint8"),
+        Value::UInt(_) => opaque(v, shown(v), native_syntax(v), "uint64"),
+        Value::Timestamp(_) => opaque(v, shown(v), native_syntax(v), "time.Time"),
+        Value::Duration(_) => opaque(v, shown(v), native_syntax(v), "time.Duration"),
+        Value::Bytes(_) => opaque(v, shown(v), native_syntax(v), "[]uint8"),
         Value::Object(o) => object_part(v, o, data),
         scalar => Part::Scalar(scalar.clone()),
     }
@@ -171,95 +142,15 @@ fn object_part(v: &Value, o: &Object, data: &LiteralData) -> Part {
         Object::Semver(_) => "semver.Version",
         Object::Struct(..) => "*mutation.JSONPatchVal",
         Object::Check(_) | Object::Decision(_) => return opaque(v, "no such overload", "", ERROR),
-        Object::Format(_) | Object::Invalid(_) => "interface {}",
+        Object::Format(_) => "cel.Format",
+        Object::Invalid(_) => "interface {}",
     };
-    opaque(v, shown(v), of_cel(v, true), native)
+    opaque(v, shown(v), native_syntax(v), native)
 }
 
 fn opaque(value: &Value, shown: impl Into<String>, go: impl Into<String>, native: &'static str) -> Part {
     let value = value.clone();
     Part::Opaque(Box::new(Opaque { value, shown: shown.into(), go: go.into(), native }))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:#x}")).collect::<Vec<_>>().join(", ")
-}
-
-/// A value of CEL as Go's `%v` shows it.
-fn shown(v: &Value) -> String {
-    stack::deep(|| shown_at(v))
-}
-
-fn shown_at(v: &Value) -> String {
-    let entries = |entries: &mut dyn Iterator<Item = (String, &Value)>| {
-        let mut entries: Vec<String> = entries.map(|(k, v)| format!("{k}:{}", shown(v))).collect();
-        entries.sort_unstable();
-        format!("map[{}]", entries.join(" "))
-    };
-    match v {
-        Value::Null => "NULL_VALUE".into(),
-        Value::List(items) => {
-            format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(" "))
-        }
-        Value::Map(m) => entries(&mut m.iter().map(|(k, v)| (k.to_string(), v))),
-        Value::Bytes(bytes) => {
-            format!("[{}]", bytes.iter().map(u8::to_string).collect::<Vec<_>>().join(" "))
-        }
-        Value::Timestamp(time) => time.go_text(),
-        Value::Duration(nanos) => ephor_value::duration::format(*nanos),
-        Value::Object(o) => match &**o {
-            Object::Optional(Some(inner)) => shown(inner),
-            Object::Optional(None) => "<nil>".into(),
-            Object::Type(name) => name.to_string(),
-            Object::Struct(_, fields) => entries(&mut fields.iter().map(|(k, v)| (k.to_string(), v))),
-            Object::Keyed(all) => entries(&mut all.iter().map(|(k, v)| (shown(k), v))),
-            Object::Quantity(quantity) => quantity.to_string(),
-            Object::Url(text) => text.to_string(),
-            Object::Ip(ip) => ip.to_string(),
-            Object::Cidr(ip, length) => format!("{ip}/{length}"),
-            Object::Semver(version) => version.to_string(),
-            _ => v.cel_type().to_string(),
-        },
-        other => display(other),
-    }
-}
-
-/// A value of CEL as Go's `%#v` shows it; `native`: its Go value. Addresses in memory differ from
-/// run to run.
-fn of_cel(v: &Value, native: bool) -> String {
-    let inner = |v: &Value| of_cel(v, false);
-    match v {
-        Value::List(items) if native => {
-            format!("[]ref.Val{{{}}}", items.iter().map(inner).collect::<Vec<_>>().join(", "))
-        }
-        Value::Map(m) if native => {
-            let entry = |(k, v): (&Str, &Value)| format!("{}:{}", quote(k), inner(v));
-            let entries: Vec<String> = m.sorted().into_iter().map(entry).collect();
-            format!("map[ref.Val]ref.Val{{{}}}", entries.join(", "))
-        }
-        Value::List(_) => "(*types.baseList)(0xc000000000)".into(),
-        Value::Map(_) => "(*types.baseMap)(0xc000000000)".into(),
-        Value::Null => "0".into(),
-        Value::UInt(u) => format!("0x{u:x}"),
-        Value::Bytes(bytes) => format!("types.Bytes{{{}}}", hex(bytes)),
-        Value::Timestamp(time) => time.go_syntax(),
-        Value::Duration(nanos) => format!("types.Duration{{Duration:{nanos}}}"),
-        Value::Object(o) => match &**o {
-            Object::Optional(_) => "(*types.Optional)(0xc000000000)".into(),
-            Object::Type(_) => "(*types.Type)(0xc000000000)".into(),
-            Object::Keyed(entries) if native => {
-                let mut entries: Vec<String> =
-                    entries.iter().map(|(k, v)| format!("{}:{}", inner(k), inner(v))).collect();
-                entries.sort_unstable();
-                format!("map[ref.Val]ref.Val{{{}}}", entries.join(", "))
-            }
-            Object::Quantity(_) => "(*resource.Quantity)(0xc000000000)".into(),
-            Object::Url(_) => "(*url.URL)(0xc000000000)".into(),
-            Object::Struct(..) => "(*mutation.JSONPatchVal)(0xc000000000)".into(),
-            _ => v.cel_type().to_string(),
-        },
-        other => go_syntax(other),
-    }
 }
 
 /// A value as JSON. Whole doubles are integers there.
@@ -326,6 +217,8 @@ fn object(v: &Value, o: &Object) -> Result<Value, JsonError> {
             Some(Value::Bool(_)) => NoJson::BooleanKeys,
             key => NoJson::Keys(key.map_or("int", Value::cel_type).into()),
         },
+        Object::Check(_) | Object::Decision(_) => NoJson::Library(v.cel_type().into()),
+        Object::Format(_) => NoJson::Library("Format".into()),
         _ => {
             let name = v.cel_type();
             let name = name.rsplit_once('.').map_or(name, |(_, last)| last);

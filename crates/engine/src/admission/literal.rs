@@ -34,8 +34,8 @@ pub fn check_names(v: &Value) -> Result<(), LiteralError> {
 
 fn names(v: &Value, path: &str, wrong: &mut Vec<WrongName>) {
     if let Some((name, fields)) = literal(v) {
-        // A map has no name.
-        if **name == *BOUND {
+        // A map has no name, and an operation any.
+        if **name == *BOUND || **name == *"JSONPatch" {
             return;
         }
         if **name != *path {
@@ -47,6 +47,11 @@ fn names(v: &Value, path: &str, wrong: &mut Vec<WrongName>) {
     match v {
         Value::List(items) => items.iter().for_each(|v| names(v, path, wrong)),
         Value::Map(m) => m.values().for_each(|v| names(v, path, wrong)),
+        Value::Object(o) => {
+            if let Object::Optional(Some(inner)) = &**o {
+                names(inner, path, wrong);
+            }
+        }
         _ => {}
     }
 }
@@ -98,6 +103,10 @@ pub(super) mod tests {
         let right = literal_of("Object.spec", &[("template", literal_of("Object.spec.template", &[]))]);
         assert!(check_names(&literal_of("Object", &[("spec", right)])).is_ok());
         let wrong = check_names(&literal_of("Object.spec", &[("template", inner)])).unwrap_err();
+        let held = Value::optional(Some(Value::map([("a", literal_of("Object.a", &[]))])));
+        assert!(check_names(&literal_of("Object", &[("spec", held)])).is_err());
+        let operation = Value::list(vec![literal_of("JSONPatch", &[])]);
+        assert!(check_names(&literal_of("Object", &[("spec", operation)])).is_ok());
         assert!(wrong.to_string().starts_with(
             "type mismatch: unexpected type name \"Object.spec.wrong\", expected \"Object.spec.template\""
         ));

@@ -13,6 +13,7 @@
 //! - `cluster_view`: the cluster around a request
 //! - [`crossing`]: how a CEL value crosses into an object
 //! - `error`: why native policies cannot be evaluated, and why message literals change nothing
+//! - `go_text`: values of CEL as Go prints them, in messages of merges
 //! - [`literal`]: names of message literals, `Object{…}` and `JSONPatch{…}`, and what is data
 //! - `mutate`: policies that change the object
 //! - [`offline`]: admission policies outside of a cluster, as Kyverno runs them
@@ -30,6 +31,7 @@ pub mod change;
 mod cluster_view;
 pub mod crossing;
 mod error;
+mod go_text;
 pub mod literal;
 mod mutate;
 pub mod offline;

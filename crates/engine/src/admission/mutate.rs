@@ -11,6 +11,7 @@ use ephor_kubernetes::convert::{changed_kind, with_kind};
 use ephor_kubernetes::decode::{self, unknown_text};
 use ephor_kubernetes::defaults::completed;
 use ephor_value::budget::Excess;
+use ephor_value::print::first_non_finite;
 use ephor_value::{Str, Value};
 
 use ephor_patch::structured::Atomic;
@@ -152,6 +153,11 @@ impl<'w> Passes<'w> {
         if is_changed {
             self.changed = true;
             self.mark();
+            if failed.is_none()
+                && let Some(number) = first_non_finite(&self.object)
+            {
+                return Err(Box::new(Denial::no_json(number)));
+            }
         }
         failed.map_or(Ok(()), |denial| Err(Box::new(denial)))
     }
@@ -268,13 +274,17 @@ impl ChangedRequest<'_, '_> {
         for patch in policy.patches() {
             let request = admission::request(&seen_request(&view.accepted, review));
             let mut seen = AdmissionVariables { namespace: self.namespace.clone(), ..seen(&object) };
-            // Only conditions make the server look at the object's type.
+            // Only where there are conditions does the server decode the object to its type.
             if policy.expressions.conditions.is_empty() {
                 seen.object = converted(&object, kind);
                 seen.old_object = converted(review.old_object(), kind);
             }
             let root = admission::root(&request, seen, &review.request);
-            match self.patch(patch, &root, &converted(&object, kind), kind) {
+            let now = converted(&object, kind);
+            // An operation may have made it another kind.
+            let name = now.get("kind").and_then(Value::as_str).filter(|name| !name.is_empty());
+            let of = [kind[0].clone(), kind[1].clone(), name.map_or_else(|| kind[2].clone(), Str::from)];
+            match self.patch(patch, &root, &now, &of) {
                 Ok(_) if foreign => {
                     let shown = |k: &[Str; 3]| format!("({}.{})", k[1], k[2]);
                     let (from, to) = (shown(kind), shown(own));
@@ -356,6 +366,12 @@ impl ChangedRequest<'_, '_> {
         value: &Value,
         kind: &[Str; 3],
     ) -> Result<Option<Value>, MutationError> {
+        if self.is_of_custom_resource(kind) {
+            let [group, version, _] = kind;
+            return Err(MutationError::Policy(format!(
+                "request to convert CR to an invalid group/version: {group}/{version}"
+            )));
+        }
         let changed = apply_literals(object, value);
         match changed.map_err(|error| MutationError::Policy(error.to_string()))? {
             Some(now) => self.decoded(&now, kind).map(Some),
@@ -363,14 +379,32 @@ impl ChangedRequest<'_, '_> {
         }
     }
 
+    /// Whether this is a kind of the API server's own that a custom resource has for its subresource,
+    /// such as its scale.
+    fn is_of_custom_resource(&self, kind: &[Str; 3]) -> bool {
+        let a = &self.review.attributes;
+        let types = self.passes.cluster.types();
+        let is_custom = |kind: &[Str; 3]| types.of_kind(kind).is_some_and(|def| def.custom);
+        let parent = self.passes.cluster.kinds().resource(&a.group, &a.version, &a.resource);
+        let parent = parent.map(|parent| [a.group.clone(), a.version.clone(), parent.kind.clone()]);
+        !a.subresource.is_empty() && !is_custom(kind) && parent.is_some_and(|parent| is_custom(&parent))
+    }
+
     /// A patched object, if it still is one of its kind.
     fn decoded(&self, object: &Value, kind: &[Str; 3]) -> Result<Value, MutationError> {
         let types = self.passes.cluster.types();
         let kind = changed_kind(object, kind, types)
             .map_err(|e| MutationError::Request(Box::new(Denial::internal(&e.to_string()))))?;
-        let Some(def) = types.of_kind(&kind) else { return Ok(with_kind(object, &kind)) };
+        let Some(def) = types.of_object(&kind) else { return Ok(with_kind(object, &kind)) };
         if !def.custom {
-            let (typed, found) = decode::read(object, def, types);
+            // What is sent to a subresource has no metadata; rules see in it where that is.
+            let added = self.review.object().get("metadata").filter(|_| def.field("metadata").is_none());
+            let bare = added.map(|_| {
+                let mut bare = object.as_map().cloned().unwrap_or_default();
+                bare.remove("metadata");
+                Value::Map(bare)
+            });
+            let (typed, found) = decode::read_patched(bare.as_ref().unwrap_or(object), def, types);
             let text = match found.wrong {
                 Some(error) => Some(error.to_string()),
                 None if found.unknown.is_empty() => None,
@@ -379,7 +413,11 @@ impl ChangedRequest<'_, '_> {
             if let Some(text) = text {
                 return Err(MutationError::Request(Box::new(Denial::internal(&text))));
             }
-            return Ok(with_kind(&as_stored(&typed, def, types), &kind));
+            let stored = with_kind(&as_stored(&typed, def, types), &kind);
+            return Ok(match added {
+                Some(metadata) => stored.with("metadata", metadata.clone()),
+                None => stored,
+            });
         }
         Ok(with_kind(&completed(object, def, types), &kind))
     }

@@ -8,6 +8,8 @@ use super::bound::BoundPolicy;
 use super::cluster_view::ClusterView;
 use super::{BindingError, Review};
 use ephor_kubernetes::convert::with_kind;
+use ephor_kubernetes::release::ServerRules;
+use ephor_kubernetes::views::viewed;
 
 /// The parameters of an evaluation each; none at all means none takes place.
 ///
@@ -47,7 +49,27 @@ pub fn params(
     if found.is_empty() && wanted.must_exist {
         return Err(BindingError::NoParams);
     }
-    Ok(found.iter().map(|o| Some(with_kind(o, kind))).collect())
+    let is_custom = cluster.types().of_kind(kind).is_none_or(|def| def.custom);
+    let has_kind = is_custom || !policy.mutates();
+    let release = cluster.release();
+    let seen = |o: &Value| {
+        let seen = if has_kind { with_kind(o, kind) } else { without_kind(o) };
+        match ServerRules::of(release).has_typed_views {
+            true => viewed(&seen, kind, release),
+            false => seen,
+        }
+    };
+    Ok(found.iter().map(|o| Some(seen(o))).collect())
+}
+
+/// Mutations see parameters of built-in kinds as an API server reads them from its lists: without
+/// their kind.
+fn without_kind(object: &Value) -> Value {
+    let mut m = object.as_map().cloned().unwrap_or_default();
+    for key in ["apiVersion", "kind"] {
+        m.remove(key);
+    }
+    Value::Map(m)
 }
 
 fn is_wanted(wanted: &ParamRef, object: &Value) -> bool {

@@ -159,6 +159,8 @@ pub fn seen_request(accepted: &Accepted, review: &Review) -> Value {
     }
     request.insert("kind", kind_object(accepted.kind.clone()));
     request.insert("resource", resource_object(accepted.resource.clone()));
+    // A review gets its identifier when it is sent to a webhook.
+    request.insert("uid", "".into());
     Value::Map(request)
 }
 
@@ -182,10 +184,6 @@ pub(super) fn seen(
         let object = converted(object, &accepted.kind);
         if typed { viewed(&object, &accepted.kind, release) } else { object }
     };
-    let params = params.map(|params| match typed {
-        true => viewed(&params, &kind_of(&params), release),
-        false => params,
-    });
     AdmissionVariables {
         object: seen(object),
         old_object: seen(review.old_object()),
@@ -194,12 +192,6 @@ pub(super) fn seen(
         authorizer: true,
         typed,
     }
-}
-
-fn kind_of(object: &Value) -> [Str; 3] {
-    let api_version = object.text_at(&["apiVersion"]);
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    [group.into(), version.into(), object.text_at(&["kind"]).into()]
 }
 
 /// Whether the conditions of a policy hold.

@@ -189,7 +189,8 @@ struct MessageFieldError {
     cause: MapKeyError,
 }
 
-fn key_problem(key: &Value) -> MapKeyError {
+/// Why a key is none of a map whose keys are texts.
+pub fn key_problem(key: &Value) -> MapKeyError {
     let code = |n: Option<u32>| n.and_then(char::from_u32).unwrap_or('\u{fffd}');
     let shown = match key {
         Value::Int(n) => quoted(code(u32::try_from(*n).ok())),

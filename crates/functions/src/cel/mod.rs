@@ -110,7 +110,7 @@ pub fn find(name: &str) -> Option<&'static Function> {
 
 /// The operation that a function of this name is to an analysis.
 pub fn operation(name: &str) -> Option<Operation> {
-    find(name)?.operation()
+    Some(find(name)?.operation)
 }
 
 /// CEL's functions.

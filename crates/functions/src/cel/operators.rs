@@ -280,7 +280,11 @@ pub fn unhashable(key: &Value) -> Option<Fault> {
 
 pub fn contains(call: &Call<'_>) -> CallResult {
     match call.arg(1) {
-        Value::List(l) => success(l.iter().any(|v| v.cel_eq(call.arg(0)))),
+        // Values of libraries may differ by side: what is looked for is the left one.
+        Value::List(l) => success(l.iter().any(|item| match item {
+            Value::Object(_) => call.arg(0).cel_eq(item),
+            item => item.cel_eq(call.arg(0)),
+        })),
         Value::Object(o) if matches!(**o, Object::Keyed(_)) && unhashable(call.arg(0)).is_some() => {
             unhashable(call.arg(0)).map(Err)
         }

@@ -13,8 +13,9 @@ use crate::cel::types::Type;
 use crate::registry::Known;
 use crate::{Arg, CelLevel, Context};
 use ephor_samples::Tape;
+use ephor_value::quantity::Quantity;
 use ephor_value::time::Time;
-use ephor_value::{Fault, Map, Str, Value};
+use ephor_value::{Fault, Map, Str, Value, duration};
 
 #[test]
 fn every_overload_has_a_row_and_every_row_overloads_or_a_function_whose_place_it_takes() {
@@ -44,7 +45,7 @@ fn a_language_has_a_name_once_and_finds_it() {
 fn what_is_folded_is_pure_and_what_is_a_node_is_interpreted() {
     for f in all() {
         assert!(!f.folds || f.is_pure() && !f.is_counted_ahead(), "{}", f.name);
-        assert!(!matches!(f.run, Run::Node) || f.operation().is_some(), "{}", f.name);
+        assert!(!matches!(f.run, Run::Node) || f.operation != Operation::Opaque, "{}", f.name);
     }
 }
 
@@ -187,15 +188,38 @@ fn argument(tape: &mut Tape<'_>, tys: &[Ty]) -> Option<Value> {
     })
 }
 
+/// Whether a value is a number, or the text of a quantity or duration.
+fn is_amount(value: &Value) -> bool {
+    match value {
+        Value::Int(_) | Value::UInt(_) | Value::Float(_) | Value::Duration(_) => true,
+        // What is no number has none.
+        Value::Null => true,
+        Value::Str(text) => Quantity::parse(text).is_some() || duration::parse_ok(text).is_some(),
+        _ => false,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2000), ..ProptestConfig::default() })]
+
+    #[test]
+    fn functions_give_what_their_operation_says(tape in proptest::collection::vec(any::<u8>(), 0..48)) {
+        for f in all().filter(|f| f.dependency.is_none()) {
+            let Some([Ok(value), _]) = tried(f, &mut Tape(tape.iter())) else { continue };
+            let of = f.operation;
+            prop_assert!(!of.gives_number() || is_amount(&value), "{} {value:?}", f.name);
+            let is_test = of.is_comparison() || of.searches_text() || of.searches_pattern();
+            prop_assert!(!is_test || matches!(value, Value::Bool(_)), "{} {value:?}", f.name);
+            prop_assert!(!of.changes_case() || matches!(value, Value::Str(_)), "{} {value:?}", f.name);
+        }
+    }
 
     #[test]
     fn functions_that_cannot_fail_do_not_and_pure_ones_give_the_same_twice(
         tape in proptest::collection::vec(any::<u8>(), 0..48),
     ) {
         // This one waits for servers of names.
-        for f in all().filter(|f| f.dependency() != Some(Dependency::Services)) {
+        for f in all().filter(|f| f.dependency != Some(Dependency::Services)) {
             let Some([once, again]) = tried(f, &mut Tape(tape.iter())) else { continue };
             prop_assert!(f.fails || once.is_ok(), "{} {once:?}", f.name);
             if f.is_pure() {

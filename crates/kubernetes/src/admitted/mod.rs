@@ -6,9 +6,8 @@
 //! `conformance/reference/admitted.py`, replayed in `tests.rs`.
 //!
 //! - Values of wrong types are refused, unknown fields are dropped, empty values that Go's encoding
-//!   leaves out are dropped (`retained.txt` lists the optional fields that stay), defaults are
-//!   filled in ([`super::defaults`]), and what creation and the plugins write is added
-//!   (`filled.rs`).
+//!   leaves out are dropped ([`super::go`] says which stay), defaults are filled in
+//!   ([`super::defaults`]), and what creation and the plugins write is added (`filled.rs`).
 //! - `rules.txt` says what each field may be; a field without a row, and an object of which it is
 //!   doubtful whether the server takes it, is refused. So what is admitted here is admitted by the
 //!   server; the reverse does not always hold.
@@ -57,7 +56,7 @@ use super::schema::{Type, TypeDef, Types};
 use crate::convert::api_version;
 pub use alternatives::{Alternative, Together, alternatives, companions, further, has_another, unfilled};
 pub use certain::{has_nameless, has_no_quantity};
-pub use encode::{as_stored, is_null_when_missing, is_shown_as_null};
+pub use encode::{as_stored, is_shown_as_null};
 use ephor_value::{Map, Str, Value};
 pub use filled::CHOSEN;
 pub use refusal::{Reason, Refusal};

@@ -98,7 +98,7 @@ mod tests {
              {name: d.e.f, clientConfig: {url: 'https://h/y'}, reinvocationPolicy: IfNeeded, failurePolicy: Ignore}]}",
         )
         .unwrap();
-        let found = webhooks(&defaulted(&configuration));
+        let found = webhooks(&defaulted(&configuration), Release::default());
         assert_eq!(
             found.iter().map(|w| &*w.url).collect::<Vec<_>>(),
             ["https://s.ns.svc:443/x", "https://h/y"]
@@ -113,8 +113,11 @@ mod tests {
     #[test]
     fn other_objects_have_no_webhooks() {
         assert!(
-            webhooks(&ephor_document::yaml_value("{kind: Pod, webhooks: [{name: a.b.c}]}").unwrap())
-                .is_empty()
+            webhooks(
+                &ephor_document::yaml_value("{kind: Pod, webhooks: [{name: a.b.c}]}").unwrap(),
+                Release::default()
+            )
+            .is_empty()
         );
     }
 }

@@ -177,13 +177,25 @@ pub fn has(base: Node, field: &str) -> Node {
 
 /// The value in `optional.of(value)`.
 pub fn held(optional: &Node) -> Option<Node> {
-    match &optional.kind {
-        Kind::Call { function, target: Some(target), args } if **function == *"of" => match &args[..] {
-            [value] if target.as_ident().is_some_and(|name| **name == *"optional") => Some(value.clone()),
-            _ => None,
-        },
+    match on(optional, "of")? {
+        (target, [value]) if is_name(target, "optional") => Some(value.clone()),
         _ => None,
     }
+}
+
+/// The receiver and the arguments of a call of a method.
+pub fn on<'n>(node: &'n Node, function: &str) -> Option<(&'n Node, &'n [Node])> {
+    match &node.kind {
+        Kind::Call { function: own, target: Some(target), args } if **own == *function => {
+            Some((target, args))
+        }
+        _ => None,
+    }
+}
+
+/// Whether an expression is a name.
+pub fn is_name(node: &Node, name: &str) -> bool {
+    node.as_ident().is_some_and(|own| **own == *name)
 }
 
 /// `optional.orValue(default)`

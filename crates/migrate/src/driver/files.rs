@@ -241,21 +241,22 @@ fn unread(text: &str) -> Option<String> {
     problems.into_iter().find(|problem| !problem.foreign).map(|problem| problem.text)
 }
 
+/// Whether a document is of one of Kyverno's kinds, and has a field.
+fn is_one_of(document: &Value, kinds: &[&str], field: &str) -> bool {
+    document.text_at(&["apiVersion"]).starts_with("kyverno.io/")
+        && kinds.contains(&document.text_at(&["kind"]))
+        && document.at(&["spec", field]).is_some()
+}
+
 /// Whether a document is of a kind that is migrated.
 fn is_migrated(document: &Value) -> bool {
-    let kind = document.text_at(&["kind"]);
-    document.text_at(&["apiVersion"]).starts_with("kyverno.io/")
-        && matches!(kind, "ClusterPolicy" | "Policy")
-        // Assertions of test suites name a policy without its rules.
-        && document.at(&["spec", "rules"]).is_some()
+    // Assertions of test suites name a policy without its rules.
+    is_one_of(document, &["ClusterPolicy", "Policy"], "rules")
 }
 
 /// Whether a document is a policy that deletes objects.
 fn is_cleanup(document: &Value) -> bool {
-    let kind = document.text_at(&["kind"]);
-    document.text_at(&["apiVersion"]).starts_with("kyverno.io/")
-        && matches!(kind, "CleanupPolicy" | "ClusterCleanupPolicy")
-        && document.at(&["spec", "schedule"]).is_some()
+    is_one_of(document, &["CleanupPolicy", "ClusterCleanupPolicy"], "schedule")
 }
 
 /// A document and where it stands.

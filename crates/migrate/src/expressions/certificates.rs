@@ -4,7 +4,8 @@
 //! requests for certificates have in CEL, whereas `x509_decode` shows it of both. Source: the keys
 //! that Kyverno's `x509.decode` gives.
 
-use ephor_value::{Str, Value};
+use crate::cel::build::{is_name, on};
+use ephor_value::Value;
 
 use super::scope::Shared;
 use ephor_cel::ast::{Kind, Node};
@@ -47,13 +48,11 @@ fn in_node(node: &Node, shared: &[Shared]) -> Option<&'static str> {
 /// Whether an expression is `x509.decode(…)`, or a variable that is.
 fn is_certificate(node: &Node, shared: &[Shared]) -> bool {
     match &node.kind {
-        Kind::Call { function, target: Some(target), .. } => {
-            **function == *"decode" && target.as_ident().is_some_and(|name| **name == *"x509")
-        }
+        Kind::Call { .. } => on(node, "decode").is_some_and(|(target, _)| is_name(target, "x509")),
         Kind::Select { operand, field, .. } => {
-            let is_variable = operand.as_ident().is_some_and(|name: &Str| **name == *"variables");
             let is_it = |one: &&Shared| *one.name == **field;
-            is_variable && shared.iter().find(is_it).is_some_and(|one| is_certificate(&one.node, &[]))
+            is_name(operand, "variables")
+                && shared.iter().find(is_it).is_some_and(|one| is_certificate(&one.node, &[]))
         }
         _ => false,
     }

@@ -18,7 +18,7 @@ use super::shared::mapped;
 use super::term::{Faults, Path, Test};
 use super::types::Ty;
 use crate::cel::build;
-use crate::cel::build::{all, binary, boolean, text};
+use crate::cel::build::{all, binary, boolean, operands, text};
 use crate::expressions::refusal::Result;
 use crate::expressions::translate::forms::{plain, ty_of};
 use crate::expressions::translate::template::{as_text, query, template};
@@ -151,10 +151,5 @@ impl Filled {
 
 /// A test in which no conjunction stands in another one.
 fn flat(node: &Node) -> Node {
-    mapped(node, &|node| match &node.kind {
-        Kind::Call { function, target: None, args } if **function == *"_&&_" => {
-            Some(all(args.iter().map(flat).collect()))
-        }
-        _ => None,
-    })
+    mapped(node, &|node| operands(node, "_&&_").map(|args| all(args.iter().map(flat).collect())))
 }

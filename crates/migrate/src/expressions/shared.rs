@@ -3,6 +3,7 @@
 //! In: the expressions of a rule. Out: the same, where what is long and occurs several times stands
 //! under a name of its own; and the walks over trees that this needs.
 
+use crate::cel::build::is_name;
 use ephor_value::{Str, Value};
 
 use super::scope::Shared;
@@ -114,9 +115,7 @@ fn visit(node: &Node, bound: &mut Vec<Str>, f: &mut dyn FnMut(&Node)) {
 
 pub fn is_variable(node: &Node, own: &str) -> bool {
     match &node.kind {
-        Kind::Select { operand, field, test: false } => {
-            **field == *own && operand.as_ident().is_some_and(|n| **n == *"variables")
-        }
+        Kind::Select { operand, field, test: false } => **field == *own && is_name(operand, "variables"),
         _ => false,
     }
 }

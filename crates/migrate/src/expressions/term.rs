@@ -11,8 +11,8 @@ use ephor_value::{Str, Value};
 
 use super::types::Ty;
 use crate::cel::build::{
-    all, binary, boolean, choose, getter, has, held, index, not, optional_none, optional_of, or_value,
-    select, select_optional, text,
+    all, binary, boolean, choose, getter, has, held, index, not, operands, optional_none, optional_of,
+    or_value, select, select_optional, text,
 };
 use crate::cel::{build, print};
 use crate::expressions::refusal::Result;
@@ -75,8 +75,7 @@ pub fn outside(faults: Faults, var: &str) -> Faults {
 /// The map and the key of an entry that is read under a key that is computed: `map[?key]`; as a map
 /// that is there.
 fn entry(optional: &Node) -> Option<(Vec<Node>, Node, Node)> {
-    let Kind::Call { function, target: None, args } = &optional.kind else { return None };
-    let ("_[?_]", [map, key]) = (&**function, &args[..]) else { return None };
+    let [map, key] = operands(optional, "_[?_]")? else { return None };
     // What is no constant and not computed is the name of an entry.
     let is_name = matches!(key.kind, Kind::Select { test: false, .. } | Kind::Ident(_));
     match &map.kind {
@@ -99,8 +98,7 @@ pub fn is_entry(optional: &Node) -> bool {
 /// Whether a list has items, and the least or largest of them; of a list without items there is
 /// none.
 pub fn extreme(optional: &Node) -> Option<(&Node, Node)> {
-    let Kind::Call { function, target: None, args } = &optional.kind else { return None };
-    let ("_?_:_", [is_some, some, _]) = (&**function, &args[..]) else { return None };
+    let [is_some, some, _] = operands(optional, "_?_:_")? else { return None };
     let value = held(some)?;
     let is_extreme = matches!(&value.kind, Kind::Call { function, target: Some(_), args } if args.is_empty() && matches!(&**function, "min" | "max"));
     is_extreme.then_some((is_some, value))

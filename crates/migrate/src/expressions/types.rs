@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use ephor_kubernetes::admitted::{always, is_null_when_missing, may_be};
+use ephor_kubernetes::admitted::{always, is_shown_as_null, may_be, needed};
 use ephor_kubernetes::any_object;
 use ephor_kubernetes::schema::{Leaf, Type, TypeDef, Types};
 use ephor_value::{Str, Value};
@@ -130,7 +130,8 @@ impl Ty {
                     }
                     let below = smallest.as_ref().and_then(|v| v.get(key));
                     // Some that schemas require are null where they are missing.
-                    let nullable = is_null_when_missing(&def.name, key);
+                    let nullable =
+                        def.field(key).is_some_and(is_shown_as_null) && !needed(&def.name).contains(&key);
                     let own = match def.field(key) {
                         Some(field) => FieldOf {
                             ty: of_type(&field.ty, below.cloned(), types),

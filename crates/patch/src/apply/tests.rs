@@ -208,6 +208,8 @@ fn tests_of_mutations_take_null_for_nothing_and_an_empty_key_for_a_key() {
     assert!(passes(Some("e".into()), "/m/"));
     let copied = exactly("{m: {'': e}}", Copy("/m/".into()), "/z").unwrap();
     assert_eq!(copied.unwrap(), r#"{"m":{"":"e"},"z":"e"}"#);
+    let in_list = exactly("{l: [a]}", Test(Some("a".into())), "/l/").unwrap_err();
+    assert_eq!(in_list, "error in test for path: '/l/': strconv.Atoi: parsing \"\": invalid syntax");
 }
 
 #[test]
@@ -223,4 +225,6 @@ fn mutations_add_and_remove_no_whole_document() {
     assert_eq!(scalar, "replace operation value must be object or array: %!w(<nil>)");
     let copy = exactly("{}", Copy("".into()), "/a").unwrap_err();
     assert_eq!(copy, "copy operation failed to decode from: operation, missing from field: missing value");
+    let onto = exactly("{a: b}", Copy("/a".into()), "").unwrap_err();
+    assert_eq!(onto, "copy operation does not apply: doc is missing destination path: : missing value");
 }

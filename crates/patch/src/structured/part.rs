@@ -89,6 +89,7 @@ impl Part {
     fn go(&self) -> String {
         stack::deep(|| match self {
             Part::Opaque(opaque) => opaque.go.clone(),
+            Part::Items(items) if items.is_empty() => "[]interface {}(nil)".into(),
             Part::Items(items) => {
                 let items: Vec<String> = items.iter().map(Part::go).collect();
                 format!("[]interface {{}}{{{}}}", items.join(", "))

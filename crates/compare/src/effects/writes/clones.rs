@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use ephor_functions::registry::Operation;
 use ephor_ir::condition::{Condition, Operator};
 use ephor_ir::generate::Described;
 use ephor_ir::strict::Make;
@@ -16,7 +17,6 @@ use ephor_value::{Str, Value};
 use crate::effects::writes::model::{CopyKind, Done, WriteCollector};
 use crate::effects::writes::places::keys_of;
 use crate::inputs::lookup::{Lookup, Word, of_call};
-use crate::model::limits::MAX_WRITE_DEPTH;
 use crate::model::unsupported::Unsupported;
 use crate::model::world::Copied;
 
@@ -56,18 +56,14 @@ impl<'r> WriteCollector<'r> {
 
     /// An expression that generates objects that exist, in another namespace or with another name.
     pub(crate) fn applied_copies(&mut self, expr: &'r Expr, depth: usize) -> Done {
-        if depth > MAX_WRITE_DEPTH {
-            return Err(Unsupported::TooDeep);
-        }
-        let expr = self.plain(expr);
+        let expr = self.shallow(expr, depth)?;
         if let Expr::Cond(parts) = expr {
             return self.either(parts, |own, part| own.applied_copies(part, depth + 1));
         }
         if matches!(expr.constant(), Some(Value::Bool(_))) {
             return Ok(());
         }
-        let Expr::Invoke(call) = expr else { return Err(Unsupported::Computed) };
-        let ("Apply" | "apply", [receiver, rest @ ..]) = (call.function.name, &*call.args) else {
+        let Some((Operation::Apply, [receiver, rest @ ..])) = expr.invoked() else {
             return Err(Unsupported::Computed);
         };
         // Policies of a namespace generate into it.
@@ -95,10 +91,7 @@ impl<'r> WriteCollector<'r> {
 
     fn applied_copy(&mut self, item: &'r Expr) -> Done {
         let item = self.plain(item);
-        let is_list = match item {
-            Expr::Invoke(call) => matches!(call.function.name, "List" | "list"),
-            _ => false,
-        };
+        let is_list = matches!(item.invoked(), Some((Operation::ListObjects, _)));
         self.found.generated.push((!is_list).then(Default::default));
         if let Some(own) = self.looked_up_here(item) {
             self.found.cloned_here.insert(own);
@@ -129,12 +122,12 @@ impl<'r> WriteCollector<'r> {
         let text = |expr: &'r Expr| self.plain(expr).constant().and_then(Value::as_str);
         let is_labels =
             |expr: &'r Expr| self.plain(expr).constant().is_some_and(|value| value.as_map().is_some());
-        let (api_version, resource, name) = match (call.function.name, args) {
-            ("get" | "Get", [api_version, resource, name]) => {
+        let (api_version, resource, name) = match (call.function.operation, args) {
+            (Operation::LookUp, [api_version, resource, name]) => {
                 (api_version, resource, Some(Str::from(text(name)?)))
             }
-            ("list" | "List", [api_version, resource]) => (api_version, resource, None),
-            ("list" | "List", [api_version, resource, labels]) if is_labels(labels) => {
+            (Operation::ListObjects, [api_version, resource]) => (api_version, resource, None),
+            (Operation::ListObjects, [api_version, resource, labels]) if is_labels(labels) => {
                 (api_version, resource, None)
             }
             _ => return None,
@@ -166,10 +159,7 @@ impl<'r> WriteCollector<'r> {
 
     /// An object that is put together of fields of another one.
     fn assembled(&mut self, expr: &'r Expr, depth: usize) -> Done {
-        if depth > MAX_WRITE_DEPTH {
-            return Err(Unsupported::TooDeep);
-        }
-        let expr = self.plain(expr);
+        let expr = self.shallow(expr, depth)?;
         if expr.constant().is_some() {
             return Ok(());
         }

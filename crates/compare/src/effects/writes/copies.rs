@@ -49,7 +49,7 @@ impl<'r> WriteCollector<'r> {
             return Ok(());
         }
         if let Expr::Invoke(call) = self.plain(expr)
-            && call.function.operation() == Some(Operation::Add)
+            && call.function.operation == Operation::Add
             && wanted != CopyKind::Optional
         {
             // Each of its parts has to be there.
@@ -119,13 +119,13 @@ impl<'r> WriteCollector<'r> {
             }
             Expr::Or(sides) => all(self, &[&sides[0], &sides[1]], wanted),
             Expr::Rescue { expr, .. } => all(self, &[expr], wanted),
-            Expr::Invoke(call) => match (call.function.name, &*call.args) {
-                ("optional.of", [value]) if wanted == CopyKind::Optional => {
+            Expr::Invoke(call) => match (call.function.operation, &*call.args) {
+                (Operation::OptionalOf, [value]) if wanted == CopyKind::Optional => {
                     all(self, &[value], CopyKind::Scalar)
                 }
-                ("optional.none", []) if wanted == CopyKind::Optional => Ok(true),
-                ("string", [value]) if wanted == CopyKind::Text => all(self, &[value], wanted),
-                _ if call.function.operation() == Some(Operation::Add) && wanted != CopyKind::Optional => {
+                (Operation::OptionalNone, []) if wanted == CopyKind::Optional => Ok(true),
+                (Operation::ToText, [value]) if wanted == CopyKind::Text => all(self, &[value], wanted),
+                (Operation::Add, _) if wanted != CopyKind::Optional => {
                     all(self, &call.args.iter().collect::<Vec<_>>(), CopyKind::Text)
                 }
                 _ => Err(Unsupported::Computed),

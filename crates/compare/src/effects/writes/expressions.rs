@@ -17,6 +17,11 @@ use crate::model::limits::MAX_WRITE_DEPTH;
 use crate::model::unsupported::Unsupported;
 
 impl<'r> WriteCollector<'r> {
+    /// What an expression is without what changes nothing, unless it is nested too deeply.
+    pub(crate) fn shallow(&self, expr: &'r Expr, depth: usize) -> Result<&'r Expr, Unsupported> {
+        if depth > MAX_WRITE_DEPTH { Err(Unsupported::TooDeep) } else { Ok(self.plain(expr)) }
+    }
+
     /// What an expression is without what changes nothing.
     pub(crate) fn plain(&self, expr: &'r Expr) -> &'r Expr {
         let mut expr = expr;
@@ -24,12 +29,10 @@ impl<'r> WriteCollector<'r> {
             expr = match expr {
                 Expr::Walk(walk) if walk.steps.is_empty() => &walk.base,
                 Expr::Once { expr, .. } | Expr::Cells { body: expr, .. } => expr,
-                Expr::Invoke(same) if same.function.operation() == Some(Operation::Unchanged) => {
-                    match &*same.args {
-                        [one] => one,
-                        _ => return expr,
-                    }
-                }
+                Expr::Invoke(_) => match expr.invoked() {
+                    Some((Operation::Unchanged, [one])) => one,
+                    _ => return expr,
+                },
                 Expr::Variable(n) => {
                     match self.variables.get(*n as usize).map(|variable| &variable.program) {
                         Some(Ok(program)) => program,
@@ -80,10 +83,7 @@ impl<'r> WriteCollector<'r> {
 
     /// An `Object` literal, which is merged.
     pub(crate) fn applied(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > MAX_WRITE_DEPTH {
-            return Err(Unsupported::TooDeep);
-        }
-        let expr = self.plain(expr);
+        let expr = self.shallow(expr, depth)?;
         if let Expr::Cond(parts) = expr {
             return self.either(parts, |own, part| own.applied(part, at, depth + 1));
         }
@@ -190,15 +190,12 @@ impl<'r> WriteCollector<'r> {
 
     /// A field that may be left out.
     pub(crate) fn optional(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > MAX_WRITE_DEPTH {
-            return Err(Unsupported::TooDeep);
-        }
-        let expr = self.plain(expr);
+        let expr = self.shallow(expr, depth)?;
         match expr {
             Expr::Cond(parts) => self.either(parts, |own, part| own.optional(part, at, depth + 1)),
-            Expr::Invoke(call) => match (call.function.name, &*call.args) {
-                ("optional.none", []) => Ok(()),
-                ("optional.of", [value]) => self.applied(value, at, depth + 1),
+            Expr::Invoke(call) => match (call.function.operation, &*call.args) {
+                (Operation::OptionalNone, []) => Ok(()),
+                (Operation::OptionalOf, [value]) => self.applied(value, at, depth + 1),
                 _ => self.optional_copy(expr),
             },
             _ => match expr.constant() {
@@ -216,10 +213,7 @@ impl<'r> WriteCollector<'r> {
     /// Whether a value is the same for all objects, but for conditions and for values that are
     /// copied into it.
     fn is_constant(&mut self, expr: &'r Expr, depth: usize) -> Done {
-        if depth > MAX_WRITE_DEPTH {
-            return Err(Unsupported::TooDeep);
-        }
-        let expr = self.plain(expr);
+        let expr = self.shallow(expr, depth)?;
         if expr.constant().is_some() {
             return Ok(());
         }
@@ -246,10 +240,7 @@ impl<'r> WriteCollector<'r> {
 
     /// A list of `JSONPatch` literals.
     pub(crate) fn operations(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > MAX_WRITE_DEPTH {
-            return Err(Unsupported::TooDeep);
-        }
-        let expr = self.plain(expr);
+        let expr = self.shallow(expr, depth)?;
         match expr {
             Expr::Cond(parts) => self.either(parts, |own, part| own.operations(part, at, depth + 1)),
             Expr::Make(make) => match &**make {
@@ -258,11 +249,11 @@ impl<'r> WriteCollector<'r> {
                 }
                 _ => Err(Unsupported::Computed),
             },
-            Expr::Invoke(sum) if sum.function.operation() == Some(Operation::Add) => {
-                sum.args.iter().try_for_each(|part| self.operations(part, at, depth + 1))
-            }
-            Expr::Invoke(flat) if flat.function.name == "flatten" => match &*flat.args {
-                [lists] => self.operations(lists, at, depth + 1),
+            Expr::Invoke(call) => match (call.function.operation, &*call.args) {
+                (Operation::Add, parts) => {
+                    parts.iter().try_for_each(|part| self.operations(part, at, depth + 1))
+                }
+                (Operation::Flatten, [lists]) => self.operations(lists, at, depth + 1),
                 _ => Err(Unsupported::Computed),
             },
             Expr::Comprehension(l) => self.operations_of_items(l, at, depth + 1),
@@ -276,10 +267,7 @@ impl<'r> WriteCollector<'r> {
     }
 
     pub(crate) fn operation(&mut self, expr: &'r Expr, at: PlaceType<'r>, depth: usize) -> Done {
-        if depth > MAX_WRITE_DEPTH {
-            return Err(Unsupported::TooDeep);
-        }
-        let expr = self.plain(expr);
+        let expr = self.shallow(expr, depth)?;
         match expr {
             Expr::Cond(parts) => self.either(parts, |own, part| own.operation(part, at, depth + 1)),
             Expr::Make(make) => {

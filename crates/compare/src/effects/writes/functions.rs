@@ -7,6 +7,7 @@
 
 use ephor_analysis::reads::Step;
 use ephor_functions::regex::go_regex;
+use ephor_functions::registry::Operation;
 use ephor_ir::Expr;
 use ephor_ir::template::{Hole, Rounds};
 use ephor_kubernetes::schema::Leaf;
@@ -95,14 +96,14 @@ pub(crate) fn function(expr: &Expr) -> Option<(Function, &Expr)> {
         (!of.is_empty()).then_some(Function::Occurrences { of, with })
     };
     match expr {
-        Expr::Call { function, args } => match (function.name, &**args) {
-            ("regex_replace_all", [pattern, of, with]) => Some((matches(pattern, with, '$')?, of)),
-            ("replace_all", [of, old, new]) => Some((occurrences(old, new)?, of)),
+        Expr::Call { function, args } => match (function.operation, &**args) {
+            (Operation::ReplaceMatches, [pattern, of, with]) => Some((matches(pattern, with, '$')?, of)),
+            (Operation::Replace, [of, old, new]) => Some((occurrences(old, new)?, of)),
             _ => None,
         },
-        Expr::Invoke(call) => match (call.function.name, &*call.args) {
-            ("regex.replace", [of, pattern, with]) => Some((matches(pattern, with, '\\')?, of)),
-            ("replace", [of, old, new]) => Some((occurrences(old, new)?, of)),
+        Expr::Invoke(call) => match (call.function.operation, &*call.args) {
+            (Operation::ReplaceMatches, [of, pattern, with]) => Some((matches(pattern, with, '\\')?, of)),
+            (Operation::Replace, [of, old, new]) => Some((occurrences(old, new)?, of)),
             _ => None,
         },
         _ => None,

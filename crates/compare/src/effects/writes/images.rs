@@ -54,10 +54,8 @@ impl<'r> WriteCollector<'r> {
             parts.push(TextPart::Text(text.as_str()?.into()));
             return Some(());
         }
-        if let Expr::Invoke(sum) = expr
-            && sum.function.operation() == Some(Operation::Add)
-        {
-            let mut addends = sum.args.iter().filter(|_| depth < MAX_WRITE_DEPTH);
+        if let Some((Operation::Add, addends)) = expr.invoked() {
+            let mut addends = addends.iter().filter(|_| depth < MAX_WRITE_DEPTH);
             return addends.try_for_each(|one| self.image_parts(one, parts, of, depth + 1));
         }
         let (part, image) = self.image_part(expr)?;
@@ -72,10 +70,10 @@ impl<'r> WriteCollector<'r> {
         match expr {
             Expr::Cond(parts) => {
                 let [condition, then, other] = &**parts;
-                let (image, folder) = self.called("contains", condition)?;
-                let (own, []) = self.called("repository", then)? else { return None };
-                let (path, [from, to]) = self.called("replace", other)? else { return None };
-                let (same, []) = self.called("repository", path)? else { return None };
+                let (image, folder) = self.called(Operation::Contains, condition)?;
+                let (own, []) = self.called(Operation::Repository, then)? else { return None };
+                let (path, [from, to]) = self.called(Operation::Replace, other)? else { return None };
+                let (same, []) = self.called(Operation::Repository, path)? else { return None };
                 let [own, same] = [self.image_of(own)?, self.image_of(same)?];
                 let is = |expr: &Expr, text: &str| {
                     self.plain(expr).constant().and_then(Value::as_str) == Some(text)
@@ -84,13 +82,12 @@ impl<'r> WriteCollector<'r> {
                     matches!(folder, [folder] if is(folder, FOLDER)) && is(from, FOLDER) && is(to, "");
                 (is_path && is_same(image, own) && is_same(image, same)).then_some((ImagePart::Path, own))
             }
-            Expr::Invoke(call) => match (call.function.name, &*call.args) {
-                ("tag", [image]) => Some((ImagePart::TagOrEmpty, self.image_of(image)?)),
-                ("digest", [image]) => Some((ImagePart::DigestOrEmpty, self.image_of(image)?)),
+            Expr::Invoke(call) => match (call.function.operation, &*call.args) {
+                (Operation::Tag, [image]) => Some((ImagePart::TagOrEmpty, self.image_of(image)?)),
+                (Operation::Digest, [image]) => Some((ImagePart::DigestOrEmpty, self.image_of(image)?)),
                 // `optional.ofNonZeroValue(…).value()`
-                ("value", [found]) => {
-                    let Expr::Invoke(call) = self.plain(found) else { return None };
-                    let ("optional.ofNonZeroValue", [part]) = (call.function.name, &*call.args) else {
+                (Operation::OptionalValue, [found]) => {
+                    let (Operation::OptionalOfNonZero, [part]) = self.plain(found).invoked()? else {
                         return None;
                     };
                     match self.image_part(self.plain(part))? {
@@ -107,17 +104,13 @@ impl<'r> WriteCollector<'r> {
 
     /// What the name is that is parsed.
     fn image_of(&self, expr: &'r Expr) -> Option<&'r Expr> {
-        self.called("parseImageReference", expr).filter(|(_, rest)| rest.is_empty()).map(|(image, _)| image)
+        self.called(Operation::ParseImage, expr).filter(|(_, rest)| rest.is_empty()).map(|(image, _)| image)
     }
 
     /// The first argument of a function, and the others.
-    fn called(&self, name: &str, expr: &'r Expr) -> Option<(&'r Expr, &'r [Expr])> {
-        match self.plain(expr) {
-            Expr::Invoke(call) if call.function.name == name => {
-                call.args.split_first().map(|(first, rest)| (self.plain(first), rest))
-            }
-            _ => None,
-        }
+    fn called(&self, operation: Operation, expr: &'r Expr) -> Option<(&'r Expr, &'r [Expr])> {
+        let (_, args) = self.plain(expr).invoked().filter(|(called, _)| *called == operation)?;
+        args.split_first().map(|(first, rest)| (self.plain(first), rest))
     }
 
     /// The same in a document, for the element of a loop over containers.

@@ -5,30 +5,21 @@
 
 use std::cell::Cell;
 
+use ephor_functions::registry::Operation;
 use ephor_ir::Expr;
 use ephor_ir::strict::{Make, Step as Walked};
-use ephor_ir::walk::children;
+use ephor_ir::walk::any_child;
 use ephor_value::{Str, Value};
 
 use crate::effects::writes::places::keys_of;
 
-/// Functions that read the value of a field alone.
-pub(crate) const OF_VALUES: [&str; 14] = [
-    "!_",
-    "_==_",
-    "_!=_",
-    "_<_",
-    "_<=_",
-    "_>_",
-    "_>=_",
-    "startsWith",
-    "endsWith",
-    "matches",
-    "contains",
-    "hasValue",
-    "dyn",
-    "string",
-];
+/// Whether a function reads the value of a field alone.
+fn is_of_value(operation: Operation) -> bool {
+    use Operation::{Matches, Not, Present, ToText, Unchanged};
+    operation.is_comparison()
+        || operation.searches_text()
+        || matches!(operation, Not | Matches | Present | Unchanged | ToText)
+}
 
 /// What a condition in a loop reads.
 #[derive(Clone, Copy, PartialEq)]
@@ -41,14 +32,21 @@ pub(crate) enum ConditionScope {
     Others,
 }
 
+impl ConditionScope {
+    /// By whether a condition is about the item, and about lists of it.
+    pub(crate) fn of(is_about_item: bool, nests: bool) -> ConditionScope {
+        match is_about_item {
+            false => ConditionScope::Others,
+            true if nests => ConditionScope::Nested,
+            true => ConditionScope::Item,
+        }
+    }
+}
+
 /// What a condition in a loop reads.
 pub(crate) fn about(condition: &Expr) -> ConditionScope {
     let nests = Cell::new(false);
-    match is_about(condition, 0, &nests) {
-        false => ConditionScope::Others,
-        true if nests.get() => ConditionScope::Nested,
-        true => ConditionScope::Item,
-    }
+    ConditionScope::of(is_about(condition, 0, &nests), nests.get())
 }
 
 /// Whether a condition reads nothing but scalars of the item of the innermost loop.
@@ -70,8 +68,8 @@ pub(crate) fn is_about(expr: &Expr, binders: u32, nests: &Cell<bool>) -> bool {
             walk.steps.iter().all(|step| matches!(step, Walked::Key { key: Value::Str(_), .. }))
         }
         Expr::Invoke(call) => {
-            OF_VALUES.contains(&call.function.name)
-                || of_list(matches!(call.function.name, "@in" | "_in_" | "flatten"))
+            let operation = call.function.operation;
+            is_of_value(operation) || of_list(matches!(operation, Operation::Member | Operation::Flatten))
         }
         Expr::Comprehension(l) => of_list(!l.two),
         Expr::Make(make) => of_list(matches!(&**make, Make::List(items, _) if items.is_empty())),
@@ -83,21 +81,17 @@ pub(crate) fn is_about(expr: &Expr, binders: u32, nests: &Cell<bool>) -> bool {
         | Expr::OneOf { .. } => true,
         _ => false,
     };
-    let is_all = Cell::new(is_own);
-    children(expr, &mut |part, child| {
-        is_all.set(is_all.get() && is_about(part, binders.saturating_add(child.binders), nests));
-    });
-    is_all.get()
+    is_own
+        && !any_child(expr, &mut |part, child| !is_about(part, binders.saturating_add(child.binders), nests))
 }
 
 /// Whether a condition in a loop reads the position of the item, which is the second value of
 /// the loop.
 pub(crate) fn reads_position(condition: &Expr, binders: u32) -> bool {
-    let is_read = Cell::new(matches!(condition, Expr::Local(n) if *n > binders));
-    children(condition, &mut |part, child| {
-        is_read.set(is_read.get() || reads_position(part, binders.saturating_add(child.binders)));
-    });
-    is_read.get()
+    matches!(condition, Expr::Local(n) if *n > binders)
+        || any_child(condition, &mut |part, child| {
+            reads_position(part, binders.saturating_add(child.binders))
+        })
 }
 
 /// Whether a value is the key of the item of the innermost loop.

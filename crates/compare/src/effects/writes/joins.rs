@@ -6,6 +6,7 @@
 //! so for all lists: two items show what stands between them.
 
 use ephor_analysis::reads::Step;
+use ephor_functions::registry::Operation;
 use ephor_ir::Expr;
 use ephor_ir::strict::{Comprehension, ComprehensionKind};
 use ephor_kubernetes::schema::Leaf;
@@ -18,15 +19,9 @@ use crate::model::unsupported::Unsupported;
 impl<'r> WriteCollector<'r> {
     /// The list of texts that is joined, if an expression does so with a constant between them.
     pub(crate) fn joined_list(&self, expr: &'r Expr) -> Option<&'r Expr> {
-        let (list, between) = match expr {
-            Expr::Invoke(call) => match (call.function.name, &*call.args) {
-                ("join", [list, between]) => (list, between),
-                _ => return None,
-            },
-            Expr::Call { function, args } => match (function.name, &**args) {
-                ("join", [between, list]) => (list, between),
-                _ => return None,
-            },
+        let (list, between) = match (expr.invoked(), expr.applied()) {
+            (Some((Operation::Join, [list, between])), _) => (list, between),
+            (_, Some((Operation::Join, [between, list]))) => (list, between),
             _ => return None,
         };
         self.plain(between).constant().and_then(Value::as_str).map(|_| self.plain(list))

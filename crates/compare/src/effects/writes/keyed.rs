@@ -26,6 +26,12 @@ fn fields_of(item: &Value) -> Result<&Map, Unsupported> {
     }
 }
 
+/// The values of the keys of an item.
+fn known_keys(keys: &[Str], key: impl Fn(&Str) -> Option<Value>) -> Result<Vec<(&Str, Value)>, Unsupported> {
+    let all = keys.iter().map(|name| Some((name, key(name)?)));
+    all.collect::<Option<_>>().ok_or(Unsupported::ItemsChanged)
+}
+
 impl<'r> WriteCollector<'r> {
     /// The items of a list in a document that is merged.
     pub(crate) fn merged_list(&mut self, items: &[Value], schema: Schema, depth: usize) -> Done {
@@ -59,9 +65,7 @@ impl<'r> WriteCollector<'r> {
         let Resolved::List(ListKind::Keyed(keys), item) = at.resolved(self.types) else {
             return Err(Unsupported::ItemsChanged);
         };
-        if items.is_empty() {
-            return Err(Unsupported::ItemsChanged);
-        }
+        (!items.is_empty()).then_some(()).ok_or(Unsupported::ItemsChanged)?;
         items.iter().try_for_each(|one| self.applied_item(one, (keys, item), depth))
     }
 
@@ -78,9 +82,7 @@ impl<'r> WriteCollector<'r> {
         let Resolved::List(ListKind::Keyed(keys), item) = at.resolved(self.types) else {
             return Err(Unsupported::ItemsChanged);
         };
-        if items.is_empty() {
-            return Err(Unsupported::ItemsChanged);
-        }
+        (!items.is_empty()).then_some(()).ok_or(Unsupported::ItemsChanged)?;
         items.iter().try_for_each(|one| {
             let one = self.plain(one);
             if let Some(value) = one.constant() {
@@ -92,11 +94,7 @@ impl<'r> WriteCollector<'r> {
                 let mut own = fields.iter().filter(|(name, _, is_optional)| name == key && !is_optional);
                 own.next().and_then(|(_, value, _)| self.plain(value).constant()).and_then(known)
             };
-            let known: Vec<(&Str, Value)> = keys
-                .iter()
-                .map(|name| Some((name, key(name)?)))
-                .collect::<Option<_>>()
-                .ok_or(Unsupported::ItemsChanged)?;
+            let known = known_keys(keys, key)?;
             self.items(|own| {
                 own.keyed(&known)?;
                 fields.iter().filter(|(name, ..)| !keys.contains(name)).try_for_each(
@@ -119,11 +117,7 @@ impl<'r> WriteCollector<'r> {
         mut write: impl FnMut(&mut Self, &Str, &Value) -> Done,
     ) -> Done {
         let key = |key: &'_ Str| fields.get(key).and_then(known);
-        let known: Vec<(&Str, Value)> = keys
-            .iter()
-            .map(|name| Some((name, key(name)?)))
-            .collect::<Option<_>>()
-            .ok_or(Unsupported::ItemsChanged)?;
+        let known = known_keys(keys, key)?;
         self.items(|own| {
             own.keyed(&known)?;
             fields

@@ -211,11 +211,11 @@ impl<'r> WriteCollector<'r> {
             return Ok(());
         }
         match expr {
-            Expr::Invoke(sum) if sum.function.operation() == Some(Operation::Add) => {
-                sum.args.iter().try_for_each(|part| self.addends(part, out, depth + 1))
-            }
-            Expr::Invoke(text) if text.function.name == "string" => match &*text.args {
-                [index] if matches!(self.plain(index), Expr::Local(1)) => {
+            Expr::Invoke(call) => match (call.function.operation, &*call.args) {
+                (Operation::Add, parts) => {
+                    parts.iter().try_for_each(|part| self.addends(part, out, depth + 1))
+                }
+                (Operation::ToText, [index]) if matches!(self.plain(index), Expr::Local(1)) => {
                     out.push(None);
                     Ok(())
                 }

@@ -15,11 +15,10 @@ pub(crate) fn here(expr: &Expr) -> &Expr {
     match expr {
         Expr::Walk(walk) if walk.steps.is_empty() => here(&walk.base),
         Expr::Once { expr, .. } | Expr::Cells { body: expr, .. } => here(expr),
-        Expr::Invoke(same) if same.function.operation() == Some(Operation::Unchanged) => match &*same.args {
-            [one] => here(one),
+        expr => match expr.invoked() {
+            Some((Operation::Unchanged, [one])) => here(one),
             _ => expr,
         },
-        _ => expr,
     }
 }
 
@@ -67,7 +66,7 @@ pub(crate) fn unfiltered(range: &Expr) -> (&Expr, Option<&Expr>) {
 /// The lists of the object that a loop walks over, one after the other.
 pub(crate) fn lists_in_turn(range: &Expr) -> Option<Vec<Vec<Step>>> {
     match here(range) {
-        Expr::Invoke(sum) if sum.function.operation() == Some(Operation::Add) => {
+        Expr::Invoke(sum) if sum.function.operation == Operation::Add => {
             let each: Option<Vec<_>> = sum.args.iter().map(lists_in_turn).collect();
             Some(each?.concat())
         }

@@ -7,6 +7,7 @@
 //! everywhere. Semantics: `docs/semantics/mutate.md`, "JSON patches".
 
 use ephor_analysis::reads::Step;
+use ephor_functions::registry::Operation;
 use ephor_ir::Expr;
 use ephor_ir::strict::{ComprehensionKind, Make, Step as Walked, Walk};
 use ephor_ir::walk::{children, map_children};
@@ -57,13 +58,13 @@ impl ElementReads<'_> {
     }
 
     fn below(&mut self, expr: &Expr, binders: u32, as_set: bool) {
-        let is_search = matches!(expr, Expr::Invoke(call) if matches!(call.function.name, "@in" | "_in_"));
+        let is_search = matches!(expr.invoked(), Some((Operation::Member, _)));
         let is_some_or_all = matches!(expr, Expr::Comprehension(l)
             if !l.two && matches!(l.kind, ComprehensionKind::All | ComprehensionKind::Exists));
         let passes = match expr {
             Expr::OrElse { .. } | Expr::Or(_) | Expr::Rescue { .. } | Expr::Flatten(_) => as_set,
             Expr::Project { keep: None, body: None, .. } => as_set,
-            Expr::Invoke(call) => as_set && call.function.name == "flatten",
+            Expr::Invoke(call) => as_set && call.function.operation == Operation::Flatten,
             _ => false,
         };
         let mut number = 0;
@@ -108,8 +109,11 @@ pub(crate) fn of_item(condition: &Expr, list: &[Step]) -> Option<OfItem> {
 fn is_about_presence(condition: &Expr) -> bool {
     match condition {
         Expr::Test(_) => true,
-        Expr::Invoke(call) if call.function.name == "hasValue" => matches!(&*call.args, [Expr::Walk(_)]),
-        Expr::Invoke(call) if call.function.name == "!_" => call.args.iter().all(is_about_presence),
+        Expr::Invoke(call) => match (call.function.operation, &*call.args) {
+            (Operation::Present, args) => matches!(args, [Expr::Walk(_)]),
+            (Operation::Not, args) => args.iter().all(is_about_presence),
+            _ => false,
+        },
         Expr::Decide { .. } => {
             let mut is_all = true;
             children(condition, &mut |part, _| is_all &= is_about_presence(part));
@@ -211,12 +215,10 @@ impl<'r> WriteCollector<'r> {
 
     /// The list of which a condition says that the position of the element is behind its last item.
     fn behind(&self, condition: &'r Expr) -> Option<Place> {
-        let call = |expr: &'r Expr, name: &str| match self.plain(expr) {
-            Expr::Invoke(call) if call.function.name == name => Some(&*call.args),
-            _ => None,
+        let (Operation::GreaterOrEqual, [position, size]) = self.plain(condition).invoked()? else {
+            return None;
         };
-        let [position, size] = call(condition, "_>=_")? else { return None };
-        let [list] = call(size, "size")? else { return None };
+        let (Operation::Size, [list]) = self.plain(size).invoked()? else { return None };
         matches!(self.plain(position), Expr::Local(1)).then(|| list_place(list)).flatten()
     }
 

@@ -123,11 +123,8 @@ fn about_element(conditions: &Conditions) -> ConditionScope {
         _ => false,
     };
     let mut all = conditions.any.iter().flatten().chain(&conditions.all);
-    match all.all(|one| is_own(&one.key) && is_own(&one.value)) {
-        false => ConditionScope::Others,
-        true if nests.get() => ConditionScope::Nested,
-        true => ConditionScope::Item,
-    }
+    let is_about_item = all.all(|one| is_own(&one.key) && is_own(&one.value));
+    ConditionScope::of(is_about_item, nests.get())
 }
 
 /// The number of the items that a list has.

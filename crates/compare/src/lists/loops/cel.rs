@@ -104,8 +104,8 @@ impl LoopCutter<'_> {
                 Expr::Comprehension(Box::new(Comprehension { keep, body, ..(**l).clone() }))
             }
             Expr::Invoke(invoke) => {
-                match (invoke.function.operation(), &*invoke.args) {
-                    (Some(Operation::Member), [one, list])
+                match (invoke.function.operation, &*invoke.args) {
+                    (Operation::Member, [one, list])
                         if one.constant().is_some() && is_closed(list, binders) =>
                     {
                         if let Some(range) = range(list, self.around(variables))
@@ -115,7 +115,7 @@ impl LoopCutter<'_> {
                             return Expr::Const(Value::Bool(true));
                         }
                     }
-                    (Some(operation), [one, other]) if operation.is_comparison() => {
+                    (operation, [one, other]) if operation.is_comparison() => {
                         if let Some((list, number)) = counted(one, other).or_else(|| counted(other, one))
                             && (0..=MAX_COUNTED_LENGTH).contains(&number)
                             && is_closed(list, binders)
@@ -133,15 +133,12 @@ impl LoopCutter<'_> {
                 }
                 self.cel_below(expr, variables, cells, source)
             }
-            Expr::Variable(n) if self.around.is_none() => {
-                let at = *n as usize;
-                match (variables.get(at).map(|variable| &variable.program), variables.get(..at)) {
-                    (Some(Ok(program)), Some(earlier)) if range(expr, self.around(variables)).is_none() => {
-                        self.cel(program, earlier, 0, source)
-                    }
-                    _ => expr.clone(),
+            Expr::Variable(n) if self.around.is_none() => match Variable::at(variables, *n) {
+                Some((program, earlier)) if range(expr, self.around(variables)).is_none() => {
+                    self.cel(program, earlier, 0, source)
                 }
-            }
+                _ => expr.clone(),
+            },
             Expr::Cells { count, body } => {
                 let body = self.cel(body, variables, *count, source);
                 Expr::Cells { count: *count, body: Box::new(body) }
@@ -173,9 +170,8 @@ fn with_constants(expr: &Expr, variables: &[Variable]) -> Expr {
 
 /// The list whose length is one side of a comparison, and the number that is the other.
 fn counted<'e>(one: &'e Expr, other: &'e Expr) -> Option<(&'e Expr, i64)> {
-    let Expr::Invoke(size) = one else { return None };
-    match (size.function.operation(), &*size.args, other.constant()) {
-        (Some(Operation::Size), [list], Some(Value::Int(number))) => Some((list, *number)),
+    match (one.invoked()?, other.constant()) {
+        ((Operation::Size, [list]), Some(Value::Int(number))) => Some((list, *number)),
         _ => None,
     }
 }

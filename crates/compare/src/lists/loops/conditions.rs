@@ -100,7 +100,7 @@ impl LoopCutter<'_> {
     /// An expression of JMESPath without the loops in it.
     pub(crate) fn jmespath(&mut self, expr: &Expr, of: &Query) -> Expr {
         if let Expr::Call { function, args } = expr
-            && function.operation() == Some(Operation::Contains)
+            && function.operation == Operation::Contains
             && let [list, one] = &**args
             && one.constant().is_some()
             && is_closed(list, u32::from(self.around.is_some()))
@@ -138,7 +138,7 @@ impl LoopCutter<'_> {
 /// What an expression gives the length of.
 fn measured(expr: &Expr) -> Option<&Expr> {
     match expr {
-        Expr::Call { function, args } if function.operation() == Some(Operation::Size) => args.first(),
+        Expr::Call { function, args } if function.operation == Operation::Size => args.first(),
         // It is piped into the function.
         Expr::Let { value, body } => measured(body).filter(|list| **list == Expr::Local(0)).map(|_| &**value),
         Expr::Rescue { expr, .. } => measured(expr),

@@ -46,11 +46,8 @@ pub(crate) fn are_counts(condition: &Condition) -> bool {
 
 /// The list whose length a side of a condition is.
 pub(crate) fn measured(side: &Template) -> Option<&Expr> {
-    match of_template(side)? {
-        Expr::Call { function, args } if function.operation() == Some(Operation::Size) => match &**args {
-            [of] => Some(of),
-            _ => None,
-        },
+    match of_template(side)?.applied()? {
+        (Operation::Size, [of]) => Some(of),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@
 use ephor_functions::registry::Operation;
 use ephor_ir::condition::{Condition, Operator};
 use ephor_ir::parts::RulePart;
-use ephor_ir::walk::children;
+use ephor_ir::walk::any_child;
 use ephor_ir::{Expr, Template};
 use ephor_value::Value;
 
@@ -31,7 +31,7 @@ impl Items {
         // A text may be a list, too: of how many characters is a matter of classes of texts.
         let (is_whole, sides): (bool, &[Expr]) = match expr {
             Expr::Compare { sides, .. } => (true, &**sides),
-            Expr::Invoke(call) => (is_equality(call.function.operation()), &call.args),
+            Expr::Invoke(call) => (is_equality(call.function.operation), &call.args),
             _ => return 0,
         };
         let mut found = Constants::default();
@@ -72,33 +72,28 @@ impl Items {
 }
 
 /// Whether an operation says of two values whether they are equal.
-pub(crate) fn is_equality(operation: Option<Operation>) -> bool {
-    matches!(operation, Some(Operation::Equal | Operation::Unequal))
+pub(crate) fn is_equality(operation: Operation) -> bool {
+    matches!(operation, Operation::Equal | Operation::Unequal)
 }
 
 /// Whether an entry, a variable or the value of a binder is computed of a length; `named`: the part
 /// belongs to one.
 pub(crate) fn names_length(part: RulePart, named: bool) -> bool {
-    let mut found = false;
     match part {
-        RulePart::Expr(expr) if named && is_length(expr) => return true,
+        RulePart::Expr(expr) if named && is_length(expr) => true,
         // Its value, and what sees it.
         RulePart::Expr(Expr::Let { value, body }) => {
-            return names_length(RulePart::Expr(value), true) || names_length(RulePart::Expr(body), named);
+            names_length(RulePart::Expr(value), true) || names_length(RulePart::Expr(body), named)
         }
         RulePart::Expr(Expr::Bind(parts)) => {
-            return names_length(RulePart::Expr(&parts[0]), true)
-                || names_length(RulePart::Expr(&parts[1]), named);
+            names_length(RulePart::Expr(&parts[0]), true) || names_length(RulePart::Expr(&parts[1]), named)
         }
-        RulePart::Expr(expr) => {
-            children(expr, &mut |e, _| found = found || names_length(RulePart::Expr(e), named))
-        }
+        RulePart::Expr(expr) => any_child(expr, &mut |e, _| names_length(RulePart::Expr(e), named)),
         part => {
             let named = named || matches!(part, RulePart::Binding(_) | RulePart::Variable(_));
-            part.parts(&mut |below| found = found || names_length(below, named));
+            part.any(&mut |below| names_length(below, named))
         }
     }
-    found
 }
 
 enum Constant {

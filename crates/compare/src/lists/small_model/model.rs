@@ -177,21 +177,24 @@ pub(crate) fn deciding_parts<'p>(part: RulePart<'p>, f: &mut dyn FnMut(RulePart<
     }
 }
 
+/// Whether one of these parts satisfies a test.
+pub(crate) fn any_deciding(part: RulePart, is: &mut dyn FnMut(RulePart) -> bool) -> bool {
+    let mut found = false;
+    deciding_parts(part, &mut |below| found = found || is(below));
+    found
+}
+
 /// Whether a part, or what is in it, satisfies a test.
 pub(crate) fn any_expr(part: RulePart, is: &dyn Fn(&Expr) -> bool) -> bool {
     match part {
         RulePart::Expr(expr) => holds(expr, is),
-        part => {
-            let mut found = false;
-            part.parts(&mut |below| found = found || any_expr(below, is));
-            found
-        }
+        part => part.any(&mut |below| any_expr(below, is)),
     }
 }
 
 /// Whether an expression is the length of a text, a list or an object.
 pub(crate) fn is_length(expr: &Expr) -> bool {
-    expr.called().is_some_and(|function| function.operation() == Some(Operation::Size))
+    expr.called().is_some_and(|function| function.operation == Operation::Size)
 }
 
 /// The key that a step reads, if it is a text that is written there.

@@ -172,8 +172,7 @@ impl Items {
                 matches!(test, Expr::Test(_)) && self.grows(given) && is_empty(other)
             }
             Expr::Invoke(call) => {
-                matches!(call.function.operation(), Some(Operation::Add | Operation::Unchanged))
-                    && all(&call.args)
+                matches!(call.function.operation, Operation::Add | Operation::Unchanged) && all(&call.args)
             }
             Expr::Comprehension(l) => {
                 let is_list = l.kind == ComprehensionKind::List && !l.two;
@@ -228,11 +227,8 @@ fn entry(path: &Expr) -> Option<&str> {
 
 /// Whether there are texts that are put together of others.
 fn has_texts(part: RulePart) -> bool {
-    let mut found = matches!(part, RulePart::Template(Template::Text(_) | Template::Rounds(_)));
-    part.parts(&mut |below| {
-        found = found || (!matches!(below, RulePart::Message(_)) && has_texts(below));
-    });
-    found
+    matches!(part, RulePart::Template(Template::Text(_) | Template::Rounds(_)))
+        || part.any(&mut |below| !matches!(below, RulePart::Message(_)) && has_texts(below))
 }
 
 /// Whether an expression computes a list of items, and is no path.

@@ -4,16 +4,17 @@
 //! is written there. How a length is used otherwise is not described: it is a part of a sum or a
 //! text, an index, an item of a list, or is compared with another length or a field.
 
+use ephor_functions::registry::Operation;
 use ephor_ir::condition::Operator;
 use ephor_ir::parts::RulePart;
 use ephor_ir::rule::{BindingSource, QuerySource};
 use ephor_ir::strict::{Step, Walk};
-use ephor_ir::walk::children;
+use ephor_ir::walk::any_child;
 use ephor_ir::{Expr, Rule, Template};
 use ephor_value::Value;
 
 use crate::lists::small_model::counts::are_counts;
-use crate::lists::small_model::model::{any_expr, deciding_parts, is_length as is_call_of_length};
+use crate::lists::small_model::model::{any_deciding, any_expr, is_length as is_call_of_length};
 use crate::lists::small_model::provenance::{makes_list, of_query};
 
 /// What a walk knows of the values with names.
@@ -113,22 +114,19 @@ fn inner(expr: &Expr) -> Vec<&Expr> {
         Expr::Bind(parts) | Expr::UnlessNull(parts) => vec![&parts[1]],
         Expr::Or(sides) | Expr::OrElse { sides, .. } => sides.iter().collect(),
         Expr::Walk(walk) if walk.steps.is_empty() => vec![&walk.base],
-        Expr::Invoke(call) => match call.function.name {
-            "dyn" | "int" | "double" => call.args.iter().collect(),
+        expr => match expr.invoked() {
+            Some((Operation::Unchanged | Operation::ToInt | Operation::ToDouble, args)) => {
+                args.iter().collect()
+            }
             _ => Vec::new(),
         },
-        _ => Vec::new(),
     }
 }
 
 /// Whether a length stands somewhere where it is not compared with a number; `compared`: what
 /// stands here is.
 fn is_other(part: RulePart, compared: bool, names: &UsedNames) -> bool {
-    let any = |compared: bool| {
-        let mut found = false;
-        deciding_parts(part, &mut |below| found = found || is_other(below, compared, names));
-        found
-    };
+    let any = |compared: bool| any_deciding(part, &mut |below| is_other(below, compared, names));
     match part {
         RulePart::MessageProgram(_) => false,
         RulePart::Expr(expr) => is_other_expr(expr, compared, names),
@@ -154,14 +152,10 @@ fn is_other(part: RulePart, compared: bool, names: &UsedNames) -> bool {
             let is_length = is_length_of(&binding.source, names);
             is_other(RulePart::BindingSource(&binding.source), is_length, names)
         }
-        RulePart::BindingSource(_) => {
-            let mut found = false;
-            part.parts(&mut |below| {
-                let is_value = matches!(below, RulePart::QuerySource(_));
-                found = found || is_other(below, compared && is_value, names);
-            });
-            found
-        }
+        RulePart::BindingSource(_) => part.any(&mut |below| {
+            let is_value = matches!(below, RulePart::QuerySource(_));
+            is_other(below, compared && is_value, names)
+        }),
         RulePart::QuerySource(_) | RulePart::Template(Template::Whole(_)) => any(compared),
         _ => any(false),
     }
@@ -183,16 +177,13 @@ fn is_other_expr(expr: &Expr, compared: bool, names: &UsedNames) -> bool {
         return sides.iter().any(|side| is_other_expr(side, number, names));
     }
     let with_value = inner(expr);
-    let mut found = false;
-    children(expr, &mut |e, child| {
+    any_child(expr, &mut |e, child| {
         let is_value = compared && with_value.iter().any(|own| std::ptr::eq(*own, e));
-        found = found
-            || match child.binders {
-                0 => is_other_expr(e, is_value, names),
-                more => is_other_expr(e, is_value, &names.with((0..more).map(|_| false))),
-            };
-    });
-    found
+        match child.binders {
+            0 => is_other_expr(e, is_value, names),
+            more => is_other_expr(e, is_value, &names.with((0..more).map(|_| false))),
+        }
+    })
 }
 
 fn is_other_bound(value: &Expr, body: &Expr, compared: bool, names: &UsedNames) -> bool {
@@ -207,36 +198,18 @@ fn is_computed_index(walk: &Walk) -> bool {
         && !walk.steps.iter().all(|step| matches!(step, Step::Key { .. }))
 }
 
-/// Functions that give numbers.
-const NUMBERS: [&str; 12] = [
-    "length",
-    "sum",
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "modulo",
-    "round",
-    "abs",
-    "ceil",
-    "floor",
-    "to_number",
-];
-
 /// Whether something that is no number becomes a text.
 pub(crate) fn prints_value(part: RulePart) -> bool {
-    let is_number = |arg: &Expr| arg.called().is_some_and(|function| NUMBERS.contains(&function.name));
-    any_expr(part, &|expr| match expr {
-        Expr::Call { function, args } => function.name == "to_string" && !args.iter().all(is_number),
-        _ => false,
-    })
+    let is_number = |arg: &Expr| arg.called().is_some_and(|function| function.operation.gives_number());
+    let prints = |expr: &Expr| matches!(expr.applied(), Some((Operation::ToJson, args)) if !args.iter().all(is_number));
+    any_expr(part, &prints)
 }
 
 /// The sides of a comparison.
 fn comparison(expr: &Expr) -> Option<&[Expr]> {
     match expr {
         Expr::Compare { sides, .. } => Some(&**sides),
-        Expr::Invoke(call) => call.function.operation()?.is_comparison().then_some(&*call.args),
+        Expr::Invoke(call) => call.function.operation.is_comparison().then_some(&*call.args),
         _ => None,
     }
 }

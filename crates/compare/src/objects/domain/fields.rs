@@ -55,8 +55,7 @@ impl Domain<'_> {
             let later = self.later.clone();
             // Where an API server takes an object without the field, it shows null.
             let is_needed = own.is_some() || later.as_ref().is_some_and(|later| later.get(key).is_some());
-            let is_null =
-                !is_needed && def.zip(field).is_some_and(|(def, field)| is_shown_as_null(def, field));
+            let is_null = !is_needed && field.is_some_and(is_shown_as_null);
             self.later = later.as_ref().and_then(|later| later.get(key)).cloned();
             let mut choices = match field.filter(|_| only_there.contains(key)) {
                 Some(field) => {

@@ -24,10 +24,7 @@ impl Domain<'_> {
         has_items: bool,
         depth: usize,
     ) -> Vec<Choice> {
-        let mut below = tree.items.as_deref().cloned().unwrap_or_default();
-        if let Some(nested) = &tree.nested {
-            below.merge(nested);
-        }
+        let mut below = tree.of_items();
         if tree.whole {
             // A list of scalars is read whole by those that look for an item in it.
             below.merge(&ReadTree { whole: true, ..ReadTree::default() });

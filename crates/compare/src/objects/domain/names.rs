@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ephor_analysis::reads::{ReadTree, Step};
+use ephor_functions::registry::Operation;
 use ephor_kubernetes::schema::{Field, Leaf, Type, TypeDef};
 use ephor_value::Str;
 use ephor_value::wildcard::Wildcard;
@@ -41,7 +42,7 @@ impl Domain<'_> {
         let mut some: BTreeSet<Str> = tested.map(|field| field.name.clone()).collect();
         // The other fields that the same patterns match are alike: whether there is one counts, or
         // how many there are.
-        let is_counted = ["length", "size"].iter().any(|name| self.predicates.functions.contains(*name));
+        let is_counted = self.predicates.functions.contains(&Operation::Size);
         if is_counted {
             self.count();
         }

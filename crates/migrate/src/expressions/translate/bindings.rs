@@ -11,7 +11,7 @@ use ephor_ir::rule::{Binding, BindingSource, QuerySource};
 use ephor_value::wildcard::has_wildcard;
 use ephor_value::{Map, Str, Value};
 
-use crate::cel::build::{all, call, choose, getter, method, name, or_value, text};
+use crate::cel::build::{all, call, choose, getter, method, name, on, or_value, text};
 use crate::cel::walk::children;
 use crate::cel::{is_same, print};
 use crate::expressions::refusal::Result;
@@ -365,12 +365,10 @@ fn has_patterns(val: &Val) -> bool {
 
 /// The optionals whose values are read.
 fn values_read(node: &Node, found: &mut Vec<Node>) {
-    if let Kind::Call { function, target: Some(target), args } = &node.kind
-        && **function == *"value"
-        && args.is_empty()
+    if let Some((target, [])) = on(node, "value")
         && !found.iter().any(|known| is_same(known, target))
     {
-        found.push((**target).clone());
+        found.push(target.clone());
     }
     children(node, &mut |child| values_read(child, found));
 }

@@ -5,10 +5,10 @@
 //! the first test passes the other one. Nothing in it may fail, as `all` forgives an item that
 //! fails where another item decides.
 
-use crate::cel::build::{any, flatten, not, over};
+use crate::cel::build::{any, flatten, not, on, over};
 use crate::cel::{build, is_same};
 use crate::expressions::shared::mapped;
-use ephor_cel::ast::{Kind, Node};
+use ephor_cel::ast::Node;
 
 /// Whether two counts are equal, where one counts some of the items that the other counts.
 pub fn equal_counts(one: &Node, other: &Node) -> Option<Node> {
@@ -59,21 +59,13 @@ fn alike(all: &Node, some: &Node) -> Option<Node> {
 
 /// What a method without arguments is called on.
 fn target<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
-    match &node.kind {
-        Kind::Call { function, target: Some(target), args } if **function == *name && args.is_empty() => {
-            Some(target)
-        }
-        _ => None,
-    }
+    on(node, name).filter(|(_, args)| args.is_empty()).map(|(target, _)| target)
 }
 
 /// The range, the variable and the body of a macro.
 fn of_macro<'n>(node: &'n Node, name: &str) -> Option<(&'n Node, &'n str, &'n Node)> {
-    match &node.kind {
-        Kind::Call { function, target: Some(range), args } if **function == *name => match &**args {
-            [var, body] => Some((range, var.as_ident()?, body)),
-            _ => None,
-        },
+    match on(node, name)? {
+        (range, [var, body]) => Some((range, var.as_ident()?, body)),
         _ => None,
     }
 }

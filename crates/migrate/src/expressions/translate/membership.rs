@@ -7,7 +7,7 @@ use ephor_value::range::Range;
 use ephor_value::wildcard::has_wildcard;
 use ephor_value::{Str, Value};
 
-use crate::cel::build::{any, binary, boolean, call, choose, equals, int, is, method, text};
+use crate::cel::build::{any, binary, boolean, call, choose, equals, int, is, method, on, operands, text};
 use crate::cel::{build, is_same};
 use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
@@ -134,14 +134,11 @@ fn is_wild_word(node: &Node) -> bool {
 fn is_free(node: &Node) -> bool {
     let (operand, field) = match &node.kind {
         Kind::Select { operand, field, .. } => (&**operand, &**field),
-        Kind::Call { function, target: Some(target), .. } if **function == *"value" => {
-            return is_free(target);
-        }
-        Kind::Call { function, target: None, args } if **function == *"_?._" => match &args[..] {
-            [operand, Node { kind: Kind::Const(Value::Str(field)), .. }] => (operand, &**field),
+        _ => match (on(node, "value"), operands(node, "_?._")) {
+            (Some((target, _)), _) => return is_free(target),
+            (_, Some([operand, Node { kind: Kind::Const(Value::Str(field)), .. }])) => (operand, &**field),
             _ => return false,
         },
-        _ => return false,
     };
     let of = match &operand.kind {
         Kind::Select { field, .. } => &**field,

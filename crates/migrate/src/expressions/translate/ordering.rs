@@ -9,7 +9,7 @@ use ephor_value::Value;
 use ephor_value::semver::Version;
 
 use crate::cel::build::{
-    all, any, binary, boolean, call, choose, constant, int, list, method, name, over, text,
+    all, any, binary, boolean, call, choose, constant, int, list, method, name, on, over, text,
 };
 use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
@@ -37,15 +37,6 @@ fn term_op(order: Ordering) -> TermOp {
         Ordering::Ge => TermOp::GreaterOrEqual,
         Ordering::Lt => TermOp::Less,
         Ordering::Le => TermOp::LessOrEqual,
-    }
-}
-
-fn flipped(order: Ordering) -> Ordering {
-    match order {
-        Ordering::Gt => Ordering::Lt,
-        Ordering::Ge => Ordering::Le,
-        Ordering::Lt => Ordering::Gt,
-        Ordering::Le => Ordering::Ge,
     }
 }
 
@@ -115,7 +106,7 @@ pub fn ordered(order: Ordering, key: &Val, right: &Val, scope: &mut Scope<'_>) -
             _ => false,
         };
         return match alike {
-            true => ordered(flipped(order), other, key, scope),
+            true => ordered(order.flipped(), other, key, scope),
             false => {
                 Err(scope
                     .refuse("an ordering of a constant by a value of unknown type", "write the value first"))
@@ -199,11 +190,8 @@ fn is_number(val: &Val) -> bool {
 /// The type that the default of a value of unknown type says it has.
 fn by_default(val: &Val) -> Option<Ty> {
     let Val::Node { node, ty: Ty::Any, .. } = val else { return None };
-    match &node.kind {
-        Kind::Call { function, target: Some(_), args } if **function == *"orValue" => match &args[..] {
-            [Node { kind: Kind::Const(default), .. }] => Some(ty_of(&Val::Const(default.clone()))),
-            _ => None,
-        },
+    match on(node, "orValue")? {
+        (_, [Node { kind: Kind::Const(default), .. }]) => Some(ty_of(&Val::Const(default.clone()))),
         _ => None,
     }
 }

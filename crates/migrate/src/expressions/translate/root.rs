@@ -7,7 +7,9 @@ use ephor_ir::condition::Prepared;
 use ephor_ir::{Operator, operator};
 use ephor_value::{Str, Value};
 
-use crate::cel::build::{boolean, call, choose, equals, getter, method, name, not, select, text, texts};
+use crate::cel::build::{
+    boolean, call, choose, equals, getter, is_name, method, name, not, select, text, texts,
+};
 use crate::expressions::context::Target;
 use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
@@ -238,7 +240,7 @@ fn optional_type(ty: &Ty) -> Ty {
 pub fn is_operation(node: &Node) -> bool {
     match &node.kind {
         Kind::Select { operand, field, test: false } => {
-            **field == *"operation" && operand.as_ident().is_some_and(|name| **name == *"request")
+            **field == *"operation" && is_name(operand, "request")
         }
         _ => false,
     }

@@ -4,13 +4,13 @@
 //! `slice` fails where a list is shorter, while the old one ends with the list. Semantics:
 //! `docs/expressions/jmespath.md`, "Projections".
 
-use crate::cel::build::{binary, choose, empty_list, int, method, size};
+use crate::cel::build::{binary, choose, empty_list, int, method, on, size};
 use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
 use crate::expressions::term::Val;
 use crate::expressions::translate::forms::ty_of;
 use crate::expressions::translate::lists::{built, is_list};
-use ephor_cel::ast::{Kind, Node};
+use ephor_cel::ast::Node;
 
 /// The items of a list between two bounds; a negative one counts from the end.
 ///
@@ -89,10 +89,7 @@ fn sliced(of: &Node, start: i64, stop: Option<i64>) -> Option<Node> {
 
 /// How many items a list has at least: a text that is split has a part.
 fn least(of: &Node) -> i64 {
-    match &of.kind {
-        Kind::Call { function, target: Some(_), .. } if **function == *"split" => 1,
-        _ => 0,
-    }
+    i64::from(on(of, "split").is_some())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use ephor_ir::Template;
 use ephor_ir::template::Part;
 use ephor_value::Value;
 
-use crate::cel::build::{call, choose, constant, text};
+use crate::cel::build::{call, choose, constant, is_name, on, operands, text};
 use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
 use crate::expressions::shared::replaced;
@@ -82,8 +82,7 @@ fn choice(val: &Val, scope: &Scope<'_>) -> Option<(Node, Node)> {
     let Val::Optional { node, .. } = val else { return None };
     let shared = scope.shared.iter().rev();
     let node = shared.fold(node.clone(), |node, one| replaced(&node, &one.name, &one.node));
-    let Kind::Call { function, target: None, args } = node.kind else { return None };
-    let ("_?_:_", [test, some, none]) = (&*function, &args[..]) else { return None };
+    let [test, some, none] = operands(&node, "_?_:_")? else { return None };
     match (optional(some, "of"), optional(none, "none")) {
         (Some([value]), Some([])) => Some((test.clone(), value.clone())),
         _ => None,
@@ -92,9 +91,7 @@ fn choice(val: &Val, scope: &Scope<'_>) -> Option<(Node, Node)> {
 
 /// The arguments of a function that gives optionals.
 fn optional<'n>(node: &'n Node, name: &str) -> Option<&'n [Node]> {
-    let Kind::Call { function, target: Some(target), args } = &node.kind else { return None };
-    let is_own = **function == *name && target.as_ident().is_some_and(|target| **target == *"optional");
-    is_own.then_some(&args[..])
+    on(node, name).filter(|(target, _)| is_name(target, "optional")).map(|(_, args)| args)
 }
 
 /// Whether a text behind a number makes a text of it.
@@ -110,22 +107,17 @@ fn read(node: &Node) -> Option<Node> {
             let read = ephor_document::yaml_value(&format!("- {text}")).ok()?;
             (read == Value::list(vec![Value::Str(text.clone())])).then(|| node.clone())
         }
-        Kind::Call { function, target: None, args } => match (&**function, &args[..]) {
-            ("_?_:_", [test, then, other]) => Some(choose(test.clone(), read(then)?, read(other)?)),
+        _ => match (operands(node, "_?_:_"), on(node, "unmarshal")) {
+            (Some([test, then, other]), _) => Some(choose(test.clone(), read(then)?, read(other)?)),
+            (_, Some((target, [Node { kind: Kind::Const(Value::Str(text)), .. }])))
+                if is_name(target, "json") =>
+            {
+                match ephor_document::json::parse(text).ok()? {
+                    Value::Str(_) | Value::Null => None,
+                    value => Some(literal(&value)),
+                }
+            }
             _ => None,
         },
-        Kind::Call { function, target: Some(target), args } if is_json(target, function) => {
-            let [Node { kind: Kind::Const(Value::Str(text)), .. }] = &args[..] else { return None };
-            match ephor_document::json::parse(text).ok()? {
-                Value::Str(_) | Value::Null => None,
-                value => Some(literal(&value)),
-            }
-        }
-        _ => None,
     }
-}
-
-/// Whether a function reads JSON.
-fn is_json(target: &Node, function: &str) -> bool {
-    function == "unmarshal" && target.as_ident().is_some_and(|name| **name == *"json")
 }

@@ -3,6 +3,7 @@
 //! In: an object, as an expression, whose optional parts are there unless a test holds, and a test
 //! that does not hold where the object is evaluated. Out: the object with these parts as they are.
 
+use crate::cel::build::{on, operands};
 use crate::cel::print;
 use ephor_cel::ast::{Entry, Kind, Node};
 
@@ -37,10 +38,8 @@ fn entry_of<K>(entry: Entry<K>, test: &str) -> Entry<K> {
 
 /// The value of `test ? optional.none() : optional.of(value)`.
 fn value_where_not(node: &Node, test: &str) -> Option<Node> {
-    let Kind::Call { function, target: None, args } = &node.kind else { return None };
-    let ("_?_:_", [condition, _, other]) = (&**function, &args[..]) else { return None };
-    let Kind::Call { function, target: Some(_), args } = &other.kind else { return None };
-    let ("of", [value]) = (&**function, &args[..]) else { return None };
+    let [condition, _, other] = operands(node, "_?_:_")? else { return None };
+    let (_, [value]) = on(other, "of")? else { return None };
     (print(condition, usize::MAX) == test).then(|| value.clone())
 }
 

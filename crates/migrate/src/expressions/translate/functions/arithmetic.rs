@@ -11,8 +11,8 @@ use ephor_value::Value;
 use ephor_value::quantity::Quantity;
 
 use crate::cel::build::{
-    all, binary, call as function, choose, constant, equals, getter, index, int, method, name, over, size,
-    text,
+    all, binary, call as function, choose, constant, equals, getter, index, int, is_name, method, name, on,
+    operands, over, size, text,
 };
 use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
@@ -141,9 +141,7 @@ fn is_computed(node: &Node) -> bool {
 /// Whether an optional is a number that a text is read as.
 fn is_read(optional: &Node) -> bool {
     match &optional.kind {
-        Kind::Select { operand, test: false, .. } => {
-            operand.as_ident().is_some_and(|own| **own == *"variables")
-        }
+        Kind::Select { operand, test: false, .. } => is_name(operand, "variables"),
         Kind::Call { function, target: None, .. } => **function == *"_?_:_",
         _ => false,
     }
@@ -293,12 +291,10 @@ fn total(of: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
 /// The thousandths of each quantity of a list; of one that is built item by item in the same loop.
 fn amounts(items: Node, scope: &mut Scope<'_>) -> Node {
     let of = |node: Node| thousandths_in(function("string", vec![node]));
-    if let Kind::Call { function, target: Some(range), args } = &items.kind
-        && **function == *"map"
-        && let [var, body] = &args[..]
+    if let Some((range, [var, body])) = on(&items, "map")
         && let Some(var) = var.as_ident()
     {
-        return over((**range).clone(), "map", var, of(body.clone()));
+        return over(range.clone(), "map", var, of(body.clone()));
     }
     let var = scope.unused("amount");
     over(items, "map", &var, of(name(&var)))
@@ -356,13 +352,8 @@ pub(crate) fn extreme(own: &str, of: &Val, scope: &mut Scope<'_>) -> Result<Val>
 /// for something else, too.
 pub fn unfailing<'n>(node: &'n Node, faults: &Faults) -> Option<(&'n Node, &'n Node)> {
     let is_alone = faults.len() == 1 && faults.contains(BY_ZERO);
-    match &node.kind {
-        Kind::Call { function, target: None, args } if is_alone && **function == *"_?_:_" => {
-            match &args[..] {
-                [is_zero, _, quotient] => Some((is_zero, quotient)),
-                _ => None,
-            }
-        }
+    match operands(node, "_?_:_").filter(|_| is_alone)? {
+        [is_zero, _, quotient] => Some((is_zero, quotient)),
         _ => None,
     }
 }
@@ -380,10 +371,8 @@ pub fn with_default(node: &Node, faults: &Faults, default: &Val, scope: &mut Sco
     let other = real_constant(thousandths_of(written).ok_or_else(refused)?);
     let mut rest = faults.clone();
     let mut node = node.clone();
-    if let Kind::Call { function, target: None, args } = &node.kind
-        && rest.contains(NO_ITEMS)
-        && **function == *"_?_:_"
-        && let [is_some, total, _] = &args[..]
+    if rest.contains(NO_ITEMS)
+        && let Some([is_some, total, _]) = operands(&node, "_?_:_")
     {
         node = choose(is_some.clone(), total.clone(), other.clone());
         rest.remove(NO_ITEMS);

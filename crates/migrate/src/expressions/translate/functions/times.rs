@@ -6,7 +6,7 @@
 
 use ephor_value::Value;
 
-use crate::cel::build::{all, binary, call, getter, method, name, text};
+use crate::cel::build::{all, binary, call, getter, is_name, method, name, on, operands, text};
 use crate::cel::print;
 use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
@@ -14,7 +14,7 @@ use crate::expressions::term::{Faults, Test, Val, together};
 use crate::expressions::translate::functions::strict;
 use crate::expressions::translate::template::as_text;
 use crate::expressions::types::Ty;
-use ephor_cel::ast::{Kind, Node};
+use ephor_cel::ast::Node;
 
 /// The value of a function of times.
 pub(crate) fn of_times(own: &str, args: &[Val], scope: &mut Scope<'_>) -> Result<Val> {
@@ -105,22 +105,11 @@ fn instant(val: &Val, scope: &mut Scope<'_>) -> Result<(Node, Faults)> {
 
 /// The timestamp that a text was written of.
 fn timestamp_in(node: &Node) -> Option<&Node> {
-    let Kind::Call { function, target: None, args } = &node.kind else { return None };
-    let ("string", [inner]) = (&**function, &args[..]) else { return None };
-    match &inner.kind {
-        Kind::Call { function, target: Some(target), .. } if **function == *"truncate" => {
-            target.as_ident().is_some_and(|own| **own == *"time").then_some(inner)
-        }
-        Kind::Call { function, target: None, args } if **function == *"_+_" => match &args[..] {
-            [_, Node { kind: Kind::Call { function, target: None, .. }, .. }]
-                if **function == *"duration" =>
-            {
-                Some(inner)
-            }
-            _ => None,
-        },
-        _ => None,
-    }
+    let [inner] = operands(node, "string")? else { return None };
+    let is_truncated = || on(inner, "truncate").is_some_and(|(target, _)| is_name(target, "time"));
+    let is_moved =
+        || matches!(operands(inner, "_+_"), Some([_, span]) if operands(span, "duration").is_some());
+    (is_truncated() || is_moved()).then_some(inner)
 }
 
 /// Whether a time is known to be written in UTC.

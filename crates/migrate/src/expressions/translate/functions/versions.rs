@@ -10,8 +10,8 @@ use ephor_value::Value;
 use ephor_value::semver::{SemverRange, Version};
 
 use crate::cel::build::{
-    all, any, binary, call, choose, flatten, held, index, int, list, method, name, object, or_value, over,
-    text,
+    all, any, binary, call, choose, flatten, held, index, int, list, method, name, object, operands,
+    or_value, over, text,
 };
 use crate::expressions::refusal::Result;
 use crate::expressions::scope::Scope;
@@ -90,8 +90,7 @@ fn within(range: &Val, own: &Node, scope: &Scope<'_>) -> Result<(Node, Faults)> 
 
 /// The texts of an object that is written, by their keys, and the key under which one is read.
 fn lookup<'n>(node: &'n Node, operator: &str) -> Option<(Vec<(String, String)>, &'n Node)> {
-    let Kind::Call { function, target: None, args } = &node.kind else { return None };
-    let (true, [map, key]) = (**function == *operator, &args[..]) else { return None };
+    let [map, key] = operands(node, operator)? else { return None };
     let Kind::Map(entries) = &map.kind else { return None };
     let word = |node: &Node| match &node.kind {
         Kind::Const(Value::Str(word)) => Some(word.to_string()),
