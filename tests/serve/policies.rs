@@ -262,3 +262,58 @@ fn paths_that_name_policies_which_are_not_known_are_refused() {
     assert!(metrics.contains("ephor_reviews_refused_total{reason=\"unknown_policy\"} 7"), "{metrics}");
     assert!(!metrics.contains("gone"), "a label that a client chose: {metrics}");
 }
+
+/// A static manifest of the policy and the binding.
+fn static_manifest(binding: &str) -> String {
+    format!("{VALIDATING}---\n{binding}")
+        .replace("name: v}", "name: v.static.k8s.io}")
+        .replace("name: b}", "name: b.static.k8s.io}")
+        .replace("policyName: v,", "policyName: v.static.k8s.io,")
+}
+
+#[test]
+fn static_manifests_are_enforced_and_stay_in_use_when_a_change_has_a_mistake() {
+    let (none, dir) = (tempfile::tempdir().unwrap(), folder(&static_manifest(BINDING)));
+    let server = start(none.path(), &["--static", dir.path().to_str().unwrap()]);
+    assert_eq!(get(&server, "/readyz").status, 200);
+    assert!(!allows(&server));
+    let refused = post(&server, "/validate", &review("u", "nginx:1"))["status"]["message"].clone();
+    let text =
+        "ValidatingAdmissionPolicy 'v.static.k8s.io' with binding 'b.static.k8s.io' denied request: never";
+    assert!(refused.as_str().is_some_and(|message| message.contains(text)), "{refused}");
+    std::fs::write(dir.path().join("b.yaml"), VALIDATING).unwrap();
+    let problem = |server: &Server| get(server, "/metrics").body.contains("ephor_policy_problems 1");
+    until("the mistake is reported", || problem(&server), |is| *is);
+    assert!(!allows(&server), "what was in use stays");
+    std::fs::remove_file(dir.path().join("b.yaml")).unwrap();
+    std::fs::write(dir.path().join("a.yaml"), static_manifest("")).unwrap();
+    until("the binding is removed", || allows(&server), |is| *is);
+}
+
+#[test]
+fn no_server_starts_with_a_mistake_in_a_static_manifest() {
+    let param = BINDING.replace("[Deny]", "[Deny], paramRef: {name: a, parameterNotFoundAction: Deny}");
+    let manifest = static_manifest(&param);
+    let dir = folder(&manifest);
+    let path = dir.path().to_str().unwrap();
+    for more in [&["--check"][..], &[]] {
+        let out = std::process::Command::new(env!("CARGO_BIN_EXE_ephor"))
+            .args([
+                "serve",
+                "--static",
+                path,
+                "--plain-http",
+                "--listen",
+                "127.0.0.1:0",
+                "--metrics-listen",
+                "none",
+            ])
+            .args(more)
+            .output()
+            .unwrap();
+        let error = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(1), "{error}");
+        let place = "a.yaml:11:74: `spec.paramRef` is not supported in static manifests; leave it out";
+        assert!(error.contains(place), "{error}");
+    }
+}

@@ -28,6 +28,10 @@ pub struct Bound {
     /// server.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Box<[PolicyBinding]>,
+    /// Whether policy and bindings are static manifests of the server: these run before others, and
+    /// see requests about policies, too.
+    #[serde(default, skip_serializing_if = "super::unset")]
+    pub is_static: bool,
     /// Objects that may be parameters there.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub params: Arc<[Value]>,

@@ -94,6 +94,11 @@ impl Policy {
         }
     }
 
+    /// Whether it is a static manifest of an API server.
+    pub fn is_static(&self) -> bool {
+        self.rules.iter().any(|rule| rule.bound.as_ref().is_some_and(|bound| bound.is_static))
+    }
+
     /// Whether it is the policy of a kind with a name, as references of other objects name it.
     pub fn is_named(&self, kind: &str, name: &str) -> bool {
         *self.name == *name && *self.api.kind == *kind

@@ -10,6 +10,7 @@
 //! - `list`: the items of a `v1 List` as Kyverno's command line reads them
 //! - `loaded`: what loading gives: policies with what is known of them, and what was left out
 //! - `lowered`: files with the IR of policies, as `ephor explain --output json` prints it
+//! - [`manifests`]: static manifests of an API server
 //! - `served`: how a server reads a document, and what says something about policies as a whole:
 //!   nothing that may be a policy is left out silently
 
@@ -32,6 +33,7 @@ mod foreign;
 mod list;
 mod loaded;
 mod lowered;
+pub mod manifests;
 mod served;
 
 pub use checks::CHECKS;

@@ -145,6 +145,29 @@ pub fn served_data(place: &str) -> Loaded {
     loaded
 }
 
+/// The texts of the manifests directly in a folder, as an API server reads those of a static
+/// configuration: files whose names end in `.yaml`, `.yml` or `.json` in any letter case, hidden
+/// ones too, in the order of their names.
+///
+/// # Errors
+/// The folder or one of the files cannot be read; the path says which.
+pub fn manifests(folder: &Path) -> Result<Vec<SourceText>, (PathBuf, io::Error)> {
+    let of_folder = |e| (folder.to_owned(), e);
+    let is_manifest = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end))
+    };
+    let entries: Result<Vec<_>, _> = fs::read_dir(folder).map_err(of_folder)?.collect();
+    let paths = entries.map_err(of_folder)?.into_iter().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> = paths.filter(|p| !p.is_dir()).filter(is_manifest).collect();
+    paths.sort();
+    let text = |path: PathBuf| match fs::read_to_string(&path) {
+        Ok(text) => Ok(SourceText { name: path.to_string_lossy().into_owned(), text }),
+        Err(e) => Err((path, e)),
+    };
+    paths.into_iter().map(text).collect()
+}
+
 /// How resource arguments are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServeConflict {
     /// No policy.
-    #[error("requires policies: files or folders, with --policies or as arguments")]
+    #[error("requires policies: files or folders, with --policies or as arguments, or folders with --static")]
     NoPolicies,
     /// A review that may not be buffered.
     #[error("--max-buffered-bytes must not be less than --max-body-bytes")]

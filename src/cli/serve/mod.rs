@@ -92,6 +92,10 @@ struct PlaceOptions {
     /// files and folders with policies, exceptions and bindings
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     policies: Vec<Record>,
+    /// folder with static manifests of an API server: policies of Kubernetes and their bindings,
+    /// under the rules of its staticManifestsDir; once for each of its plugins
+    #[arg(long = "static", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    manifests: Vec<Record>,
     /// minimum number of usable policies; with fewer the server is not ready and refuses requests
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = not_negative)]
     require_policies: usize,
@@ -359,7 +363,7 @@ fn settings(args: &ServeArgs, global: &Global) -> Result<Settings, CommandError>
     policies.extend(places.arguments.iter().map(PathBuf::from));
     let cluster = cluster(args, global);
     let stored = stored(&args.stored, cluster.is_some())?;
-    if policies.is_empty() && stored.is_none() {
+    if policies.is_empty() && places.manifests.is_empty() && stored.is_none() {
         return Err(ServeConflict::NoPolicies.into());
     }
     if limits.max_buffered_bytes < limits.max_body_bytes {
@@ -379,6 +383,7 @@ fn settings(args: &ServeArgs, global: &Global) -> Result<Settings, CommandError>
         operation: Some(args.listeners.metrics_listen.clone()).filter(|a| a != "none"),
         places: Places {
             policies,
+            manifests: paths(&places.manifests),
             data: paths(&places.data),
             settings: given(&places.config_map).map(PathBuf::from),
             metrics: given(&places.metrics_config_map).map(PathBuf::from),

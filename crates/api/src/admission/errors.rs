@@ -28,6 +28,9 @@ pub struct FieldError {
     pub message: String,
 }
 
+/// The [`FieldError::reason`] of a field that is not known.
+pub const UNKNOWN_FIELD: &str = "FieldValueUnknown";
+
 /// A path that grows.
 #[derive(Clone, Debug)]
 pub struct FieldPath(String);
@@ -150,6 +153,13 @@ impl Refusal {
             message: format!("{kind} in version \"v1\" cannot be handled as a {kind}: {text}"),
             causes: Vec::new(),
         }
+    }
+
+    /// The refusal of an object with a field that is not known, where those are mistakes.
+    pub fn unknown_field(field: &str) -> Refusal {
+        let message = format!("strict decoding error: unknown field \"{field}\"");
+        let cause = FieldError { field: field.into(), reason: UNKNOWN_FIELD, message: message.clone() };
+        Refusal { code: 400, reason: "BadRequest", message, causes: vec![cause] }
     }
 
     /// The causes as the API shows them.

@@ -93,7 +93,17 @@ pub const STATIC_SUFFIX: &str = ".static.k8s.io";
 /// # Errors
 /// The API refuses it.
 pub fn check(document: &Value, expressions: &mut dyn Expressions) -> Result<Vec<String>, Refusal> {
-    checked(document, None, expressions)
+    checked(document, None, Origin::Api, expressions)
+}
+
+/// As [`check`] for an object of a static manifest, a file on the server: fields that are not known
+/// are mistakes, names that end in [`STATIC_SUFFIX`] are none, and what bindings must have is
+/// checked in the words of 1.36.
+///
+/// # Errors
+/// The server does not start with it.
+pub fn check_static(document: &Value, expressions: &mut dyn Expressions) -> Result<(), Refusal> {
+    checked(document, None, Origin::StaticManifest, expressions).map(drop)
 }
 
 /// As [`check`] for an object that takes the place of a stored one: match conditions that stay as
@@ -106,12 +116,22 @@ pub fn check_update(
     stored: &Value,
     expressions: &mut dyn Expressions,
 ) -> Result<Vec<String>, Refusal> {
-    checked(document, Some(stored), expressions)
+    checked(document, Some(stored), Origin::Api, expressions)
+}
+
+/// Where an object comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// A request to the API.
+    Api,
+    /// A file on the server.
+    StaticManifest,
 }
 
 fn checked(
     document: &Value,
     stored: Option<&Value>,
+    origin: Origin,
     expressions: &mut dyn Expressions,
 ) -> Result<Vec<String>, Refusal> {
     let kind = document.text_at(&["kind"]);
@@ -125,12 +145,15 @@ fn checked(
         if let Some(error) = found.wrong {
             return Err(Refusal::unreadable(kind, &error.to_string()));
         }
+        if let Some(field) = found.unknown.first().filter(|_| origin == Origin::StaticManifest) {
+            return Err(Refusal::unknown_field(field));
+        }
         warnings = found.unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
     }
     let name = document.text_at(&["metadata", "name"]);
     let mut errors = Errors::default();
     metadata::metadata(document, &mut errors);
-    if rules.reserves_static_names && name.ends_with(STATIC_SUFFIX) {
+    if origin == Origin::Api && rules.reserves_static_names && name.ends_with(STATIC_SUFFIX) {
         let text = format!(
             "names ending with \"{STATIC_SUFFIX}\" are reserved for static manifest-based configurations and cannot be managed via the API"
         );
@@ -141,7 +164,8 @@ fn checked(
             policy::policy(document, stored, expressions, &mut errors);
         }
         "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
-            binding::binding(document, rules.declares_required, &mut errors);
+            let declares_required = origin == Origin::Api && rules.declares_required;
+            binding::binding(document, declares_required, &mut errors);
         }
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
             webhook::configuration(document, expressions, &mut errors);

@@ -9,6 +9,8 @@ use ephor_ir::rule::Body;
 use ephor_ir::{Policy, Rule};
 use ephor_value::Str;
 
+use super::review::Review;
+
 /// A native policy that has bindings.
 #[derive(Clone, Copy, Debug)]
 pub struct BoundPolicy<'p> {
@@ -46,6 +48,11 @@ impl<'p> BoundPolicy<'p> {
     /// Whether it changes objects; else it validates them.
     pub fn mutates(&self) -> bool {
         matches!(self.rule.body, Body::Mutate(_))
+    }
+
+    /// Whether it ever sees a request: policies that the API stores see none about policies.
+    pub fn sees(&self, review: &Review) -> bool {
+        !review.is_exempt() || (self.bound.is_static && review.is_about_admission())
     }
 
     /// What it validates.

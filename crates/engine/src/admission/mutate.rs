@@ -114,11 +114,11 @@ impl<'w> Passes<'w> {
         review: &Review,
         again: bool,
     ) -> Result<(), Box<Denial>> {
-        if review.is_exempt() || &*review.attributes.operation == "DELETE" {
+        if &*review.attributes.operation == "DELETE" {
             return Ok(());
         }
         let review = review.with_object(self.object.clone());
-        let mutating = policies.iter().copied().filter(BoundPolicy::mutates);
+        let mutating = policies.iter().copied().filter(|p| p.mutates() && p.sees(&review));
         let all: Vec<(BoundPolicy<'_>, Vec<BoundCall>)> =
             mutating.map(|policy| (policy, plan(policy, &review, self.cluster))).collect();
         let namespace = match all.iter().any(|(_, calls)| !calls.is_empty()) {

@@ -67,7 +67,13 @@ impl Review {
         self.request.get("dryRun").and_then(Value::as_bool) == Some(true)
     }
 
-    /// Whether no policy ever sees it: policies themselves, and questions about users and rights.
+    /// Whether it is about what decides over requests: policies, bindings, webhooks.
+    pub fn is_about_admission(&self) -> bool {
+        &*self.attributes.group == "admissionregistration.k8s.io"
+    }
+
+    /// Whether no policy that the API stores ever sees it: policies themselves, and questions about
+    /// users and rights.
     pub fn is_exempt(&self) -> bool {
         let a = &self.attributes;
         match &*a.group {

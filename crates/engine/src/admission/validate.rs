@@ -137,9 +137,7 @@ pub fn validate<'p>(
     review: &Review,
     cluster: &ClusterView<'_>,
 ) -> AdmissionOutcome {
-    if review.is_exempt() {
-        return AdmissionOutcome::default();
-    }
+    let policies = policies.filter(|p| BoundPolicy::of(p).is_some_and(|policy| policy.sees(review)));
     let cx = cluster.functions(review);
     let results: Vec<(&Policy, Vec<RuleOutcome>)> =
         policies.map(|policy| (policy, verdict(policy, review, cluster, &cx))).collect();

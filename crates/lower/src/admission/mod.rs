@@ -130,7 +130,13 @@ pub fn rule(document: &Value, place: Place) -> Rule {
     // Without constraints it is about every object.
     let when = Matcher::Constraints(Box::new(constraints.clone().unwrap_or_default()));
     let name = document.text_at(&["metadata", "name"]).into();
-    let bound = Bound { constraints, param_kind: params, bindings: Box::default(), params: Arc::from([]) };
+    let bound = Bound {
+        constraints,
+        param_kind: params,
+        bindings: Box::default(),
+        is_static: false,
+        params: Arc::from([]),
+    };
     Rule { bound: Some(Arc::new(bound)), ..with_expressions(name, kind, when, shared, body) }
 }
 

@@ -80,6 +80,11 @@ pub fn bind_as_server(policy: &Policy, mut bindings: Vec<PolicyBinding>) -> Poli
     })
 }
 
+/// A policy of a static manifest with its bindings, in the order of their names.
+pub fn bind_static(policy: &Policy, bindings: Vec<PolicyBinding>) -> Policy {
+    with_bound(&bind_as_server(policy, bindings), |_, bound| bound.is_static = true)
+}
+
 /// The policy with another rule and what binds it.
 fn with_bound(policy: &Policy, change: impl FnOnce(&mut Rule, &mut Bound)) -> Policy {
     let mut policy = policy.clone();

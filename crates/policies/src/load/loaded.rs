@@ -194,14 +194,16 @@ impl Policies {
     }
 
     /// Gives admission policies their bindings as an API server does; parameters are looked up for
-    /// each request.
+    /// each request. Those of static manifests have theirs.
     pub fn bind_as_server(&mut self) {
         let mut bindings: HashMap<(bool, Str), Vec<PolicyBinding>> = HashMap::new();
         for binding in &self.bindings {
             bindings.entry((binding.mutates, binding.policy.clone())).or_default().push(binding.clone());
         }
         for loaded in &mut self.policies {
-            if let Some(policy) = loaded.policy.as_mut().filter(|p| p.stage == Stage::ApiServer) {
+            if let Some(policy) =
+                loaded.policy.as_mut().filter(|p| p.stage == Stage::ApiServer && !p.is_static())
+            {
                 let mutates = policy.rules.iter().any(|rule| rule.kind == RuleKind::Mutation);
                 let own = bindings.get(&(mutates, policy.name.clone())).cloned().unwrap_or_default();
                 *policy = Arc::new(ephor_lower::admission::offline::bind_as_server(policy, own));

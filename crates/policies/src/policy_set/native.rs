@@ -51,7 +51,7 @@ impl Engine {
     /// The results of native policies that validate, of those that have one.
     pub fn native_verdicts(&self, review: &Review) -> Outcomes {
         let slots = self.native_slots(review);
-        if slots.is_empty() || review.is_exempt() {
+        if slots.is_empty() {
             return Outcomes::default();
         }
         let cluster = ClusterView::of_request(&*self.external, review);
@@ -77,7 +77,12 @@ impl Engine {
 
     /// The native policies that can match a request.
     fn native_slots(&self, review: &Review) -> Vec<Slot> {
-        self.set.index.of_resource(&review.attributes.resource, &self.set.native)
+        let mut slots = self.set.index.of_resource(&review.attributes.resource, &self.set.native);
+        if review.is_exempt() {
+            let sees = |at| Some(BoundPolicy::of(self.policy(at)?.1)?.sees(review));
+            slots.retain(|(at, _)| sees(*at).unwrap_or(false));
+        }
+        slots
     }
 
     fn validated(

@@ -66,9 +66,10 @@ pub struct PolicySet {
 impl PolicySet {
     /// A set of lowered policies and exceptions, in the order in which they count.
     ///
-    /// They are evaluated phase by phase, in each in the order given.
+    /// They are evaluated phase by phase, in each in the order given; native policies of static
+    /// manifests come before others.
     pub fn new(mut policies: Vec<Arc<Policy>>, exceptions: Vec<Exception>) -> PolicySet {
-        policies.sort_by_key(|p| p.stage);
+        policies.sort_by_key(|p| (p.stage, !p.is_static()));
         let indexed = policies.iter().take_while(|p| p.stage.evaluates_resources());
         let index = Index::new(indexed.map(AsRef::as_ref));
         let schedule = Schedule::of(&policies);

@@ -6,9 +6,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::policies::{Snapshot, Store};
+use super::policies::Snapshot;
 use super::tls::Certificates;
-use super::{Error, around, secret};
+use super::{Error, opened, secret};
 use crate::serve::settings::{Settings, Tls};
 
 /// What was loaded.
@@ -30,7 +30,7 @@ impl Check {
         if let Tls::Files(pair) = &settings.tls {
             Certificates::open(pair.clone())?;
         }
-        let store = Store::new(settings.places.clone(), around(settings)?);
+        let store = opened(settings)?;
         let certificate = match &settings.tls {
             Tls::Secret(wanted) => secret::of(store.around().link.as_deref(), wanted)?.check()?,
             _ => None,

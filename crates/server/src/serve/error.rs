@@ -51,6 +51,9 @@ pub enum Error {
     /// There is a Secret and no cluster.
     #[error("the certificate is in a Secret, and there is no cluster")]
     NoCluster,
+    /// Static manifests with a mistake.
+    #[error(transparent)]
+    Manifest(#[from] ephor_policies::load::manifests::ManifestError),
     /// Traces have no address that can be used.
     #[error(transparent)]
     Traces(#[from] super::traces::BuildError),

@@ -18,6 +18,7 @@
 //! - [`http`]: HTTP: reviews in, answers out; health and metrics.
 //! - [`kind_filter`]: the kinds of policies that are served from a cluster.
 //! - `last_good_files`: files in use: what was last loaded from each, and when it is replaced.
+//! - `last_good_manifests`: static manifests in use, all or nothing.
 //! - [`latency`]: whether decisions are slow.
 //! - [`listener`]: connections: accepting them, encrypting them, ending them.
 //! - [`live`]: the data of rules from a cluster.
@@ -65,6 +66,7 @@ mod families;
 pub mod http;
 pub mod kind_filter;
 mod last_good_files;
+mod last_good_manifests;
 pub mod latency;
 pub mod listener;
 pub mod live;
@@ -109,6 +111,7 @@ use ephor_controllers::background::intake::WorkIntake;
 use ephor_controllers::in_use::{InUse, Source};
 use ephor_controllers::lease::Times;
 use ephor_controllers::manager::{Controllers, ManagerSetup};
+use ephor_policies::load::manifests::{self, ManifestFolder};
 use ephor_sources::registry::client::renewed;
 use ephor_sources::registry::credentials::{Keys, Secrets};
 
@@ -197,7 +200,7 @@ pub async fn until(
         None => None,
     };
     let of = settings.clone();
-    let read = move || Ok::<_, Error>(Store::new(of.places.clone(), around(&of)?));
+    let read = move || opened(&of);
     // What changes while it is read is read again.
     let changes = watch::FileWatch::of(&settings.places.all());
     let store = tokio::task::spawn_blocking(read).await??;
@@ -357,6 +360,18 @@ async fn controllers(
         Ok::<_, Error>(Controllers::start(setup)?)
     };
     tokio::task::spawn_blocking(started).await?.map(Some)
+}
+
+/// Reads everything for the first time.
+///
+/// # Errors
+/// The cluster does not answer, or a static manifest has a mistake: an API server does not start
+/// with it either.
+fn opened(settings: &Settings) -> Result<Store, Error> {
+    let around = around(settings)?;
+    let folders = settings.places.manifests.iter().cloned().map(ManifestFolder::read);
+    manifests::of_folders(&folders.collect::<Vec<_>>(), around.release)?;
+    Ok(Store::new(settings.places.clone(), around))
 }
 
 /// The sources of external data.

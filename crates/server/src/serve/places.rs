@@ -7,6 +7,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+use ephor_policies::load::manifests::ManifestFolder;
 use ephor_sources::files::{self, FileCause, Loaded};
 
 /// Where policies and data come from.
@@ -14,6 +15,8 @@ use ephor_sources::files::{self, FileCause, Loaded};
 pub struct Places {
     /// Files and folders with policies, exceptions and bindings.
     pub policies: Vec<PathBuf>,
+    /// Folders with static manifests.
+    pub manifests: Vec<PathBuf>,
     /// Files and folders with objects that rules look up.
     pub data: Vec<PathBuf>,
     /// A file with the settings of operators.
@@ -27,7 +30,8 @@ pub struct Places {
 impl Places {
     /// All of these files and folders.
     pub fn all(&self) -> Vec<&Path> {
-        let all = self.policies.iter().chain(&self.data).chain(&self.settings).chain(&self.metrics);
+        let all = self.policies.iter().chain(&self.manifests).chain(&self.data);
+        let all = all.chain(&self.settings).chain(&self.metrics);
         all.map(PathBuf::as_path).collect()
     }
 
@@ -44,6 +48,8 @@ pub type Read = Vec<(String, Loaded)>;
 pub struct Texts {
     /// Policies, exceptions and bindings.
     pub policies: Read,
+    /// Static manifests.
+    pub manifests: Vec<ManifestFolder>,
     /// Objects that rules look up.
     pub data: Read,
     /// The settings of operators, if a file has them.
@@ -69,6 +75,7 @@ impl Texts {
         };
         Texts {
             policies: policies.collect(),
+            manifests: places.manifests.iter().cloned().map(ManifestFolder::read).collect(),
             data: places.data.iter().map(data).collect(),
             settings: places.settings.as_ref().map(data).map(|one| vec![one]),
             metrics: places.metrics.as_ref().map(data).map(|one| vec![one]),
@@ -78,6 +85,7 @@ impl Texts {
     /// The same for the same texts and problems, and most likely another one for others.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
+        self.manifests.hash(&mut hasher);
         let all = [Some(&self.policies), Some(&self.data), self.settings.as_ref(), self.metrics.as_ref()];
         for read in all {
             read.map(Vec::len).hash(&mut hasher);

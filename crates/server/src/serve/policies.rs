@@ -36,6 +36,7 @@ use super::places::{Places, Read, Texts};
 use super::stored::{Stored, StoredObjects};
 use crate::serve::kind_filter::KindFilter;
 use crate::serve::last_good_files::{LastGoodFiles, Parsed};
+use crate::serve::last_good_manifests::LastGoodManifests;
 use crate::serve::latency::Latency;
 use crate::serve::recently_deleted::RecentlyDeleted;
 
@@ -100,6 +101,7 @@ impl InUse for Snapshot {
 #[derive(Default)]
 struct Files {
     policies: LastGoodFiles<Policies>,
+    manifests: LastGoodManifests,
     data: LastGoodFiles<Vec<Value>>,
     settings: LastGoodFiles<Vec<Value>>,
     metrics: LastGoodFiles<Vec<Value>>,
@@ -199,8 +201,9 @@ fn read(
     let current =
         files.policies.update(&texts.policies, established, now, |source| parse(source, around.release));
     let (mut problems, mut again) = (current.problems, current.again);
-    let lost = current.lost;
-    let mut all = Policies::default();
+    let mut lost = current.lost;
+    let mut all = files.manifests.update(&texts.manifests, around.release, now, &mut problems, &mut lost);
+    again = [again, files.manifests.again(now)].into_iter().flatten().min();
     current.gives.into_iter().for_each(|policies| all.extend((*policies).clone()));
     let mut stored = StoredObjects::default();
     if let (Some(link), Some(chosen)) = (&around.link, &around.stored) {
@@ -314,13 +317,23 @@ fn notices(all: &Policies) -> Vec<String> {
     let mutates = |policy: &Policy| policy.rules.iter().any(|r| r.kind == RuleKind::Mutation);
     let is_there =
         |b: &PolicyBinding| native().any(|(p, policy)| mutates(policy) == b.mutates && p.name == *b.policy);
-    let is_bound =
-        |name: &str, mutates: bool| all.bindings.iter().any(|b| b.mutates == mutates && *b.policy == *name);
-    let bindings = all.bindings.iter().filter(|b| !is_there(b)).map(|b| {
+    let is_static = |b: &PolicyBinding| native().any(|(p, of)| p.name == *b.policy && of.is_static());
+    let is_bound = |policy: &Policy| {
+        let has_own = policy.rules.iter().filter_map(|r| r.bound.as_ref()).any(|b| !b.bindings.is_empty());
+        let mutates = mutates(policy);
+        has_own || all.bindings.iter().any(|b| b.mutates == mutates && b.policy == policy.name)
+    };
+    let bindings = all.bindings.iter().filter(|b| !is_there(b) || is_static(b)).map(|b| {
         let kind = kind_of(b.mutates);
+        if is_there(b) {
+            return format!(
+                "{kind}Binding {}: {kind} {} is a static manifest, so it has no effect",
+                b.name, b.policy
+            );
+        }
         format!("{kind}Binding {}: there is no {kind} {}, so it has no effect", b.name, b.policy)
     });
-    let policies = native().filter(|(p, policy)| !is_bound(&p.name, mutates(policy))).map(|(p, policy)| {
+    let policies = native().filter(|(_, policy)| !is_bound(policy)).map(|(p, policy)| {
         let kind = kind_of(mutates(policy));
         format!("{}:{}: {kind} {}: no binding is for it, so it has no effect", p.source, p.line, p.name)
     });

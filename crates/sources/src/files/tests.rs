@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{FileCause, Loaded, Reading, policies, resources, served_policies};
+use super::{FileCause, Loaded, Reading, manifests, policies, resources, served_policies};
 
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
@@ -96,4 +96,14 @@ fn text_that_is_not_utf_8_is_refused_with_its_place() {
     fs::write(&path, b"a: 1\nb: \xff\n").unwrap();
     let loaded = policies(&[path.to_str().unwrap()]);
     assert_eq!(loaded.notices[0].text, "invalid UTF-8 at byte 8 (line 2)");
+}
+
+#[test]
+fn static_manifests_are_the_yaml_and_json_files_of_a_folder_hidden_ones_too() {
+    let all = ["b.yml", "a.YAML", ".c.yaml", ".yaml", "d.json", "e.txt", "sub.yaml/f.yaml", "sub/g.yaml"];
+    let root = tree(&all.map(|name| (name, name)));
+    let texts: Vec<String> = manifests(root.path()).unwrap().into_iter().map(|s| s.text).collect();
+    assert_eq!(texts, [".c.yaml", ".yaml", "a.YAML", "b.yml", "d.json"]);
+    let (path, _) = manifests(&root.path().join("missing")).unwrap_err();
+    assert_eq!(path, root.path().join("missing"));
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::load::manifests::ManifestFolder;
 use crate::load::{self, Reader};
 use crate::{Engine, PolicySet};
 use ephor_document::yaml_value;
@@ -215,4 +216,49 @@ fn a_policy_without_binding_does_nothing() {
     let engine = engine(policy, Arc::new(NoData));
     assert_eq!(denied(&engine.validate_as_server(&review("{}"))), None);
     assert_eq!(engine.native().count(), 0);
+}
+
+#[test]
+fn static_policies_come_first_and_see_requests_about_policies() {
+    let any = "{apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*']}";
+    let own = policy("z.static.k8s.io", any, "false", "", "");
+    let of_api = policy("a", any, "false", "", "") + &policy("m", any, "false", "", "");
+    // A binding of the API does not bind a static policy.
+    let of_api = of_api
+        + "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingAdmissionPolicyBinding, metadata: {name: a2}, \
+            spec: {policyName: z.static.k8s.io, validationActions: [Warn]}}\n";
+    let folder = ManifestFolder {
+        path: "static".into(),
+        texts: Ok(vec![SourceText { name: "static/a.yaml".into(), text: own }]),
+    };
+    let mut loaded = load::manifests::of_folders(&[folder], Release::V1_37).unwrap();
+    let source = SourceText { name: "policies.yaml".into(), text: of_api };
+    loaded.extend(load::argument_for(&[source], Reader::Server(Release::V1_37)));
+    loaded.bind_as_server();
+    let mut policies: Vec<_> = loaded.policies.into_iter().filter_map(|p| p.policy).collect();
+    policies.sort_by(|a, b| a.name.cmp(&b.name));
+    let engine = Engine::new(PolicySet::new(policies, Vec::new())).with_profile(Profile::cluster());
+    let names = |more: &str| {
+        let outcomes = engine.native_verdicts(&review(more));
+        let bindings = |rules: &[ephor_engine::RuleOutcome]| rules.len();
+        let all = outcomes.policies().map(|p| format!("{}:{}", p.policy.name, bindings(&p.rules)));
+        all.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names("{}"), "z.static.k8s.io:1 a:1 m:1");
+    let of = |group: &str, resource: &str, kind: &str| {
+        format!(
+            "{{kind: {{group: {group}, version: v1, kind: {kind}}}, resource: {{group: {group}, version: v1, resource: {resource}}}}}"
+        )
+    };
+    let admission = "admissionregistration.k8s.io";
+    for (resource, kind) in [
+        ("validatingadmissionpolicies", "ValidatingAdmissionPolicy"),
+        ("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding"),
+    ] {
+        assert_eq!(names(&of(admission, resource, kind)), "z.static.k8s.io:1", "{resource}");
+    }
+    let webhooks = of(admission, "validatingwebhookconfigurations", "ValidatingWebhookConfiguration");
+    assert_eq!(names(&webhooks), "z.static.k8s.io:1 a:1 m:1");
+    let rights = of("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview");
+    assert_eq!(names(&rights), "", "no policy sees a question about rights");
 }
