@@ -24,6 +24,7 @@ impl Gate {
     /// use ephor_external::NoData;
     /// use ephor_policies::load::{self, Reader};
     /// use ephor_sources::files::SourceText;
+    /// use ephor_value::release::Release;
     ///
     /// let policy = SourceText {
     ///     name: "policy.yaml".into(),
@@ -38,7 +39,8 @@ impl Gate {
     ///     validate: {failureAction: Enforce, message: label team is needed, pattern: {metadata: {labels: {team: "?*"}}}}
     /// "#.into(),
     /// };
-    /// let gate = Gate::new(load::argument_for(&[policy], Reader::Server(Release::default())), Arc::new(NoData), &[]);
+    /// let reader = Reader::Server(Release::default());
+    /// let gate = Gate::new(load::argument_for(&[policy], reader), Arc::new(NoData), &[]);
     /// let review = r#"{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
     ///   "uid": "1", "operation": "CREATE", "name": "a", "namespace": "shop",
     ///   "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
