@@ -87,7 +87,7 @@ impl StructType for NamedStruct {
     }
 
     fn equal(&self, a: &Map, b: &Map) -> bool {
-        a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.cel_eq(w)))
+        fields_equal(a, b, |_, v, w| v.cel_eq(w))
     }
 }
 
@@ -118,11 +118,15 @@ impl StructType for SchemaStruct {
 }
 
 fn structures_equal(a: &Map, b: &Map, def: &TypeDef, types: &Types) -> bool {
-    a.len() == b.len()
-        && a.iter().all(|(key, v)| {
-            let ty = def.field(key).map(|field| &field.ty);
-            b.get(key).is_some_and(|w| ty.map_or_else(|| v.cel_eq(w), |ty| parts_equal(v, w, ty, types)))
-        })
+    fields_equal(a, b, |key, v, w| match def.field(key) {
+        Some(field) => parts_equal(v, w, &field.ty, types),
+        None => v.cel_eq(w),
+    })
+}
+
+/// Whether two maps have the same keys, with values that are the same.
+fn fields_equal(a: &Map, b: &Map, same: impl Fn(&str, &Value, &Value) -> bool) -> bool {
+    a.len() == b.len() && a.iter().all(|(key, v)| b.get(key).is_some_and(|w| same(key, v, w)))
 }
 
 /// Whether two parts of structures mean the same, also inside of maps of quantities.
@@ -137,14 +141,13 @@ fn parts_equal(a: &Value, b: &Value, ty: &Type, types: &Types) -> bool {
         }
         (Type::Named(name, _), Value::Map(a), Value::Map(b)) => match types.named(name) {
             Some(def) if def.leaf.is_none() => structures_equal(a, b, def, types),
-            _ => a.len() == b.len() && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| v.cel_eq(w))),
+            _ => fields_equal(a, b, |_, v, w| v.cel_eq(w)),
         },
         (Type::List(_, item), Value::List(a), Value::List(b)) => {
             a.len() == b.len() && a.iter().zip(b.iter()).all(|(v, w)| parts_equal(v, w, item, types))
         }
         (Type::Map(item, _), Value::Map(a), Value::Map(b)) => {
-            a.len() == b.len()
-                && a.iter().all(|(k, v)| b.get(k).is_some_and(|w| parts_equal(v, w, item, types)))
+            fields_equal(a, b, |_, v, w| parts_equal(v, w, item, types))
         }
         _ => a.cel_eq(b),
     })

@@ -386,8 +386,8 @@ fn around(settings: &Settings) -> Result<Around, Error> {
         let (namespace, pull_secrets) = (settings.settings.settings.0.clone(), settings.pull_secrets.clone());
         renewed(REGISTRY_CACHE_TTL, Keys { pull_secrets, namespace, secrets, ..Keys::default() })
     });
-    let served = link.as_ref().map(|link| link.release);
-    let release = settings.kubernetes.or(served).unwrap_or_default();
+    // A link acts as the release that is wanted, if there is one.
+    let release = link.as_ref().map(|link| link.release).or(settings.kubernetes).unwrap_or_default();
     let stored = settings.stored.clone();
     Ok(Around { link, registry, stored, result_cache: settings.result_cache, release })
 }
