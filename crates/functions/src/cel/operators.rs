@@ -280,7 +280,7 @@ pub fn unhashable(key: &Value) -> Option<Fault> {
 
 pub fn contains(call: &Call<'_>) -> CallResult {
     match call.arg(1) {
-        // Values of libraries may differ by side: the value on the left is the one that is compared.
+        // Values of libraries may differ by side: the left one is compared with the items.
         Value::List(l) => success(l.iter().any(|item| match item {
             Value::Object(_) => call.arg(0).cel_eq(item),
             item => item.cel_eq(call.arg(0)),
