@@ -14,6 +14,7 @@ quick:
     cargo clippy --locked --workspace --tests -- -D warnings
     cargo test --locked --test program -- architecture:: book:: commands:: dependencies:: layout:: prose:: reference:: unity:: words::
     cargo test --locked --test conformance own_suites
+    cargo check --locked --lib --no-default-features
 
 # Formatting and lints.
 lint:

@@ -3,7 +3,7 @@
 
 #[cfg(not(feature = "gzip"))]
 pub mod gzip {
-    use super::super::{Call, CallResult, fault};
+    use super::super::call::{Call, CallResult, fault};
 
     const ABSENT: &str = "ephor was built without the feature `gzip`";
 
@@ -20,7 +20,7 @@ pub mod gzip {
 
 #[cfg(not(feature = "tokens"))]
 pub mod tokens {
-    use super::super::{Call, CallResult, fault};
+    use super::super::call::{Call, CallResult, fault};
 
     const ABSENT: &str = "ephor was built without the feature `tokens`";
 
