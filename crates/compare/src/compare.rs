@@ -7,7 +7,7 @@
 use crate::model::answer::{Answer, Comparison};
 use crate::model::observer::Observer;
 use crate::model::options::Options;
-use crate::releases::{Servers, no_proof, on_two, served_by};
+use crate::releases::{Servers, are_one, no_proof, on_two, served_by};
 use crate::search::any_inputs::{SymbolicResult, compare_for_any_inputs};
 use crate::search::procedure::of_sides;
 use crate::sides::side::Side;
@@ -36,7 +36,13 @@ pub fn compare_observed<'s>(
         Servers::None => (None, Vec::new()),
     };
     if let Some([old, new]) = &served {
-        return compare_observed_as_is(old, new, options, None);
+        let found = compare_observed_as_is(old, new, options, observer);
+        // Also where nothing is known of the kinds of objects.
+        let is_open = matches!(found.answer, Answer::Tested(_)) && found.differences.is_empty();
+        return match is_open && are_one([old, new]) {
+            true => Comparison { answer: Answer::Proved, reasons: Vec::new(), ..found },
+            false => found,
+        };
     }
     no_proof(compare_observed_as_is(old, new, options, observer), &parts)
 }

@@ -8,12 +8,18 @@
 //! holds for parts that read typed objects otherwise than trees, for which the classes of values
 //! are made. Semantics: `docs/semantics/kubernetes-releases.md`, "The same on two releases".
 
+//!
+//! - `spelling`: objects in which quantities are spelled in two ways
+
+pub(crate) mod spelling;
+
 use std::sync::Arc;
 
 use ephor_ir::Rule;
+use ephor_kubernetes::release::ServerRules;
 use ephor_lower::admission::{release_changes, typed_parts};
-use ephor_value::release::Release;
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 use crate::model::answer::{Answer, Comparison};
 use crate::model::observer::Observer;
@@ -52,11 +58,22 @@ impl Servers {
     }
 }
 
+/// What of policies means something else on one of two releases.
+pub(crate) fn changes(policies: &[Value], releases: [Release; 2]) -> Vec<String> {
+    texts(policies.iter().flat_map(|policy| release_changes(policy, &[], releases)))
+}
+
 fn texts(changes: impl Iterator<Item = ephor_lower::admission::ReleaseChange>) -> Vec<String> {
     let mut all: Vec<String> = changes.map(|change| change.to_string()).collect();
     all.sort();
     all.dedup();
     all
+}
+
+/// Whether only one of two sides shows objects of built-in kinds with their types.
+pub(crate) fn shows_types_once(sides: [&Side; 2]) -> bool {
+    let [old, new] = sides.map(|side| side.release().map(|release| ServerRules::of(release).has_typed_views));
+    old.is_some() && new.is_some() && old != new
 }
 
 /// A side whose policies of Kubernetes are evaluated on another release.
@@ -68,6 +85,14 @@ pub(crate) fn served_by(side: &Side, release: Release) -> Side {
         }
         _ => Arc::clone(rule),
     })
+}
+
+/// Whether two sides have the same rules, which mean the same: no object can distinguish them.
+pub(crate) fn are_one([old, new]: [&Side; 2]) -> bool {
+    let (one, other) = (old.engine.set(), new.engine.set());
+    one.policies() == other.policies()
+        && one.exceptions() == other.exceptions()
+        && one.cel_exceptions() == other.cel_exceptions()
 }
 
 /// Compares sides on two releases of which one gives some parts another meaning.

@@ -377,7 +377,9 @@ fn admission(d: &Document, value: &Value, Reading { reader, place }: Reading) ->
                 return Some(left(d, &[], text.to_string(), false));
             }
             let (policy, refused) = match place {
-                Place::Server(release) => (offline::policy(&defaulted(value), place), refusal(value, release)),
+                Place::Server(release) => {
+                    (offline::policy(&defaulted(value), place), refusal(value, release))
+                }
                 Place::Kyverno => (offline::policy(value, place), None),
             };
             let loaded = LoadedPolicy { refused, ..loaded(d, value, Some(policy)) };

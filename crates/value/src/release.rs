@@ -34,7 +34,10 @@ impl ReleaseChoice {
     pub fn instead_of(self, version: &str) -> String {
         let known: Vec<&str> = Release::ALL.iter().map(|release| release.name()).collect();
         let known = known.join(", ");
-        format!("nothing is recorded of Kubernetes {version}; {} applies, the nearest of {known}", self.release)
+        format!(
+            "nothing is recorded of Kubernetes {version}; {} applies, the nearest of {known}",
+            self.release
+        )
     }
 }
 

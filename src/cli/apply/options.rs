@@ -12,8 +12,8 @@ use ephor_value::release::Release;
 use crate::cli::CommandError;
 use crate::cli::apply::conflict::ApplyConflict;
 use crate::cli::arguments::{Global, given};
-use crate::cli::releases;
 use crate::cli::flags::{Record, fields, nanoseconds, whole};
+use crate::cli::releases;
 
 /// Applies policies on resources and prints the results
 #[derive(Debug, clap::Args)]

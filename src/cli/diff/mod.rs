@@ -296,8 +296,11 @@ fn of_pair(
         && compared.answer == Answer::Proved
         && compared.existing.is_none()
         && !before.has_ambiguous_wildcard_keys();
-    let is_claimed =
-        question == Question::Diff && !is_whole && !matches!(compared.answer, Answer::Incomparable(_));
+    // Of two releases every difference counts.
+    let is_claimed = question == Question::Diff
+        && !is_whole
+        && !before.is_on_another_release(&after)
+        && !matches!(compared.answer, Answer::Incomparable(_));
     let claim = is_claimed.then(|| Claim::about(&before, &after, options, None));
     compared.ignore(&name, ignored, &reasons, &relative_to);
     compared.claim(claim.as_ref());

@@ -19,7 +19,7 @@ use ephor_value::{Str, Value};
 use crate::model::environment::Environment;
 use crate::model::request::{Case, RequestContext, request};
 use crate::model::verdict::{Effect, Judgement, Verdict};
-use crate::releases::native;
+use crate::releases::{self, native};
 use crate::sides::lookup_stub;
 use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 
@@ -87,21 +87,29 @@ impl Side {
     /// The policies of an engine.
     pub(crate) fn of_engine(engine: Engine) -> Side {
         let policies = engine.set().policies();
-        let release =
-            policies.iter().flat_map(|policy| policy.all_rules()).find_map(|rule| rule.bound.as_ref()?.server);
-        Side {
-            engine,
-            knows_no_patterns: false,
-            has_one_key: false,
-            release,
-            natives: Arc::from([]),
-        }
+        let release = policies
+            .iter()
+            .flat_map(|policy| policy.all_rules())
+            .find_map(|rule| rule.bound.as_ref()?.server);
+        Side { engine, knows_no_patterns: false, has_one_key: false, release, natives: Arc::from([]) }
     }
 
     /// The release of the API server that evaluates policies of Kubernetes; `None` = there are
     /// none, or they are evaluated as Kyverno does.
     pub(crate) fn release(&self) -> Option<Release> {
         self.release
+    }
+
+    /// Whether the policies of Kubernetes of both sides are evaluated on two releases.
+    pub fn is_on_another_release(&self, other: &Side) -> bool {
+        self.release.is_some() && other.release.is_some() && self.release != other.release
+    }
+
+    /// What of its policies of Kubernetes means something else on a later release than on theirs.
+    pub fn other_in_later_releases(&self) -> Vec<String> {
+        let Some(own) = self.release else { return Vec::new() };
+        let later = Release::ALL.into_iter().filter(|release| *release > own);
+        later.flat_map(|release| releases::changes(&self.natives, [own, release])).collect()
     }
 
     /// The policies of Kubernetes.

@@ -7,8 +7,8 @@
 //! defaults. Semantics: `docs/semantics/admission.md`, "On a chosen release".
 
 use ephor_functions::Context;
-use ephor_ir::expressions::API_SERVER;
 use ephor_ir::Policy;
+use ephor_ir::expressions::API_SERVER;
 use ephor_kubernetes::admitted::as_sent;
 use ephor_kubernetes::resource_object;
 use ephor_value::budget::Excess;

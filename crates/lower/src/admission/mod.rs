@@ -11,16 +11,16 @@
 //! - [`webhook`]: `ValidatingWebhookConfiguration` and `MutatingWebhookConfiguration` → webhooks of
 //!   the IR
 
-mod release_changes;
 mod judge;
 pub mod offline;
+mod release_changes;
 mod warnings;
 pub mod webhook;
 
 use std::sync::Arc;
 
-pub use release_changes::{ReleaseChange, release_changes, typed_parts};
 pub use judge::Judge;
+pub use release_changes::{ReleaseChange, release_changes, typed_parts};
 pub use warnings::{Warning, warnings};
 pub use webhook::webhooks;
 

@@ -196,10 +196,11 @@ impl Policies {
         let params: Arc<[Value]> = params.into();
         for loaded in &mut self.policies {
             if let Some(policy) = loaded.policy.as_mut().filter(|p| p.stage == Stage::ApiServer) {
-                let bind = match policy.rules.iter().any(|r| r.bound.as_ref().is_some_and(|b| b.server.is_some())) {
-                    true => offline::bind_for_command,
-                    false => offline::bind,
-                };
+                let bind =
+                    match policy.rules.iter().any(|r| r.bound.as_ref().is_some_and(|b| b.server.is_some())) {
+                        true => offline::bind_for_command,
+                        false => offline::bind,
+                    };
                 *policy = Arc::new(bind(policy, &self.bindings, &params));
             }
         }

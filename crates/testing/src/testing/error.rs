@@ -7,8 +7,8 @@ use thiserror::Error;
 use crate::inputs::ReadError;
 use crate::inputs::exceptions::ExceptionsError;
 use crate::inputs::values::ValuesError;
-use ephor_value::release::ReleaseError;
 use ephor_engine::request::NoObjects;
+use ephor_value::release::ReleaseError;
 
 use super::mocks::MockError;
 

@@ -131,12 +131,8 @@ fn changes_of(policy: &Value, definitions: &[Value], releases: Releases) -> Vec<
         }
     }
     let all = kinds.len() + usize::from(is_open);
-    let change = |((field, at, part, text), kinds): ((String, usize, String, String), Vec<String>)| ReleaseChange {
-        field,
-        at,
-        part,
-        text,
-        kinds: if kinds.len() == all { Vec::new() } else { kinds },
+    let change = |((field, at, part, text), kinds): ((String, usize, String, String), Vec<String>)| {
+        ReleaseChange { field, at, part, text, kinds: if kinds.len() == all { Vec::new() } else { kinds } }
     };
     found.into_iter().map(change).collect()
 }
@@ -145,7 +141,8 @@ fn changes_of(policy: &Value, definitions: &[Value], releases: Releases) -> Vec<
 fn about(rules: &[Value], known: &Kinds) -> (Vec<[Str; 3]>, bool) {
     let (mut found, mut is_open) = (Vec::new(), rules.is_empty());
     for rule in rules {
-        let texts = |key: &str| list(rule, key).iter().filter_map(Value::as_str).map(Str::from).collect::<Vec<_>>();
+        let texts =
+            |key: &str| list(rule, key).iter().filter_map(Value::as_str).map(Str::from).collect::<Vec<_>>();
         let (groups, versions) = (texts("apiGroups"), texts("apiVersions"));
         is_open |= groups.iter().chain(&versions).any(|text| text.contains('*'));
         for resource in texts("resources") {
@@ -157,7 +154,9 @@ fn about(rules: &[Value], known: &Kinds) -> (Vec<[Str; 3]>, bool) {
             for group in &groups {
                 for version in &versions {
                     let fits = known.plural(plural).filter(|r| r.group == *group && r.version == *version);
+                    let mut is_known = false;
                     for resource in fits {
+                        is_known = true;
                         let sent = resource.subresources.iter().find(|sent| *sent.name == *subresource);
                         let own = [resource.group.clone(), resource.version.clone(), resource.kind.clone()];
                         match (subresource.is_empty(), sent) {
@@ -165,6 +164,10 @@ fn about(rules: &[Value], known: &Kinds) -> (Vec<[Str; 3]>, bool) {
                             (false, Some(sent)) => found.push(sent.kind.clone()),
                             (false, None) => is_open = true,
                         }
+                    }
+                    // A custom resource.
+                    if !is_known && !group.contains('*') && !version.contains('*') && !plural.contains('*') {
+                        found.push([group.clone(), version.clone(), plural.into()]);
                     }
                 }
             }
@@ -183,23 +186,24 @@ fn of_kind(
 ) -> Vec<(String, usize, String, String)> {
     let mut compiler = Compiler::new(choice).at(choice.level);
     let mut of_variables = Compiler::new(Choice { mutation: false, ..choice }).at(choice.level);
-    let mut variables: HashMap<Str, Seen> = HashMap::new();
+    let mut variables: HashMap<Str, (Seen, bool)> = HashMap::new();
     let mut found = Vec::new();
-    let mut walk = |compiler: &Compiler, variables: &HashMap<Str, Seen>, field: String, source: &str| {
-        // What does not compile is the same error in both, or refused.
-        let typed: Typed = compiler.typed(source)?;
-        let mut walk = Walk { releases, names: names.clone(), variables, found: Vec::new() };
-        let seen = walk.seen(&typed);
-        let spans = Spans::of(source);
-        found.extend(walk.found.into_iter().map(|one| {
-            (field.clone(), one.part.at as usize, spans.text(&one.part).to_string(), one.text)
-        }));
-        Some(seen)
-    };
+    let mut walk =
+        |compiler: &Compiler, variables: &HashMap<Str, (Seen, bool)>, field: String, source: &str| {
+            // What does not compile is the same error in both, or refused.
+            let typed: Typed = compiler.typed(source)?;
+            let mut walk = Walk { releases, names: names.clone(), variables, found: Vec::new() };
+            let seen = walk.seen(&typed);
+            let spans = Spans::of(source);
+            found.extend(walk.found.into_iter().map(|one| {
+                (field.clone(), one.part.at as usize, spans.text(&one.part).to_string(), one.text)
+            }));
+            Some((seen, typed.ty.as_optional().is_some()))
+        };
     for (i, variable) in list(spec, "variables").iter().enumerate() {
         let (name, text) = (variable.text_at(&["name"]), variable.text_at(&["expression"]));
         let seen = walk(&of_variables, &variables, format!("spec.variables[{i}].expression"), text);
-        variables.insert(name.into(), seen.unwrap_or(Seen::Unknown));
+        variables.insert(name.into(), seen.unwrap_or((Seen::Unknown, false)));
         _ = of_variables.variable_expression(name, text);
         compiler.share(&of_variables);
     }

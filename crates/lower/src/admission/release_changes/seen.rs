@@ -14,8 +14,8 @@ pub(super) enum Seen {
     Never,
     /// No parts.
     Scalar(Scalar),
-    /// A structure of a schema.
-    Struct(Arc<TypeDef>),
+    /// A structure of a schema, or of one of several.
+    Struct(Vec<Arc<TypeDef>>),
     /// A structure of the request, whose fields are known by name.
     Known(&'static [(&'static str, KnownField)]),
     /// A list of a typed object.
@@ -97,7 +97,7 @@ impl Seen {
             Some(leaf) => Seen::of_leaf(leaf),
             None if def.open => Seen::Unknown,
             None if def.custom => Seen::Tree,
-            None => Seen::Struct(def.clone()),
+            None => Seen::Struct(vec![def.clone()]),
         }
     }
 
@@ -127,7 +127,12 @@ impl Seen {
             // Null is compared with everything alike.
             (Seen::Scalar(Scalar::Null), one) | (one, Seen::Scalar(Scalar::Null)) => one,
             (Seen::Scalar(a), Seen::Scalar(b)) => Seen::Scalar(if a == b { a } else { Scalar::Other }),
-            (Seen::Struct(a), Seen::Struct(b)) if a.name == b.name => Seen::Struct(a),
+            (Seen::Struct(mut a), Seen::Struct(b)) => {
+                a.extend(b);
+                a.sort_by(|a, b| a.name.cmp(&b.name));
+                a.dedup_by(|a, b| a.name == b.name);
+                Seen::Struct(a)
+            }
             (Seen::Known(a), Seen::Known(b)) if std::ptr::eq(a, b) => Seen::Known(a),
             (Seen::List(a), Seen::List(b)) => Seen::List(Box::new(a.or(*b))),
             (Seen::Map(a), Seen::Map(b)) => Seen::Map(Box::new(a.or(*b))),
@@ -177,8 +182,9 @@ impl Seen {
     pub fn has_spellings(&self, types: &Types) -> bool {
         match self {
             Seen::Unknown => true,
-            Seen::Struct(def) => {
-                holds(def, types, &mut Vec::new(), &|ty| matches!(ty, Type::Leaf(Leaf::Quantity | Leaf::Any)))
+            Seen::Struct(defs) => {
+                let is_one = |ty: &Type| matches!(ty, Type::Leaf(Leaf::Quantity | Leaf::Any));
+                defs.iter().any(|def| holds(def, types, &mut Vec::new(), &is_one))
             }
             Seen::List(of) | Seen::Map(of) | Seen::Made(of) => of.has_spellings(types),
             _ => false,

@@ -6,6 +6,7 @@
 //! same value on both: then only costs differ.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ephor_cel::ast::{ACCUMULATOR, Shape};
 use ephor_cel::check::{Typed, TypedFold, TypedKind};
@@ -50,8 +51,8 @@ pub(super) struct Walk<'w> {
     pub releases: Releases,
     /// What names stand for; those of loops come and go.
     pub names: Vec<(Str, Seen)>,
-    /// What the composed variables give.
-    pub variables: &'w HashMap<Str, Seen>,
+    /// What the composed variables give, and whether that is an optional value.
+    pub variables: &'w HashMap<Str, (Seen, bool)>,
     pub found: Vec<Found>,
 }
 
@@ -71,7 +72,7 @@ impl Walk<'_> {
                 if let TypedKind::Variable(name) = &operand.kind
                     && &**name == "variables"
                 {
-                    return self.variables.get(field).cloned().unwrap_or(Seen::Unknown);
+                    return self.variables.get(field).map_or(Seen::Unknown, |(seen, _)| seen.clone());
                 }
                 let of = self.seen(operand);
                 let seen = self.field(t, &of, field);
@@ -120,12 +121,12 @@ impl Walk<'_> {
     /// A field of a value.
     fn field(&mut self, t: &Typed, of: &Seen, name: &str) -> Seen {
         match of {
-            Seen::Struct(def) => {
-                self.release_of_field(t, &def.clone(), name);
+            Seen::Struct(defs) => defs.iter().fold(Seen::Never, |all, def| {
+                self.release_of_field(t, def, name);
                 let ty = def.field(name).map(|field| &field.ty);
                 // A field that is in no release is an error in both.
-                ty.map_or(Seen::Never, |ty| Seen::of(ty, self.releases.types[1]))
-            }
+                all.or(ty.map_or(Seen::Never, |ty| Seen::of(ty, self.releases.types[1])))
+            }),
             Seen::Known(fields) => {
                 let found = fields.iter().find(|(known, _)| *known == name);
                 found.map_or(Seen::Never, |(_, field)| Seen::of_known(*field))
@@ -198,14 +199,15 @@ impl Walk<'_> {
     fn call(&mut self, t: &Typed, function: &str, args: &[Typed]) -> Seen {
         let seen: Vec<Seen> = args.iter().map(|arg| self.seen(arg)).collect();
         let at = |i: usize| seen.get(i).cloned().unwrap_or(Seen::Unknown);
-        self.of_level(t, function, args);
+        self.of_level(t, (function, args), &seen);
         if self.releases.shows_types {
             self.of_views(t, function, args, &seen);
         }
         match (function, args) {
-            ("dyn" | "optional.of" | "optional.ofNonZeroValue" | "value" | "reverse" | "sort" | "distinct", _) => {
-                made_of(function, at(0))
-            }
+            (
+                "dyn" | "optional.of" | "optional.ofNonZeroValue" | "value" | "reverse" | "sort" | "distinct",
+                _,
+            ) => made_of(function, at(0)),
             ("slice" | "flatten", _) => Seen::Made(Box::new(deep_items(at(0)))),
             ("first" | "last", _) => at(0).items(),
             ("optional.none", _) => Seen::Never,
@@ -227,7 +229,9 @@ impl Walk<'_> {
                 (a @ Seen::Scalar(_), b @ Seen::Scalar(_)) => a.or(b),
                 (a, b) => Seen::Made(Box::new(a.items().or(b.items()))),
             },
-            ("cel.@mapInsert", _) => Seen::Made(Box::new(at(0).items().or(seen.last().cloned().unwrap_or(Seen::Unknown)))),
+            ("cel.@mapInsert", _) => {
+                Seen::Made(Box::new(at(0).items().or(seen.last().cloned().unwrap_or(Seen::Unknown))))
+            }
             ("@sortByAssociatedKeys" | "@not_strictly_false", _) => at(0),
             _ if is_scalar(&t.ty) => of_type(&t.ty),
             _ if let Type::List(item) | Type::Map(_, item) = &t.ty
@@ -289,7 +293,8 @@ impl Walk<'_> {
                 let text = self.unsure("takes an empty structure of an object for a value");
                 self.note(t, text);
             }
-            "distinct" | "indexOf" | "lastIndexOf" | "sets.contains" | "sets.equivalent" | "sets.intersects"
+            "distinct" | "indexOf" | "lastIndexOf" | "sets.contains" | "sets.equivalent"
+            | "sets.intersects"
                 if seen.iter().any(|one| !matches!(one, Seen::Scalar(_))) =>
             {
                 let other = if function == "distinct" { a.items() } else { b.clone() };
@@ -328,12 +333,14 @@ impl Walk<'_> {
             (Seen::Unknown, _) | (_, Seen::Unknown) => {
                 Some(self.unsure("compares what may be structures of objects"))
             }
-            (Seen::Struct(own), Seen::Struct(its)) if own.name == its.name => self.spelling(a, types),
+            (Seen::Struct(own), Seen::Struct(its)) if is_one(own, its) => self.spelling(a, types),
             (Seen::Known(own), Seen::Known(its)) if std::ptr::eq(*own, *its) => None,
             (Seen::List(own), Seen::List(its)) | (Seen::Map(own), Seen::Map(its)) => {
                 self.equality(own, its, true).or_else(|| self.spelling(own, types))
             }
-            (Seen::List(own), Seen::Made(its)) | (Seen::Map(own), Seen::Made(its)) => self.equality(own, its, true),
+            (Seen::List(own), Seen::Made(its)) | (Seen::Map(own), Seen::Made(its)) => {
+                self.equality(own, its, true)
+            }
             // In what an expression made a structure and another type count as equal.
             (Seen::Made(own), Seen::List(its) | Seen::Map(its) | Seen::Made(its)) => match own.has_view() {
                 true => Some(self.unsure("compares a list or map with parts of an object in it")),
@@ -347,9 +354,12 @@ impl Walk<'_> {
     fn spelling(&self, seen: &Seen, types: &Types) -> Option<String> {
         let newer = self.releases.newer();
         if seen.has_spellings(types) {
-            return Some(format!("compares structures with quantities, which {newer} takes by their amounts"));
+            return Some(format!(
+                "compares structures with quantities, which {newer} takes by their amounts"
+            ));
         }
-        let Seen::Struct(def) = seen else { return None };
+        let Seen::Struct(defs) = seen else { return None };
+        let def = defs.first()?;
         let field = unknown_field(def, types, self.releases.types[0])?;
         Some(format!("compares structures with `{field}`, which only {newer} knows"))
     }
@@ -362,18 +372,37 @@ impl Walk<'_> {
         format!("{what}, which means something else on {}", self.releases.newer())
     }
 
+    /// Whether a value is optional: variables lose that in their declared type.
+    fn is_optional(&self, t: &Typed) -> bool {
+        match &t.kind {
+            _ if t.ty.as_optional().is_some() => true,
+            TypedKind::Select { operand, field, .. } => {
+                matches!(&operand.kind, TypedKind::Variable(name) if &**name == "variables")
+                    && self.variables.get(field).is_some_and(|(_, is_optional)| *is_optional)
+            }
+            TypedKind::Call { function, args, .. } if matches!(&**function, "or" | "_?:_" | "_?_:_") => {
+                let branches =
+                    if &**function == "or" { &args[..] } else { args.get(1..).unwrap_or_default() };
+                branches.iter().all(|arg| self.is_optional(arg))
+            }
+            _ => false,
+        }
+    }
+
     /// Calls that another release of CEL evaluates differently.
-    fn of_level(&mut self, t: &Typed, function: &str, args: &[Typed]) {
+    fn of_level(&mut self, t: &Typed, (function, args): (&str, &[Typed]), seen: &[Seen]) {
         let [old, new] = self.releases.level;
         let [_, newer] = self.releases.of;
-        let constant = |at: usize| args.get(at).and_then(|arg| match &arg.kind {
-            TypedKind::Const(value) => Some(value.clone()),
-            _ => None,
-        });
+        let constant = |at: usize| {
+            args.get(at).and_then(|arg| match &arg.kind {
+                TypedKind::Const(value) => Some(value.clone()),
+                _ => None,
+            })
+        };
         let text = match function {
             "or" | "orValue"
                 if old.wants_optionals != new.wants_optionals
-                    && args.first().is_some_and(|arg| arg.ty.as_optional().is_none()) =>
+                    && args.first().is_some_and(|arg| !self.is_optional(arg)) =>
             {
                 Some(format!("calls `{function}` on what may be no optional value: an error in {newer}"))
             }
@@ -385,25 +414,40 @@ impl Walk<'_> {
                 Some("makes a range whose length may be negative, or very large".into())
             }
             "duration" if old.has_integer_durations != new.has_integer_durations => {
-                let is_text = args.first().is_some_and(|arg| matches!(arg.ty, Type::String | Type::Duration));
+                let is_text = args.first().is_some_and(|arg| matches!(arg.ty, Type::String | Type::Duration))
+                    || matches!(seen.first(), Some(Seen::Scalar(Scalar::Text)));
                 (!is_text).then(|| "makes a duration of what may be a number".into())
             }
             "_<_" | "_<=_" | "_>_" | "_>=_" if old.orders_nan != new.orders_nan => {
-                let may_be = |arg: &Typed| matches!(arg.ty, Type::Double) && matches!(arg.kind, TypedKind::Call { .. });
+                let may_be = |arg: &Typed| {
+                    matches!(arg.ty, Type::Double) && matches!(arg.kind, TypedKind::Call { .. })
+                };
                 args.iter().any(may_be).then(|| "orders what may be no number (NaN)".into())
             }
-            "indexOf" | "lastIndexOf" if old.bounds_empty_indices != new.bounds_empty_indices && args.len() == 3 => {
+            "indexOf" | "lastIndexOf"
+                if old.bounds_empty_indices != new.bounds_empty_indices && args.len() == 3 =>
+            {
                 let is_text = matches!(constant(1), Some(Value::Str(text)) if !text.is_empty());
                 (!is_text && matches!(args.first().map(|a| &a.ty), Some(Type::String | Type::Dyn)))
                     .then(|| "looks for a text that may be empty".into())
             }
-            "isInteger" | "asInteger" if old.has_whole_integer_quantities != new.has_whole_integer_quantities => {
-                Some("takes a quantity for an integer, which differs for the least and the greatest one".into())
+            "isInteger" | "asInteger"
+                if old.has_whole_integer_quantities != new.has_whole_integer_quantities =>
+            {
+                Some(
+                    "takes a quantity for an integer, which differs for the least and the greatest one"
+                        .into(),
+                )
             }
             _ => None,
         };
         text.into_iter().for_each(|text| self.note(t, text));
     }
+}
+
+/// Whether two structures are of the same type.
+fn is_one(own: &[Arc<TypeDef>], its: &[Arc<TypeDef>]) -> bool {
+    matches!((own, its), ([a], [b]) if a.name == b.name)
 }
 
 /// The kind of a key: the checker may know more than the schema.
@@ -419,9 +463,13 @@ fn text_or_other(arg: &Typed, seen: &Seen) -> Scalar {
 
 fn is_scalar(ty: &Type) -> bool {
     match ty {
-        Type::List(_) | Type::Map(..) | Type::Dyn | Type::Error | Type::Any | Type::Struct(_) | Type::Param(_) => {
-            false
-        }
+        Type::List(_)
+        | Type::Map(..)
+        | Type::Dyn
+        | Type::Error
+        | Type::Any
+        | Type::Struct(_)
+        | Type::Param(_) => false,
         // Optional values are what they hold.
         Type::Opaque(..) => ty.as_optional().is_none_or(is_scalar),
         _ => true,
