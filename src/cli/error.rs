@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use ephor_search::Problem;
+use ephor_value::release::Release;
 
 use super::apply::conflict::ApplyConflict;
 use super::migrate::stored_error::StoredVersionError;
@@ -274,6 +275,14 @@ pub enum CommandError {
     NoObject {
         /// The file.
         path: String,
+    },
+    /// An upgrade from a release to itself.
+    #[error(
+        "nothing changes from Kubernetes {release} to {release}; hint: name both releases, as `--kubernetes 1.36,1.37`"
+    )]
+    SameRelease {
+        /// The release.
+        release: Release,
     },
     /// A part of a side of a comparison cannot be read.
     #[error("{path} cannot be read as a whole, and an answer would leave out{}", causes.iter().map(|c| format!("\n  {c}")).collect::<String>())]

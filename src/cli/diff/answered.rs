@@ -23,6 +23,16 @@ pub struct Answered {
     pub found: Found,
 }
 
+impl Answered {
+    /// The answer, where both sides have the policy.
+    pub fn answer(&self) -> Option<&Answer> {
+        match &self.found {
+            Found::Compared(compared) => Some(&compared.answer),
+            Found::Only { .. } => None,
+        }
+    }
+}
+
 /// What came of a pair.
 #[derive(Debug)]
 pub enum Found {

@@ -4,6 +4,7 @@
 //! - `certificates`: `--certificate` and `--check`: what was evaluated, written and evaluated
 //!   again.
 //! - `formats`: answers for programs.
+//! - [`on_releases`]: policies of Kubernetes on two releases of it.
 //! - `options`: flags of the commands that compare policies.
 //! - `out`: `--out`: a folder for each difference, with the object and a test for each side.
 //! - [`question`]: what is compared: pairs of policies, or two sets.
@@ -16,6 +17,7 @@
 mod answered;
 mod certificates;
 mod formats;
+pub mod on_releases;
 mod options;
 mod out;
 pub mod question;

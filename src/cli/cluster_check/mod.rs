@@ -1,4 +1,8 @@
 //! `ephor cluster-check`: what an upgrade of Kyverno changes for the policies of a cluster.
+//!
+//! - `kubernetes`: what an upgrade of Kubernetes changes for its own policies
+
+mod kubernetes;
 
 use std::path::Path;
 
@@ -12,10 +16,11 @@ use ephor_kubernetes::{Kinds, Resource};
 use ephor_policies::kinds as policy_kinds;
 use ephor_sources::files::{self, FileCause, SourceText};
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 use super::CommandError;
 use crate::cli::arguments::{Global, given};
-use crate::cli::{arguments, console};
+use crate::cli::{arguments, console, releases};
 
 /// Says what an upgrade of Kyverno changes for the policies of a cluster
 ///
@@ -24,6 +29,10 @@ use crate::cli::{arguments, console};
 /// today, whether `ephor serve` takes it and why not, and what is around them: exceptions without
 /// their policy, owners of webhook configurations, generated objects, permissions that policies
 /// need. It reads a cluster, or dumps of one, and writes nothing.
+///
+/// With --kubernetes it says instead whether ValidatingAdmissionPolicies and
+/// MutatingAdmissionPolicies mean the same after an upgrade of Kubernetes: for each policy that they
+/// do, with proof, or the smallest object on which they do not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # the current cluster
@@ -32,13 +41,18 @@ use crate::cli::{arguments, console};
   # another one, as an object for programs
   ephor cluster-check --context production --output-format json
 
+  # do Kubernetes' own policies mean the same after an upgrade to 1.37?
+  ephor cluster-check --kubernetes 1.37
+  ephor cluster-check --kubernetes 1.36,1.37 policies/
+
   # without access to the cluster
   kubectl get cpol,pol,ccleanpol,cleanpol,polex,crd -A -o yaml > dump.yaml
   ephor cluster-check dump.yaml
 
 Exit codes:
-  0  nothing stops having effect, and ephor takes every policy
-  1  a policy or exception stops having effect, or ephor does not take it
+  0  nothing stops having effect, and ephor takes every policy; with --kubernetes no difference was found
+  1  a policy or exception stops having effect, or ephor does not take it; with --kubernetes a policy means something
+     else, or is refused
   2  the cluster or a file cannot be read")]
 pub struct ClusterCheckArgs {
     /// dumps of a cluster instead of the cluster itself: files and folders with objects, YAML or
@@ -48,6 +62,10 @@ pub struct ClusterCheckArgs {
     /// context of the kubeconfig file
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
+    /// release of Kubernetes after an upgrade, behind the one before it (default that of the API
+    /// server, for files 1.36)
+    #[arg(long, value_name = "[VERSION,]VERSION", value_parser = releases::parse_pair)]
+    kubernetes: Option<[Release; 2]>,
     /// form of the report
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     output_format: ClusterCheckFormat,
@@ -70,6 +88,9 @@ enum ClusterCheckFormat {
 /// The cluster or a file cannot be read.
 pub fn run(args: &ClusterCheckArgs, global: &Global) -> Result<i32, CommandError> {
     let unreadable = |cause: CommandError| CommandError::ClusterCheck(Box::new(cause));
+    if let Some(wanted) = args.kubernetes {
+        return kubernetes::run(args, global, wanted).map_err(unreadable);
+    }
     let inventory = match &args.files[..] {
         [] => of_cluster(args, global),
         files => of_files(files),

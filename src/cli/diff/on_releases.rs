@@ -1,0 +1,119 @@
+//! Policies of Kubernetes on two releases of it.
+//!
+//! In: texts with policies and bindings, and two releases. Out: for each policy whether it means
+//! the same on both, with the object on which it does not; and what only one of them takes.
+
+use ephor_compare::{Answer, Ignored, Mapping, Options, pairs};
+use ephor_policies::load::{self, LoadedPolicy, Policies};
+use ephor_sources::files::SourceText;
+use ephor_value::parallel;
+use ephor_value::release::Release;
+
+use super::answered::Answered;
+use super::formats;
+use super::of_pair;
+use super::question::Question;
+use super::replay::Replay;
+use super::text;
+use crate::cli::CommandError;
+
+/// Policies of Kubernetes on two releases.
+pub struct OnReleases {
+    releases: [Release; 2],
+    found: Vec<Answered>,
+    /// What one release refuses, each with the place, the name, the release and why.
+    pub refused: Vec<String>,
+}
+
+impl OnReleases {
+    /// Compares the policies of texts with themselves.
+    ///
+    /// # Errors
+    /// A policy cannot be compared.
+    pub fn of(
+        sources: &[SourceText],
+        releases: [Release; 2],
+        options: Options,
+    ) -> Result<OnReleases, CommandError> {
+        let [mut old, mut new] = releases.map(|release| natives(sources, release));
+        let mut refused = Vec::new();
+        for (side, release) in [&old, &new].into_iter().zip(releases) {
+            refused.extend(side.problems.iter().map(|problem| format!("{problem} (Kubernetes {release})")));
+            refused.extend(side.policies.iter().filter_map(|policy| {
+                let why = policy.refused.as_ref().or(policy.uncompiled.as_ref())?;
+                let (place, line, name) = (&policy.source, policy.line, &policy.name);
+                Some(format!("{place}:{line}: Kubernetes {release} refuses {name}: {why}"))
+            }));
+        }
+        // What one of them refuses is not there.
+        let is_taken = |policy: &LoadedPolicy| policy.refused.is_none() && policy.uncompiled.is_none();
+        let taken: Vec<bool> =
+            old.policies.iter().zip(&new.policies).map(|(a, b)| is_taken(a) && is_taken(b)).collect();
+        for side in [&mut old, &mut new] {
+            side.problems.clear();
+            let mut at = taken.iter();
+            side.policies.retain(|_| *at.next().unwrap_or(&false));
+        }
+        let both = pairs(&old, &new, &Mapping::default())
+            .map_err(|cause| CommandError::Mapping { path: String::new(), cause })?;
+        let one = |pair: &_| {
+            of_pair(pair, Question::Diff, (options, false), &Ignored::default(), false)
+                .map(|(found, _)| found)
+        };
+        let found: Result<Vec<Answered>, CommandError> = parallel::map(&both, one).into_iter().collect();
+        Ok(OnReleases { releases, found: found?, refused })
+    }
+
+    /// Whether no policy means something else, and each is taken.
+    pub fn is_same(&self) -> bool {
+        self.refused.is_empty() && self.found.iter().all(|one| one.answer() != Some(&Answer::Differs))
+    }
+
+    /// The answers for people, as text or as Markdown.
+    pub fn to_text(&self, markdown: bool) -> String {
+        let [old, new] = self.releases;
+        let mut out = match markdown {
+            true => format!("# Policies of Kubernetes on {old} and on {new}\n\n"),
+            false => format!("policies of Kubernetes on {old} (old) and on {new} (new)\n\n"),
+        };
+        for line in &self.refused {
+            out.push_str(&if markdown { format!("- {line}\n") } else { format!("{line}\n") });
+        }
+        match self.found.is_empty() {
+            true if self.refused.is_empty() => out + "There are no policies of Kubernetes.\n",
+            true => out,
+            false => {
+                let replay = Replay::on_releases(self.releases);
+                out + &text::text(&self.found, Question::Diff, &replay, markdown)
+            }
+        }
+    }
+
+    /// The answers for programs.
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut all = formats::json_of(&self.found);
+        if let Some(fields) = all.as_object_mut() {
+            fields.insert("kubernetes".into(), self.releases.map(Release::name).to_vec().into());
+            fields.insert("refused".into(), self.refused.clone().into());
+        }
+        all
+    }
+}
+
+/// The policies and bindings of Kubernetes in texts, as a release reads them.
+fn natives(sources: &[SourceText], release: Release) -> Policies {
+    let all = load::argument_as(sources, load::Reader::Scan, Some(release));
+    let is_native = |policy: &LoadedPolicy| {
+        policy.document.text_at(&["apiVersion"]).starts_with("admissionregistration.")
+    };
+    Policies {
+        policies: all.policies.into_iter().filter(is_native).collect(),
+        bindings: all.bindings,
+        problems: all
+            .problems
+            .into_iter()
+            .filter(|p| p.text.contains("admissionregistration.k8s.io"))
+            .collect(),
+        ..Policies::default()
+    }
+}
