@@ -48,6 +48,7 @@ mod prose;
 mod reference;
 mod registration;
 mod registry;
+mod releases;
 mod result_cache;
 mod reviews;
 mod snippets;

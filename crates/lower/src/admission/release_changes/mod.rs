@@ -225,3 +225,6 @@ fn of_kind(
     }
     found
 }
+
+#[cfg(test)]
+mod tests;
