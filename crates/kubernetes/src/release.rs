@@ -22,6 +22,10 @@ pub struct ServerRules {
     pub declares_required: bool,
     /// Webhooks are called for reviews of tokens and of access.
     pub sends_reviews_to_webhooks: bool,
+    /// StatefulSets keep how many of their pods may be unavailable; else it is dropped.
+    pub keeps_max_unavailable: bool,
+    /// Names of Services may begin with a digit.
+    pub names_services_by_digits: bool,
 }
 
 impl ServerRules {
@@ -43,6 +47,8 @@ const V1_36: ServerRules = ServerRules {
     reserves_static_names: false,
     declares_required: false,
     sends_reviews_to_webhooks: true,
+    keeps_max_unavailable: false,
+    names_services_by_digits: true,
 };
 
 const V1_37: ServerRules = ServerRules {
@@ -51,4 +57,6 @@ const V1_37: ServerRules = ServerRules {
     reserves_static_names: true,
     declares_required: true,
     sends_reviews_to_webhooks: false,
+    keeps_max_unavailable: true,
+    names_services_by_digits: true,
 };

@@ -10,10 +10,10 @@
 //! types. A type of several kinds may have several lines.
 
 use foldhash::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::go::{self, GoNames};
-use ephor_value::release::Release;
+use ephor_value::release::{ByRelease, Release};
 use ephor_value::{Str, Value};
 
 /// What API servers publish, and what is sent to subresources.
@@ -152,15 +152,12 @@ impl Types {
 
     /// Those of the kinds that every API server of a release has.
     pub fn of_release(release: Release) -> &'static Arc<Types> {
-        static V1_36: OnceLock<Arc<Types>> = OnceLock::new();
-        static V1_37: OnceLock<Arc<Types>> = OnceLock::new();
-        static V1_38: OnceLock<Arc<Types>> = OnceLock::new();
-        let (made, table) = match release {
-            Release::V1_36 => (&V1_36, TABLE_1_36),
-            Release::V1_37 => (&V1_37, TABLE_1_37),
-            Release::V1_38 => (&V1_38, TABLE_1_37),
+        static TYPES: ByRelease<Arc<Types>> = ByRelease::new();
+        let table = match release {
+            Release::V1_36 => TABLE_1_36,
+            Release::V1_37 | Release::V1_38 => TABLE_1_37,
         };
-        made.get_or_init(|| Arc::new(Types::read_as(table, release)))
+        TYPES.get(release, || Arc::new(Types::read_as(table, release)))
     }
 
     /// The release of the API server that has them.

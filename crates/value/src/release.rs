@@ -3,6 +3,8 @@
 //! In: what a user or an API server says (`1.37`, `v1.37.2`, `1.37+`). Out: the release whose
 //! recorded facts apply, and whether it is the one that was meant.
 
+use std::sync::OnceLock;
+
 /// A release of Kubernetes whose facts are recorded, in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Release {
@@ -69,6 +71,28 @@ impl Release {
         let nearest = Release::ALL.into_iter().min_by_key(|release| release.minor().abs_diff(minor));
         let release = nearest.unwrap_or_default();
         Ok(ReleaseChoice { release, exact: release.minor() == minor })
+    }
+}
+
+/// A value for each release, made when it is first wanted.
+#[derive(Debug)]
+pub struct ByRelease<T>([OnceLock<T>; Release::ALL.len()]);
+
+impl<T> ByRelease<T> {
+    /// None is made yet.
+    pub const fn new() -> ByRelease<T> {
+        ByRelease([const { OnceLock::new() }; Release::ALL.len()])
+    }
+
+    /// That of a release.
+    pub fn get(&self, release: Release, make: impl FnOnce() -> T) -> &T {
+        self.0[release as usize].get_or_init(make)
+    }
+}
+
+impl<T> Default for ByRelease<T> {
+    fn default() -> ByRelease<T> {
+        ByRelease::new()
     }
 }
 

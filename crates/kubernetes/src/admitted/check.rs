@@ -74,7 +74,7 @@ pub fn check(kind: &[Str; 3], object: &Value, (def, types): (&TypeDef, &Types), 
     let walk = RuleWalk { types, is_new };
     walk.object(m, def, "", 0)?;
     match def.field("metadata") {
-        Some(_) => kinds::check(kind, m),
+        Some(_) => kinds::check(kind, m, types.release()),
         None => Ok(()),
     }
 }
@@ -93,7 +93,7 @@ struct RuleWalk<'t> {
 
 impl RuleWalk<'_> {
     fn object(&self, m: &Map, def: &TypeDef, path: &str, depth: usize) -> Checked {
-        let Some(rules) = table::rules(&def.name) else {
+        let Some(rules) = table::rules(&def.name, self.types.release()) else {
             return Err(Refusal::new(path, Reason::NotRecorded));
         };
         // What a claim in a template has of a kind and a status is written by the server.
