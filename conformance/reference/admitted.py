@@ -54,9 +54,7 @@ def read_tables(release):
         if not row.startswith("#"):
             version, kind, plural, scope = row.split()[:4]
             RESOURCES[f"{version}/{kind}"] = (plural, scope == "N")
-    for name in ("rules.txt", f"rules-{release}.txt"):
-        if (OUT / name).exists():
-            read_enums((OUT / name).read_text())
+    read_enums((OUT / "rules.txt").read_text())
 
 
 def read_schema(text):

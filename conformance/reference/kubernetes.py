@@ -22,6 +22,8 @@ LEAVES = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "time",
     "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "micro-time",
 }
+# Merges replace them as a whole, which no server publishes (conformance/admission).
+ATOMIC = {"io.k8s.apimachinery.pkg.runtime.RawExtension"}
 
 
 def client(url, token):
@@ -64,7 +66,7 @@ def write(get):
     lines = []
     for name in sorted(named, key=short):
         schema = types[name]
-        flags = ["atomic"] if schema.get("x-kubernetes-map-type") == "atomic" else []
+        flags = ["atomic"] if name in ATOMIC or schema.get("x-kubernetes-map-type") == "atomic" else []
         if name in tops:
             flags.append("kind=" + tops[name])
         if "properties" not in schema:

@@ -167,7 +167,7 @@ impl CelLevel {
     /// The level of an API server.
     pub const fn of_server(release: Release) -> CelLevel {
         match release {
-            Release::V1_36 => CelLevel::V26,
+            Release::V1_35 | Release::V1_36 => CelLevel::V26,
             Release::V1_37 => CelLevel::V29,
             Release::V1_38 => CelLevel::V33,
         }

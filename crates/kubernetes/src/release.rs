@@ -35,6 +35,7 @@ impl ServerRules {
     /// What a release does.
     pub const fn of(release: Release) -> &'static ServerRules {
         match release {
+            Release::V1_35 => &V1_35,
             Release::V1_36 => &V1_36,
             Release::V1_37 | Release::V1_38 => &V1_37,
         }
@@ -50,6 +51,8 @@ const V1_36: ServerRules = ServerRules {
     keeps_max_unavailable: false,
     names_services_by_digits: true,
 };
+
+const V1_35: ServerRules = ServerRules { names_services_by_digits: false, ..V1_36 };
 
 const V1_37: ServerRules = ServerRules {
     has_typed_views: true,

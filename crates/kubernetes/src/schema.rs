@@ -17,6 +17,7 @@ use ephor_value::release::{ByRelease, Release};
 use ephor_value::{Str, Value};
 
 /// What API servers publish, and what is sent to subresources.
+const TABLE_1_35: &str = concat!(include_str!("schema-1.35.txt"), include_str!("options.txt"));
 const TABLE_1_36: &str = concat!(include_str!("schema-1.36.txt"), include_str!("options.txt"));
 const TABLE_1_37: &str = concat!(include_str!("schema-1.37.txt"), include_str!("options.txt"));
 
@@ -154,6 +155,7 @@ impl Types {
     pub fn of_release(release: Release) -> &'static Arc<Types> {
         static TYPES: ByRelease<Arc<Types>> = ByRelease::new();
         let table = match release {
+            Release::V1_35 => TABLE_1_35,
             Release::V1_36 => TABLE_1_36,
             Release::V1_37 | Release::V1_38 => TABLE_1_37,
         };
@@ -332,6 +334,22 @@ mod tests {
         }
         let missing: Vec<&Str> = names.iter().filter(|n| types.named(n).is_none()).collect();
         assert!(names.len() > 500 && missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn a_release_has_its_own_fields() {
+        let has = |release, field: &str| {
+            Types::of_release(release).named("core/v1.PodSpec").unwrap().field(field).is_some()
+        };
+        for (field, wanted) in [
+            ("resources", [true, true, true]),
+            ("workloadRef", [true, false, false]),
+            ("schedulingGroup", [false, true, true]),
+            ("evictionResponders", [false, false, true]),
+        ] {
+            let found = [Release::V1_35, Release::V1_36, Release::V1_37].map(|release| has(release, field));
+            assert_eq!(found, wanted, "{field}");
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 /// A release of Kubernetes whose facts are recorded, in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Release {
+    /// 1.35, recorded from 1.35.4.
+    V1_35,
     /// 1.36, recorded from 1.36.3. The newest that is recorded in full.
     #[default]
     V1_36,
@@ -33,7 +35,7 @@ pub struct ReleaseError(pub String);
 
 impl Release {
     /// All of them, the oldest first.
-    pub const ALL: [Release; 3] = [Release::V1_36, Release::V1_37, Release::V1_38];
+    pub const ALL: [Release; 4] = [Release::V1_35, Release::V1_36, Release::V1_37, Release::V1_38];
 
     /// The name of the default.
     pub const DEFAULT_NAME: &str = Release::V1_36.name();
@@ -41,6 +43,7 @@ impl Release {
     /// Its name: `1.36`.
     pub const fn name(self) -> &'static str {
         match self {
+            Release::V1_35 => "1.35",
             Release::V1_36 => "1.36",
             Release::V1_37 => "1.37",
             Release::V1_38 => "1.38",
@@ -49,6 +52,7 @@ impl Release {
 
     const fn minor(self) -> u32 {
         match self {
+            Release::V1_35 => 35,
             Release::V1_36 => 36,
             Release::V1_37 => 37,
             Release::V1_38 => 38,
@@ -109,11 +113,12 @@ mod tests {
     #[test]
     fn versions_are_read_as_people_and_servers_write_them() {
         for (text, release, exact) in [
+            ("1.35.4", Release::V1_35, true),
             ("1.36", Release::V1_36, true),
             ("v1.37.2", Release::V1_37, true),
             ("1.37+", Release::V1_37, true),
             ("v1.38.0-beta.0", Release::V1_38, true),
-            ("1.34", Release::V1_36, false),
+            ("1.33", Release::V1_35, false),
             ("1.41", Release::V1_38, false),
         ] {
             assert_eq!(Release::choose(text), Ok(ReleaseChoice { release, exact }), "{text}");

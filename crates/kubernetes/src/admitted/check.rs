@@ -93,7 +93,7 @@ struct RuleWalk<'t> {
 
 impl RuleWalk<'_> {
     fn object(&self, m: &Map, def: &TypeDef, path: &str, depth: usize) -> Checked {
-        let Some(rules) = table::rules(&def.name, self.types.release()) else {
+        let Some(rules) = table::rules(&def.name) else {
             return Err(Refusal::new(path, Reason::NotRecorded));
         };
         // What a claim in a template has of a kind and a status is written by the server.

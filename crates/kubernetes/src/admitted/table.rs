@@ -8,17 +8,15 @@
 //! they are), `each RULE`, `keys RULE`, `values RULE`, `quantity-min N`, `int-or-percent`,
 //! `port-or-name`, `or-empty RULE`, a form of text (`formats.rs`); of objects `one-of FIELD…`,
 //! `some-of FIELD…`, `at-most-one FIELD…`, `when TEST needs|forbids FIELD…` with a test `FIELD`,
-//! `!FIELD` or `FIELD=VALUE`. The rows of `rules-R.txt` replace those of the same fields at
-//! release R.
+//! `!FIELD` or `FIELD=VALUE`.
 
 use foldhash::{HashMap, HashMapExt};
+use std::sync::OnceLock;
 
 use ephor_value::Value;
-use ephor_value::release::{ByRelease, Release};
 use ephor_value::wildcard::has_wildcard;
 
 const TABLE: &str = include_str!("rules.txt");
-const TABLE_1_37: &str = include_str!("rules-1.37.txt");
 
 /// Names of fields, or texts.
 pub type Words = Vec<&'static str>;
@@ -71,9 +69,9 @@ impl Rules {
     }
 }
 
-/// The rules of a type at a release. The questions below are about the default release.
-pub fn rules(name: &str, release: Release) -> Option<&'static Rules> {
-    rules_of(release).get(name)
+/// The rules of a type, which are the same at all releases; what differs is in `ServerRules`.
+pub fn rules(name: &str) -> Option<&'static Rules> {
+    all().get(name)
 }
 
 /// The texts that a field of a type may be, where these are listed.
@@ -196,45 +194,29 @@ pub fn has_rules(name: &str) -> bool {
     all().contains_key(name)
 }
 
-type AllRules = HashMap<&'static str, Rules>;
-
-fn all() -> &'static AllRules {
-    rules_of(Release::default())
-}
-
-fn rules_of(release: Release) -> &'static AllRules {
-    static RULES: ByRelease<AllRules> = ByRelease::new();
-    let others: &[&str] = match release {
-        Release::V1_36 => &[],
-        Release::V1_37 | Release::V1_38 => &[TABLE_1_37],
-    };
-    RULES.get(release, || {
-        let mut all = read(TABLE);
-        for (name, rules) in others.iter().flat_map(|table| read(table)) {
-            all.entry(name).or_default().fields.extend(rules.fields);
-        }
-        all
-    })
-}
-
-fn read(table: &'static str) -> AllRules {
-    let mut out = AllRules::new();
-    let mut current: Words = Vec::new();
-    for line in table.lines().filter(|l| !l.starts_with('#') && !l.is_empty()) {
-        let Some((names, rest)) = line.strip_prefix(' ').and_then(|row| row.split_once(' ')) else {
-            current = line.split(',').collect();
+fn all() -> &'static HashMap<&'static str, Rules> {
+    static RULES: OnceLock<HashMap<&'static str, Rules>> = OnceLock::new();
+    RULES.get_or_init(|| {
+        let mut out: HashMap<&'static str, Rules> = HashMap::new();
+        let mut current: Words = Vec::new();
+        for line in TABLE.lines().filter(|l| !l.starts_with('#') && !l.is_empty()) {
+            let Some((names, rest)) = line.strip_prefix(' ').and_then(|row| row.split_once(' ')) else {
+                current = line.split(',').collect();
+                for name in &current {
+                    out.entry(name).or_default();
+                }
+                continue;
+            };
+            let rules: Vec<Rule> = rest.split("; ").map(rule).collect();
             for name in &current {
-                out.entry(name).or_default();
+                let fields = &mut out.entry(name).or_default().fields;
+                names
+                    .split(',')
+                    .for_each(|field| fields.entry(field).or_default().extend(rules.iter().cloned()));
             }
-            continue;
-        };
-        let rules: Vec<Rule> = rest.split("; ").map(rule).collect();
-        for name in &current {
-            let fields = &mut out.entry(name).or_default().fields;
-            names.split(',').for_each(|field| fields.entry(field).or_default().extend(rules.iter().cloned()));
         }
-    }
-    out
+        out
+    })
 }
 
 fn rule(text: &'static str) -> Rule {

@@ -326,3 +326,14 @@ fn ports_and_weights_that_must_be_there_are_not_left_out() {
         "topologySpreadConstraints":[{"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule"}]}"#;
     assert_eq!(pod(spread), "spec.topologySpreadConstraints[0].maxSkew: required");
 }
+
+#[test]
+fn names_of_services_begin_with_digits_where_the_release_takes_them() {
+    let service = read(
+        r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"1"},"spec":{"ports":[{"port":80}]}}"#,
+    );
+    let takes = |release: Release| {
+        AdmittingServer::of(release).admitted(&kind_of(&service).unwrap(), &service).unwrap().is_ok()
+    };
+    assert_eq!([Release::V1_35, Release::V1_36, Release::V1_37].map(takes), [false, true, true]);
+}
