@@ -115,7 +115,7 @@ impl Estimator<'_> {
                 let pairs = n.times(0.5).multiply(Range::fixed(50));
                 Charge::of(Range::fixed(10).plus(n.times(WALK)).plus(pairs))
             }
-            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" if member => {
+            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" | "includes" if member => {
                 match self.item(&parts[0]) {
                     Some((ty, item)) => {
                         let mut each = ONE;
@@ -124,6 +124,7 @@ impl Estimator<'_> {
                         }
                         Charge::of(size(0).multiply(each))
                     }
+                    None if function == "includes" => Charge::of(size(0)),
                     None => Charge::of(walk(0)),
                 }
             }

@@ -183,6 +183,12 @@ pub fn traversal(c: &Charge<'_>) -> u64 {
                     |k: &str, v: &Value| of(Some(v)).saturating_add(u64::try_from(k.len()).unwrap_or(0) / 10);
                 m.iter().map(|(k, v)| one(k, v)).fold(0, u64::saturating_add)
             }
+            Some(Value::Object(o)) => match &**o {
+                Object::Keyed(entries) => {
+                    entries.iter().flat_map(|(k, v)| [of(Some(k)), of(Some(v))]).fold(0, u64::saturating_add)
+                }
+                _ => 1,
+            },
             _ => 1,
         }
     }

@@ -249,6 +249,14 @@ pub fn last(call: &Call<'_>) -> CallResult {
     Some(Ok(Value::optional(items(call, 0)?.last().cloned())))
 }
 
+/// Whether a value is an item of a list, or equal to what is no list.
+pub fn includes(call: &Call<'_>) -> CallResult {
+    match (call.arg(0), call.arg(1)) {
+        (Value::List(list), item) => success(in_list(item, list)),
+        (value, other) => success(value.cel_eq(other)),
+    }
+}
+
 fn in_list(item: &Value, list: &[Value]) -> bool {
     budget::steps(1 + list.len()).is_ok() && list.iter().any(|v| v.cel_eq(item))
 }

@@ -122,7 +122,7 @@ fn render_kind([group, version, kind]: &[Str; 3]) -> String {
 }
 
 fn environment(object: &Declared, has_params: bool, params: Option<&Declared>, level: CelLevel) -> Env {
-    let choice = Choice { params: has_params, authorizer: true, mutation: false, backticks: true, level };
+    let choice = Choice { params: has_params, authorizer: true, level, ..Choice::default() };
     let mut env = admission(choice);
     // The reference does not declare it here.
     env.variables.remove("authorizer.requestResource");

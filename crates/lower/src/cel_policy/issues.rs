@@ -131,7 +131,8 @@ pub fn issues_of_rule(cel: &Value, path: &str, kinds: &[Arc<KindTypes>]) -> Vec<
     let params = cel.get("paramKind").is_some_and(|v| !v.is_null());
     let env = || {
         let level = CelLevel::V26;
-        admission(Admission { params, authorizer: true, mutation: false, backticks: true, level })
+        let choice = Admission { params, authorizer: true, level, ..Admission::default() };
+        admission(Admission { backticks: true, ..choice })
     };
     let late: &[(&str, &[&str])] =
         &[("expressions", &["expression", "messageExpression"]), ("auditAnnotations", &["valueExpression"])];
@@ -144,7 +145,8 @@ pub fn issues_of_rule(cel: &Value, path: &str, kinds: &[Arc<KindTypes>]) -> Vec<
 pub fn issues_of_mutations(spec: &Value, kinds: &[Arc<KindTypes>]) -> Vec<ExpressionIssue> {
     let params = spec.get("paramKind").is_some_and(|v| !v.is_null());
     let level = CelLevel::V26;
-    let env = || admission(Admission { params, authorizer: true, mutation: true, backticks: true, level });
+    let choice = Admission { params, authorizer: true, mutation: true, level, ..Admission::default() };
+    let env = || admission(Admission { backticks: true, ..choice });
     let of = Expressions { spec, path: "spec.", early: &[], late: MUTATIONS, variables: KUBERNETES };
     of.with_types(Vec::new(), kinds, &env)
 }
