@@ -99,6 +99,10 @@ pub struct LevelRules {
     pub estimates_every_selection: bool,
     /// Estimates of texts without a bound have none, either.
     pub estimates_without_bound: bool,
+    /// Estimates know that a type is as large as a number.
+    pub estimates_types: bool,
+    /// Estimates of `flatten` of a negative depth have no bound.
+    pub estimates_negative_depths: bool,
     /// An optional key that a value cannot have costs as much as another one.
     pub counts_misplaced_keys: bool,
     /// Unknown names are reported with their container.
@@ -108,7 +112,7 @@ pub struct LevelRules {
     /// `distinct`, `flatten` and `sortBy` of what they cannot take fail as other calls do; else
     /// their cost cannot be computed, and that is the fault.
     pub counts_faulty_lists: bool,
-    /// `quantity` takes the least and the greatest integer for integers.
+    /// Quantities of 19 digits are whole numbers like shorter ones.
     pub has_whole_integer_quantities: bool,
 }
 
@@ -139,6 +143,8 @@ const V26: LevelRules = LevelRules {
     estimates_items_of_distinct: false,
     estimates_every_selection: false,
     estimates_without_bound: false,
+    estimates_types: false,
+    estimates_negative_depths: false,
     counts_misplaced_keys: false,
     names_containers: true,
     suggests_names: false,
@@ -188,6 +194,8 @@ const V33: LevelRules = LevelRules {
     wants_exact_times: false,
     estimates_every_selection: true,
     estimates_without_bound: true,
+    estimates_types: true,
+    estimates_negative_depths: true,
     counts_misplaced_keys: true,
     names_containers: false,
     suggests_names: true,

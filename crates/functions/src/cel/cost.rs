@@ -253,6 +253,7 @@ pub fn list_literal(c: &Charge<'_>) -> u64 {
 /// Takes lists apart.
 pub fn flatten(c: &Charge<'_>) -> u64 {
     match c.args.get(1) {
+        Some(Some(Value::Int(n))) if *n < 0 && c.level.rules().failed_calls_are_free => LIST + 1,
         Some(Some(Value::Int(n))) if *n < 0 && c.level.rules().counts_negative_depths => LIST + 1 + c.size(0),
         // The reference computes with doubles; a negative one wraps, one that is too low is the
         // least integer.

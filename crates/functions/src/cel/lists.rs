@@ -137,6 +137,9 @@ pub fn flatten(call: &Call<'_>) -> CallResult {
     let depth = match (call.args.len(), call.arg(1)) {
         (1, _) => 1,
         (_, Value::Int(n)) => *n,
+        (_, other) if call.cx.cel_level.rules().counts_faulty_lists => {
+            return fault(format!("no such overload: list(dyn).flatten({})", other.cel_type()));
+        }
         (_, other) => {
             return fault(format!("internal error: interface conversion: ref.Val is {}", go_type(other)));
         }
