@@ -157,6 +157,10 @@ class Cluster:
         except urllib.error.HTTPError as error:
             return Answer(error.code, error.read().decode(), error.headers)
 
+    def version(self):
+        """What the API server says that it is: `v1.37.2`."""
+        return self.call("GET", "/version").object["gitVersion"]
+
     def create(self, obj, dry_run=False, user="admin", subresource="", name=""):
         path = path_of(obj, subresource, name)
         return self.call("POST", path + ("?dryRun=All" if dry_run else ""), obj, user)
@@ -198,6 +202,7 @@ PLURALS = {
     "HorizontalPodAutoscaler": ("horizontalpodautoscalers", True),
     "ValidatingWebhookConfiguration": ("validatingwebhookconfigurations", False),
     "MutatingWebhookConfiguration": ("mutatingwebhookconfigurations", False),
+    "LocalSubjectAccessReview": ("localsubjectaccessreviews", True),
 }
 
 
