@@ -433,7 +433,7 @@ mod tests {
             let warnings = reviewed_in(release, About::Policy, policy).warnings;
             warnings.into_iter().filter(|text| text.contains("undefined field 'nothing'")).count()
         };
-        assert_eq!(Release::ALL.map(about), [0, 1, 1]);
+        assert_eq!([Release::V1_36, Release::V1_37, Release::V1_38].map(about), [0, 1, 1]);
     }
 
     #[test]

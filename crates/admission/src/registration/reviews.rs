@@ -327,14 +327,18 @@ mod tests {
     #[test]
     fn conditions_on_pods_are_written_for_pods_also_when_there_are_no_variants() {
         let none = POLICY.replace("spec: {", "spec: {autogen: {podControllers: {controllers: []}}, ");
-        let [condition] = &conditions(&yaml_value(&none).unwrap())[..] else { unreachable!() };
+        let [condition] = &conditions(&yaml_value(&none).unwrap(), Release::default())[..] else {
+            unreachable!()
+        };
         assert_eq!(condition.text_at(&["name"]), "autogen-c");
         assert_eq!(
             condition.text_at(&["expression"]),
             "!((object.apiVersion == 'v1' && object.kind =='Pod')) || (object.metadata.name != \"b\")"
         );
         let maps = POLICY.replace("resources: [pods]", "resources: [configmaps]");
-        let [condition] = &conditions(&yaml_value(&maps).unwrap())[..] else { unreachable!() };
+        let [condition] = &conditions(&yaml_value(&maps).unwrap(), Release::default())[..] else {
+            unreachable!()
+        };
         assert_eq!(condition.text_at(&["name"]), "c");
     }
 
@@ -387,8 +391,25 @@ mod tests {
 
     #[test]
     fn conditions_have_the_order_of_the_names_of_variants() {
-        let conditions = conditions(&yaml_value(POLICY).unwrap());
+        let conditions = conditions(&yaml_value(POLICY).unwrap(), Release::default());
         let names: Vec<&str> = conditions.iter().map(|c| c.text_at(&["name"])).collect();
         assert_eq!(names, ["autogen-c", "autogen-cronjobs-c", "autogen-defaults-c"]);
+    }
+
+    #[test]
+    fn conditions_are_handed_over_to_an_api_server_that_understands_them() {
+        let policy =
+            yaml_value(&POLICY.replace(
+                "matchConditions: [{",
+                "matchConditions: [{name: b, expression: 'object.`a` == 1'}, {",
+            ));
+        let policy = policy.unwrap();
+        let count = |release| conditions(&policy, release).len();
+        for (release, is_understood) in
+            [(Release::V1_36, false), (Release::V1_37, true), (Release::V1_38, true)]
+        {
+            assert_eq!(count(release) > 0, is_understood, "{release}");
+            assert_eq!(is_alone(&policy, release), is_understood, "{release}");
+        }
     }
 }
