@@ -1,23 +1,18 @@
 //! Schemas of kinds as a server publishes them, without references.
 //!
-//! In: group, version and kind, and definitions of custom resources. Out: an OpenAPI schema. That
-//! of a kind that every server has is put together from the table; a type that contains itself is
-//! an object without fields the second time.
+//! In: group, version and kind, definitions of custom resources, and the release of the server.
+//! Out: an OpenAPI schema. That of a kind that every server has is put together from the table; a
+//! type that contains itself is an object without fields the second time.
 
 use super::schema::{Leaf, ListKind, Type, TypeDef, Types};
 use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 
-/// The schema of a kind at the default release; `None` when nothing is published.
-pub fn schema<'v>(kind: &[Str; 3], definitions: impl IntoIterator<Item = &'v Value>) -> Option<Value> {
-    schema_of_release(Release::default(), kind, definitions)
-}
-
-/// The schema of a kind as an API server of a release publishes it.
-pub fn schema_of_release<'v>(
-    release: Release,
+/// The schema of a kind; `None` when nothing is published.
+pub fn schema<'v>(
     kind: &[Str; 3],
     definitions: impl IntoIterator<Item = &'v Value>,
+    release: Release,
 ) -> Option<Value> {
     let types = Types::of_release(release);
     for definition in definitions {
@@ -118,7 +113,7 @@ mod tests {
     use super::*;
 
     fn at(kind: [&str; 3], path: &[&str]) -> Option<Value> {
-        let mut found = schema(&kind.map(Str::from), [])?;
+        let mut found = schema(&kind.map(Str::from), [], Release::default())?;
         for key in path {
             found = found.get(key)?.clone();
         }
@@ -139,7 +134,7 @@ mod tests {
     fn fields_of_a_release_are_published_by_it_and_later_ones() {
         let pod = ["", "v1", "Pod"].map(Str::from);
         let path = ["properties", "spec", "properties", "evictionResponders"];
-        let has = |release| schema_of_release(release, &pod, []).is_some_and(|s| s.at(&path).is_some());
+        let has = |release| schema(&pod, [], release).is_some_and(|s| s.at(&path).is_some());
         assert!(!has(Release::V1_36) && has(Release::V1_37));
     }
 
