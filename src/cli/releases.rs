@@ -16,12 +16,7 @@ pub const DEFAULT: &str = Release::DEFAULT_NAME;
 pub fn parse(text: &str) -> Result<Release, ReleaseError> {
     let choice = Release::choose(text)?;
     if !choice.exact {
-        let known: Vec<&str> = Release::ALL.iter().map(|release| release.name()).collect();
-        eprintln!(
-            "warning: nothing is recorded of Kubernetes {text}; {} applies, the nearest of {}",
-            choice.release,
-            known.join(", ")
-        );
+        eprintln!("warning: {}", choice.instead_of(text));
     }
     Ok(choice.release)
 }
@@ -44,5 +39,17 @@ pub fn of_cluster(cluster: &Cluster) -> Release {
             console::warn(&format!("the API server does not say its version; {release} applies: {error}"));
             release
         }
+    }
+}
+
+/// Reads a flag with the releases of two sides, or one of both.
+///
+/// # Errors
+/// A text is no version, or there are more than two.
+pub fn parse_pair(text: &str) -> Result<[Release; 2], ReleaseError> {
+    match text.split(',').map(str::trim).collect::<Vec<_>>()[..] {
+        [one] => parse(one).map(|release| [release; 2]),
+        [old, new] => Ok([parse(old)?, parse(new)?]),
+        _ => Err(ReleaseError(text.into())),
     }
 }

@@ -7,6 +7,7 @@
 use crate::model::answer::{Answer, Comparison};
 use crate::model::observer::Observer;
 use crate::model::options::Options;
+use crate::releases::{Servers, are_one, no_proof, on_two, served_by};
 use crate::search::any_inputs::{SymbolicResult, compare_for_any_inputs};
 use crate::search::procedure::of_sides;
 use crate::sides::side::Side;
@@ -18,6 +19,36 @@ pub fn compare(old: &Side, new: &Side, options: Options) -> Comparison {
 
 /// The same, with an observer of the objects that are evaluated.
 pub fn compare_observed<'s>(
+    old: &'s Side,
+    new: &'s Side,
+    options: Options,
+    observer: Option<&'s dyn Observer>,
+) -> Comparison {
+    let (served, parts) = match Servers::of([old, new]) {
+        Servers::Two(_, changes) if !changes.is_empty() => {
+            return on_two(old, new, (options, observer), &changes);
+        }
+        Servers::Two([_, release], _) => {
+            let sides = [served_by(old, release), served_by(new, release)];
+            (Some(sides), Vec::new())
+        }
+        Servers::Same(parts) => (None, parts),
+        Servers::None => (None, Vec::new()),
+    };
+    if let Some([old, new]) = &served {
+        let found = compare_observed_as_is(old, new, options, observer);
+        // Also where nothing is known of the kinds of objects.
+        let is_open = matches!(found.answer, Answer::Tested(_)) && found.differences.is_empty();
+        return match is_open && are_one([old, new]) {
+            true => Comparison { answer: Answer::Proved, reasons: Vec::new(), ..found },
+            false => found,
+        };
+    }
+    no_proof(compare_observed_as_is(old, new, options, observer), &parts)
+}
+
+/// The same for sides that are evaluated as they are.
+fn compare_observed_as_is<'s>(
     old: &'s Side,
     new: &'s Side,
     options: Options,

@@ -28,6 +28,7 @@
 //! - `pairs`: which policies are compared
 //! - `predicates`: what rules test
 //! - `questions`: questions about two sides as a whole
+//! - `releases`: sides in API servers, of one release or of two
 //! - `search`: the search for differences, or the proof
 //! - `sides`: policies that are evaluated together
 //! - `strings`: classes of texts
@@ -53,6 +54,7 @@ pub(crate) mod objects;
 pub(crate) mod pairs;
 pub(crate) mod predicates;
 pub(crate) mod questions;
+pub(crate) mod releases;
 pub(crate) mod search;
 pub(crate) mod sides;
 pub(crate) mod strings;

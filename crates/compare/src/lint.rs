@@ -273,11 +273,7 @@ fn nothing() -> Side {
 }
 
 fn of_set(set: PolicySet) -> Side {
-    Side {
-        engine: Engine::new(set).with_profile(Profile::cluster()),
-        knows_no_patterns: false,
-        has_one_key: false,
-    }
+    Side::of_engine(Engine::new(set).with_profile(Profile::cluster()))
 }
 
 /// Whether two rules are one that is written, or generated from it.

@@ -16,7 +16,7 @@ use ephor_matching::unknown::{Missing, missing};
 use ephor_value::Str;
 use ephor_value::budget::{self, Excess};
 
-use super::admission::offline;
+use super::admission::{offline, on_request};
 use super::call::{CallMatch, Subject, calls};
 use super::expressions::deletion::DeletionSubject;
 use super::expressions::{self, existing};
@@ -120,6 +120,9 @@ pub fn policy<'p>(
     request: &Request,
     context: EvalContext<'_>,
 ) -> Results {
+    if let Some(release) = on_request::server_of(policy) {
+        return on_request::results(phase, policy, release, request, context);
+    }
     let applicability = match phase.is_on_requests() {
         true => applicability(policy, request, context.profile),
         false => Applicability::Yes,

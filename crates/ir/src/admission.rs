@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 use super::constraints::Constraints;
@@ -32,6 +33,9 @@ pub struct Bound {
     /// see requests about policies, too.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub is_static: bool,
+    /// The release of the API server that runs it; `None` = Kyverno does, outside of a cluster.
+    #[serde(default, skip_serializing_if = "super::unset")]
+    pub server: Option<Release>,
     /// Objects that may be parameters there.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub params: Arc<[Value]>,

@@ -102,7 +102,12 @@ pub fn problems(object: &Value, def: &TypeDef, types: &Types) -> Problems {
     if object.as_map().is_none() {
         return Problems::default();
     }
-    read(object, def, Walk::new(types, Reader::ApiServer { patched: false })).1
+    read_sent(object, def, types).1
+}
+
+/// An object that a client sends as the API server decodes it, and what is wrong with it.
+pub fn read_sent(object: &Value, def: &TypeDef, types: &Types) -> (Value, Problems) {
+    read(object, def, Walk::new(types, Reader::ApiServer { patched: false }))
 }
 
 /// A patched object as the API server decodes it, and what is wrong with it. Patches write members

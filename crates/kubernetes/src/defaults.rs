@@ -42,6 +42,11 @@ fn constants(of: &str, release: Release) -> &'static [(Str, Value)] {
     CONSTANTS.get(release, || constants_of(tables)).get(of).map_or(&[], |fields| fields)
 }
 
+/// The constant default of a field of a type, if it has one in a release.
+pub fn constant_of(of: &str, field: &str, release: Release) -> Option<&'static Value> {
+    constants(of, release).iter().find(|(name, _)| **name == *field).map(|(_, value)| value)
+}
+
 /// The object as the server has it after decoding.
 pub fn completed(object: &Value, def: &TypeDef, types: &Types) -> Value {
     let Value::Map(m) = object else { return object.clone() };

@@ -4,6 +4,7 @@
 //! IR; a text that does not compile becomes a program that fails with what is wrong. Semantics:
 //! `docs/expressions/cel.md`.
 
+use ephor_cel::check::Typed;
 use ephor_cel::env::{Env, Message};
 use ephor_cel::issue::Issue;
 use ephor_cel::library::{Admission, admission};
@@ -82,6 +83,11 @@ impl Compiler {
     /// Whether an expression mentions a variable.
     pub(super) fn mentions(&self, text: &str, variable: &str) -> bool {
         ephor_cel::mentions(text, &self.env, variable)
+    }
+
+    /// An expression with the types of its parts, if it compiles.
+    pub(super) fn typed(&self, text: &str) -> Option<Typed> {
+        ephor_cel::typed(text, &self.env).ok()
     }
 
     /// The type of an expression, if it has one.

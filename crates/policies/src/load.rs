@@ -22,7 +22,7 @@ use ephor_api::{lint, schema};
 use ephor_document::{self, Document, Duplicates};
 use ephor_ir::json;
 use ephor_kubernetes::groups;
-use ephor_lower::admission::{Judge, Place};
+use ephor_lower::admission::{Judge, Place, offline};
 use ephor_sources::files::SourceText;
 use ephor_value::place::{Path, PathPart};
 use ephor_value::release::Release;
@@ -39,7 +39,7 @@ mod served;
 pub use checks::CHECKS;
 pub use foreign::NO_DEFINITIONS;
 use foreign::foreign;
-use loaded::Item;
+use loaded::{Item, Reading};
 pub use loaded::{LoadedPolicy, Policies, Problem, Purpose, Reader};
 pub use served::{is_about_policies, is_meant_as_policy, objects};
 
@@ -105,9 +105,21 @@ pub fn argument(sources: &[SourceText]) -> Policies {
     argument_for(sources, Reader::Command)
 }
 
-/// Loads the texts of one argument for a reader.
+/// Loads the texts of one argument for a reader; Kubernetes' own policies as it evaluates them
+/// unless another place is named.
 pub fn argument_for(sources: &[SourceText], reader: Reader) -> Policies {
-    let loaded: Vec<Vec<Item>> = parallel::map(sources, |s| source(&s.name, &s.text, reader));
+    argument_as(sources, reader, None)
+}
+
+/// The same where Kubernetes' own policies are read as an API server of a release reads and
+/// evaluates them.
+pub fn argument_as(sources: &[SourceText], reader: Reader, kubernetes: Option<Release>) -> Policies {
+    let place = match reader {
+        Reader::Server(release) => Place::Server(release),
+        _ => kubernetes.map_or(Place::Kyverno, Place::Server),
+    };
+    let reading = Reading { reader, place };
+    let loaded: Vec<Vec<Item>> = parallel::map(sources, |s| source(&s.name, &s.text, reading));
     let mut out = Policies::default();
     let items: Vec<Item> = loaded.into_iter().flatten().collect();
     let fatal = items.iter().any(|i| matches!(i, Item::Left(p) if p.fatal));
@@ -135,13 +147,13 @@ pub fn argument_for(sources: &[SourceText], reader: Reader) -> Policies {
     out
 }
 
-fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
+fn source(name: &str, text: &str, reading: Reading) -> Vec<Item> {
     let name: Arc<str> = name.into();
     if json::is_written(text) {
-        return vec![lowered::item(name, text, reader)];
+        return vec![lowered::item(name, text, reading.reader)];
     }
     // Of what is no YAML, as templates of other objects, nothing is known but its words.
-    let is_foreign = |text: &str| reader == Reader::Scan && !served::may_be_about_policies(text);
+    let is_foreign = |text: &str| reading.reader == Reader::Scan && !served::may_be_about_policies(text);
     match ephor_document::parse_stream(&name, text, Duplicates::Error) {
         Err(e) => vec![Item::Left(Problem {
             source: name,
@@ -156,7 +168,7 @@ fn source(name: &str, text: &str, reader: Reader) -> Vec<Item> {
         Ok(documents) => documents
             .into_iter()
             .flat_map(|d| match d {
-                Ok(d) => named(d, reader),
+                Ok(d) => named(d, reading),
                 Err(e) => vec![Item::Left(Problem {
                     source: e.source.clone(),
                     line: e.line + inner_line(&e).map_or(0, |line| line - 1),
@@ -181,8 +193,8 @@ fn text_at(whole: &str, line: usize) -> Cow<'_, str> {
 }
 
 /// The items of a document; one of our own groups is read as Kyverno's, and is not deprecated.
-fn named(mut d: Document, reader: Reader) -> Vec<Item> {
-    let Some(read) = groups::read(&d.value) else { return one(&d, reader) };
+fn named(mut d: Document, reading: Reading) -> Vec<Item> {
+    let Some(read) = groups::read(&d.value) else { return one(&d, reading) };
     d.value = read;
     let current = |item| match item {
         Item::Policy(policy, _) => Item::Policy(policy, String::new()),
@@ -190,20 +202,20 @@ fn named(mut d: Document, reader: Reader) -> Vec<Item> {
         Item::Cleanup(cleanup, _) => Item::Cleanup(cleanup, String::new()),
         other => other,
     };
-    one(&d, reader).into_iter().map(current).collect()
+    one(&d, reading).into_iter().map(current).collect()
 }
 
-fn one(d: &Document, reader: Reader) -> Vec<Item> {
+fn one(d: &Document, reading: Reading) -> Vec<Item> {
     if d.value.is_null() {
         return Vec::new();
     }
-    if !matches!(reader, Reader::Command | Reader::AllExceptions) {
-        return served::items(d, reader);
+    if !matches!(reading.reader, Reader::Command | Reader::AllExceptions) {
+        return served::items(d, reading);
     }
     if d.value.text_at(&["apiVersion"]) == "v1" && d.value.text_at(&["kind"]) == "List" {
-        return list::items(d, reader);
+        return list::items(d, reading);
     }
-    vec![item(d, &d.value, true, reader)]
+    vec![item(d, &d.value, true, reading)]
 }
 
 /// The line of a document at which the decoder gave up, from 1, as far as it names one.
@@ -244,7 +256,7 @@ fn skipped(d: &Document, text: String) -> Item {
     }
 }
 
-fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item {
+fn item(d: &Document, value: &Value, with_schema: bool, reading: Reading) -> Item {
     let (api_version, kind) = match (type_field(value, "apiVersion"), type_field(value, "kind")) {
         (Ok(api_version), Ok(kind)) => (api_version, kind),
         (Err(e), _) | (_, Err(e)) => return skipped(d, format!("failed to parse document ({e})")),
@@ -253,7 +265,7 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
     if api_version.is_empty() && kind.is_empty() {
         return skipped(d, "failed to parse document (GVK cannot be empty)".into());
     }
-    if let Some(item) = admission(d, value, reader) {
+    if let Some(item) = admission(d, value, reading) {
         return item;
     }
     if !schema::is_served(api_version, kind) {
@@ -284,11 +296,11 @@ fn item(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Item 
         None => String::new(),
     };
     if api_version.starts_with("policies.kyverno.io/") {
-        return review(d, &doc, with_schema, reader).unwrap_or_else(|| foreign(d, api_version, kind));
+        return review(d, &doc, with_schema, reading.reader).unwrap_or_else(|| foreign(d, api_version, kind));
     }
     match kind {
         "ClusterPolicy" | "Policy" => {
-            let refused = lint::lint(&doc, reader.checks()).error.map(|e| e.text);
+            let refused = lint::lint(&doc, reading.reader.checks()).error.map(|e| e.text);
             let policy = ephor_lower::policy::policy(&doc);
             let rule_count = policy.rule_count;
             let policy = refused.is_none().then_some(policy);
@@ -345,14 +357,18 @@ fn review(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Opt
 }
 
 /// An admission policy of Kubernetes or its binding, in the versions that the reader takes.
-fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
+fn admission(d: &Document, value: &Value, Reading { reader, place }: Reading) -> Option<Item> {
     let refused = || ephor_api::admission::readable(value).err();
     let version = value.text_at(&["apiVersion"]).strip_prefix("admissionregistration.k8s.io/")?;
     let kind = value.text_at(&["kind"]);
-    let takes = match reader {
-        Reader::Server(_) | Reader::Scan => matches!(version, "v1" | "v1beta1" | "v1alpha1"),
-        Reader::Command | Reader::AllExceptions if kind.starts_with("Mutating") => version == "v1alpha1",
-        Reader::Command | Reader::AllExceptions => version == "v1",
+    let takes = match (reader, place) {
+        (Reader::Server(_) | Reader::Scan, _) | (_, Place::Server(_)) => {
+            matches!(version, "v1" | "v1beta1" | "v1alpha1")
+        }
+        (Reader::Command | Reader::AllExceptions, Place::Kyverno) => match kind.starts_with("Mutating") {
+            true => version == "v1alpha1",
+            false => version == "v1",
+        },
     };
     match kind {
         _ if !takes => None,
@@ -360,14 +376,11 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
             if let Some(text) = refused() {
                 return Some(left(d, &[], text.to_string(), false));
             }
-            let (policy, refused) = match reader {
-                Reader::Server(release) => (
-                    ephor_lower::admission::offline::policy(&defaulted(value), Place::Server(release)),
-                    refusal(value, release),
-                ),
-                Reader::Command | Reader::AllExceptions | Reader::Scan => {
-                    (ephor_lower::admission::offline::policy(value, Place::Kyverno), None)
+            let (policy, refused) = match place {
+                Place::Server(release) => {
+                    (offline::policy(&defaulted(value), place), refusal(value, release))
                 }
+                Place::Kyverno => (offline::policy(value, place), None),
             };
             let loaded = LoadedPolicy { refused, ..loaded(d, value, Some(policy)) };
             Some(Item::Policy(Box::new(loaded), String::new()))
@@ -376,11 +389,9 @@ fn admission(d: &Document, value: &Value, reader: Reader) -> Option<Item> {
             if let Some(text) = refused() {
                 return Some(left(d, &[], text.to_string(), false));
             }
-            let binding = match reader {
-                Reader::Command | Reader::AllExceptions | Reader::Scan => {
-                    ephor_lower::admission::offline::binding(value)
-                }
-                Reader::Server(release) => match refusal(value, release) {
+            let binding = match place {
+                Place::Kyverno => offline::binding(value),
+                Place::Server(release) => match refusal(value, release) {
                     Some(text) => return Some(left(d, &[], text, false)),
                     None => ephor_lower::admission::binding(&defaulted(value)),
                 },

@@ -5,17 +5,23 @@
 
 use std::sync::OnceLock;
 
+use serde::{Deserialize, Serialize};
+
 /// A release of Kubernetes whose facts are recorded, in their order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Release {
     /// 1.35, recorded from 1.35.4.
+    #[serde(rename = "1.35")]
     V1_35,
     /// 1.36, recorded from 1.36.3. The newest that is recorded in full.
     #[default]
+    #[serde(rename = "1.36")]
     V1_36,
     /// 1.37, recorded from 1.37.2.
+    #[serde(rename = "1.37")]
     V1_37,
     /// 1.38, as far as its CEL goes: recorded from 1.38.0-beta.0.
+    #[serde(rename = "1.38")]
     V1_38,
 }
 
@@ -26,6 +32,18 @@ pub struct ReleaseChoice {
     pub release: Release,
     /// Whether it is the one that was meant; else it is the nearest one.
     pub exact: bool,
+}
+
+impl ReleaseChoice {
+    /// What to say where the release is not the version that was meant.
+    pub fn instead_of(self, version: &str) -> String {
+        let known: Vec<&str> = Release::ALL.iter().map(|release| release.name()).collect();
+        let known = known.join(", ");
+        format!(
+            "nothing is recorded of Kubernetes {version}; {} applies, the nearest of {known}",
+            self.release
+        )
+    }
 }
 
 /// A text that is no version.

@@ -7,11 +7,13 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
+use ephor_value::release::Release;
 
 use crate::cli::CommandError;
 use crate::cli::apply::conflict::ApplyConflict;
 use crate::cli::arguments::{Global, given};
 use crate::cli::flags::{Record, fields, nanoseconds, whole};
+use crate::cli::releases;
 
 /// Applies policies on resources and prints the results
 #[derive(Debug, clap::Args)]
@@ -101,6 +103,10 @@ pub(in crate::cli) struct InputFlags {
     /// files with CustomResourceDefinitions
     #[arg(long, alias = "crd-path", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     crd_paths: Vec<Record>,
+    /// Kubernetes' own policies as the API server of this release evaluates them (default as
+    /// Kyverno's command line does)
+    #[arg(long, value_name = "VERSION", value_parser = releases::parse)]
+    pub kubernetes: Option<Release>,
     /// files with PolicyExceptions
     #[arg(long, short, alias = "exceptions", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     exception: Vec<Record>,

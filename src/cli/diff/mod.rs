@@ -77,6 +77,9 @@ const MAX_IN_CERTIFICATE: usize = 500_000;
   # fail only where the new policies allow more, and store the objects with tests
   ephor diff old/ new/ --fail-on weaker --out differences/
 
+  # does a policy of Kubernetes mean the same after an upgrade of the API server?
+  ephor diff vap.yaml vap.yaml --kubernetes 1.36,1.37
+
   # store what was evaluated, and evaluate it again elsewhere
   ephor diff old/ new/ --certificate equal.json.gz
   ephor diff old/ new/ --check equal.json.gz
@@ -105,7 +108,8 @@ pub struct DiffArgs {
 /// A side cannot be read or used.
 pub fn run(args: &DiffArgs) -> Result<i32, CommandError> {
     let all = || {
-        let (old, new) = (Loaded::read(&args.old)?, Loaded::read(&args.new)?);
+        let [of_old, of_new] = args.common.releases();
+        let (old, new) = (Loaded::read(&args.old, of_old)?, Loaded::read(&args.new, of_new)?);
         let (mapping, ignored) = (mapping(args.map.as_deref())?, config(args.common.config.as_deref())?);
         let path = args.map.clone().unwrap_or_default();
         let (of_deletions, mapping) = apart(mapping, &old, &new);
@@ -125,7 +129,8 @@ pub fn run(args: &DiffArgs) -> Result<i32, CommandError> {
 /// A side cannot be read or used.
 pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<i32, CommandError> {
     let all = || {
-        let (one, other) = (Loaded::read(a)?, Loaded::read(b)?);
+        let [of_one, of_other] = common.releases();
+        let (one, other) = (Loaded::read(a, of_one)?, Loaded::read(b, of_other)?);
         let word = if question == Question::Implies { "implies" } else { "and" };
         let pair = |old: &Policies, new: &Policies, what: &str| {
             let some = |load: &Policies| (!load.policies.is_empty()).then(|| load.clone());
@@ -291,8 +296,11 @@ fn of_pair(
         && compared.answer == Answer::Proved
         && compared.existing.is_none()
         && !before.has_ambiguous_wildcard_keys();
-    let is_claimed =
-        question == Question::Diff && !is_whole && !matches!(compared.answer, Answer::Incomparable(_));
+    // Of two releases every difference counts.
+    let is_claimed = question == Question::Diff
+        && !is_whole
+        && !before.is_on_another_release(&after)
+        && !matches!(compared.answer, Answer::Incomparable(_));
     let claim = is_claimed.then(|| Claim::about(&before, &after, options, None));
     compared.ignore(&name, ignored, &reasons, &relative_to);
     compared.claim(claim.as_ref());

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use clap::{ValueEnum, ValueHint};
 
 use ephor_compare::Options;
+use ephor_value::release::Release;
 
 use crate::cli::flag_values::time;
+use crate::cli::releases;
 
 /// Flags of `diff`, `equivalent` and `implies`.
 #[derive(Debug, clap::Args)]
@@ -32,6 +34,10 @@ pub struct Common {
     /// time after which what is not yet compared counts as tested (default none)
     #[arg(long, value_name = "DURATION", value_parser = time)]
     time_limit: Option<Duration>,
+    /// Kubernetes' own policies as the API server of this release evaluates them, or the policies of
+    /// each side as that of its own release does (default as Kyverno does)
+    #[arg(long, value_name = "VERSION[,VERSION]", value_parser = releases::parse_pair)]
+    kubernetes: Option<[Release; 2]>,
     /// number of threads, 0 for one per core; the output is the same for any
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub threads: i64,
@@ -54,10 +60,18 @@ impl Common {
         if self.objects != Options::default().objects {
             add("--objects", self.objects.to_string());
         }
+        if let Some([old, new]) = self.kubernetes {
+            add("--kubernetes", if old == new { old.to_string() } else { format!("{old},{new}") });
+        }
         if let Some(limit) = self.time_limit {
             add("--time-limit", format!("{}ms", limit.as_millis()));
         }
         words
+    }
+
+    /// The releases whose API servers evaluate Kubernetes' own policies of the sides.
+    pub fn releases(&self) -> [Option<Release>; 2] {
+        self.kubernetes.map_or([None, None], |both| both.map(Some))
     }
 
     /// What a comparison may do, from now on.

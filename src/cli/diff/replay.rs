@@ -6,6 +6,7 @@
 
 use ephor_report::invocation::argument;
 use ephor_value::print::json;
+use ephor_value::release::Release;
 
 use super::answered::{Compared, Shown};
 use super::options::Common;
@@ -22,6 +23,8 @@ pub(super) struct Replay {
     again: String,
     /// Whether a side has exceptions or bindings, which count and are in other documents.
     has_more: bool,
+    /// The releases of both sides.
+    releases: [Option<Release>; 2],
 }
 
 impl Replay {
@@ -40,7 +43,16 @@ impl Replay {
         words.extend(["--out".to_string(), FOLDER.to_string()]);
         let has_more =
             loaded.iter().any(|loaded| !loaded.exceptions.is_empty() || !loaded.bindings.is_empty());
-        Replay { again: words.join(" "), has_more }
+        Replay { again: words.join(" "), has_more, releases: common.releases() }
+    }
+
+    /// The program that shows what a side decides, and the flag that it needs: Kyverno's knows no
+    /// releases.
+    fn program(&self, side: usize) -> (&'static str, String) {
+        match self.releases.get(side).copied().flatten() {
+            Some(release) => ("ephor", format!(" --kubernetes {release}")),
+            None => ("kyverno", String::new()),
+        }
     }
 
     /// The commands that show a difference.
@@ -53,13 +65,17 @@ impl Replay {
             flags.push_str(" --registry");
         }
         let test = |folder: &str| {
-            ["old", "new"]
-                .map(|name| format!("kyverno test {}", argument(&format!("{folder}/{name}"))))
+            [(0, "old"), (1, "new")]
+                .map(|(side, name)| {
+                    let (program, flag) = self.program(side);
+                    format!("{program} test {}{flag}", argument(&format!("{folder}/{name}")))
+                })
                 .to_vec()
         };
         let apply = |side: usize| {
             let files: Vec<String> = compared.sources(side).into_iter().map(argument).collect();
-            format!("kyverno apply {}", files.join(" "))
+            let (program, flag) = self.program(side);
+            format!("{program} apply {}{flag}", files.join(" "))
         };
         let folder = shown.file.as_ref().and_then(|file| Some(file.rsplit_once('/')?.0));
         match (&shown.tests, folder, &shown.file) {

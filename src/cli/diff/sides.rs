@@ -10,6 +10,7 @@ use ephor_kubernetes::groups;
 use ephor_migrate::denial_of_deletion;
 use ephor_policies::load::{self, LoadedPolicy, Policies, Purpose};
 use ephor_sources::files::{self, SourceText};
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 use crate::cli::CommandError;
@@ -31,15 +32,16 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The policies of a file or folder.
+    /// The policies of a file or folder; those of Kubernetes as the API server of a release
+    /// evaluates them.
     ///
     /// # Errors
     /// There is no such file, no policy in it, or a part that cannot be read.
-    pub fn read(path: &str) -> Result<Loaded, CommandError> {
+    pub fn read(path: &str, kubernetes: Option<Release>) -> Result<Loaded, CommandError> {
         policy_files::exists(path)?;
         let read = files::policies_with_json(&[path]);
         let mut unread: Vec<String> = read.notices.iter().filter_map(why_unread).collect();
-        let mut policies = load::argument_for(&read.sources, load::Reader::Scan);
+        let mut policies = load::argument_as(&read.sources, load::Reader::Scan, kubernetes);
         let known = |problem: &&load::Problem| !problem.foreign;
         unread.extend(policies.problems.iter().filter(known).map(ToString::to_string));
         if !unread.is_empty() {

@@ -37,6 +37,7 @@ use clap::{ValueEnum, ValueHint};
 use ephor_kubernetes::{Kinds, Types};
 use ephor_migrate::{File, Limits, Options, file};
 use ephor_sources::files::{self, SourceText};
+use ephor_value::release::Release;
 use ephor_value::{Value, parallel};
 
 use super::outputs::{Outputs, absolute};
@@ -46,6 +47,7 @@ use crate::cli::console::{print, warn};
 use crate::cli::flag_values::time;
 use crate::cli::policy_files;
 use crate::cli::program_name::is_kyverno;
+use crate::cli::releases;
 use out::Layout;
 use rows::{MigrateRow, rows};
 pub(super) use stored::with_flags_of_kyverno;
@@ -97,6 +99,10 @@ pub struct MigrateArgs {
     /// kinds of policies that are written
     #[arg(long, value_name = "KIND", default_value = "vpol")]
     to: To,
+    /// with --to vap the first release of the API servers that evaluate what is written: the proof
+    /// is for this release and those after it (default as Kyverno evaluates it)
+    #[arg(long, value_name = "VERSION", value_parser = releases::parse)]
+    kubernetes: Option<Release>,
     /// policies for ReplicationControllers, too, for which policies in CEL generate no rules
     #[arg(long)]
     replication_controllers: bool,
@@ -179,12 +185,16 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
         definitions = read.definitions;
         arguments.push(cluster::ROOT.into());
     }
+    if args.kubernetes.is_some() && args.to != To::Vap {
+        warn("--kubernetes has no effect without --to vap: Kyverno evaluates what is written");
+    }
     let own = own::as_kyverno(&mut sources);
     let options = options(args, &sources, definitions);
     let limits = Limits {
         time: Some(args.time_limit),
         objects: args.objects,
         boundary: args.out.is_some() && !args.shadow,
+        kubernetes: args.kubernetes,
     };
     let mut migrated = migrated(&sources, &options, limits)?;
     ephor_migrate::exceptions(&mut migrated, &options, limits);
@@ -264,8 +274,8 @@ fn options(args: &MigrateArgs, sources: &[SourceText], definitions: Vec<Value>) 
             To::Vpol => ephor_migrate::TargetApi::Kyverno,
             To::Vap => ephor_migrate::TargetApi::Kubernetes,
         },
-        kinds: Kinds::with(&documents),
-        types: Types::with(&documents),
+        kinds: Kinds::of_release_with(args.kubernetes.unwrap_or_default(), &documents),
+        types: Types::of_release_with(args.kubernetes.unwrap_or_default(), &documents),
         replication_controllers: args.replication_controllers,
         shadows: args.shadow,
         apart: false,

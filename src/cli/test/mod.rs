@@ -182,7 +182,11 @@ fn run_all(
     out: &mut impl Write,
 ) -> Result<(), CommandError> {
     let options = Options {
-        strictness: Strictness { warnings_as_errors: args.exit.warnings_as_errors, registry: args.registry },
+        strictness: Strictness {
+            warnings_as_errors: args.exit.warnings_as_errors,
+            registry: args.registry,
+            kubernetes: args.kubernetes,
+        },
         coverage: args.coverage.is_recorded(),
         ..Options::default()
     };

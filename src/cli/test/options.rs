@@ -4,9 +4,11 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use ephor_report::formats::Format as Own;
 use ephor_testing::testing::format::Format;
+use ephor_value::release::Release;
 
 use crate::cli::arguments::given;
 use crate::cli::flags::whole;
+use crate::cli::releases;
 
 /// Runs tests of policies
 ///
@@ -40,6 +42,10 @@ pub struct TestArgs {
     /// access to image registries
     #[arg(long)]
     pub(super) registry: bool,
+    /// Kubernetes' own policies as the API server of this release evaluates them, where a test file
+    /// does not name one itself (default as Kyverno's command line does)
+    #[arg(long, value_name = "VERSION", value_parser = releases::parse)]
+    pub(super) kubernetes: Option<Release>,
     /// number of threads, 0 for one per core; the output is the same for any
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = whole)]
     pub(super) threads: i64,

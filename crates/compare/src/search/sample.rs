@@ -18,6 +18,8 @@ use crate::model::environment::Environment;
 use crate::model::limits::MAX_WITNESSES;
 use crate::model::request::{Case, request};
 use crate::model::verdict::Verdict;
+use crate::releases::shows_types_once;
+use crate::releases::spelling::respelled;
 use crate::search::neighbours::{WithPaths, substituted, varied};
 use crate::search::run::{Pool, Run, Uncovered};
 use crate::sides::side::judge;
@@ -69,6 +71,18 @@ impl Run<'_> {
         let mut known = VerdictCache::default();
         let is_over =
             |run: &Self, found: &Uncovered| run.effort.left == 0 || found.in_clusters.len() >= MAX_WITNESSES;
+        // Where one side shows objects with their types, equal quantities may count as such.
+        let respells = shows_types_once(self.compared.sides) && among.0.operation == "UPDATE";
+        for case in some.iter().map(|one| &one.whole).filter(|_| respells).take(VARIED_PER_ANSWER) {
+            let base = mended(&case.object, false).unwrap_or_else(|| case.object.clone());
+            for [old, new] in respelled(&among.0.object, &base) {
+                if is_over(self, found) {
+                    return;
+                }
+                let case = Case { object: new, old: Some(old), around: Arc::clone(&case.around) };
+                self.look(among, reads, case, found);
+            }
+        }
         for WithPaths { whole: case, .. } in &some {
             if is_over(self, found) {
                 return;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ephor_engine::outcome::Effect as Done;
 use ephor_engine::{Consequence, Request, RuleOutcome, Status};
+use ephor_ir::admission::Bound;
 use ephor_ir::facts::Stage;
 use ephor_ir::matcher::Filter;
 use ephor_ir::policy::KindRules;
@@ -12,11 +13,13 @@ use ephor_ir::{Matcher, Policy, Rule};
 use ephor_matching::Target;
 use ephor_policies::load::Policies;
 use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
 use crate::model::environment::Environment;
 use crate::model::request::{Case, RequestContext, request};
 use crate::model::verdict::{Effect, Judgement, Verdict};
+use crate::releases::{self, native};
 use crate::sides::lookup_stub;
 use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 
@@ -42,6 +45,10 @@ pub struct Side {
     /// Whether objects are left out that have two labels or annotations of which a pattern reads
     /// one.
     pub(crate) has_one_key: bool,
+    /// The release of the API server that evaluates policies of Kubernetes.
+    release: Option<Release>,
+    /// These policies.
+    natives: Arc<[Value]>,
 }
 
 impl Side {
@@ -62,13 +69,52 @@ impl Side {
             }
         }
         loaded.bind(Vec::new());
+        let natives: Arc<[Value]> = loaded.policies.iter().filter_map(|p| native(&p.document)).collect();
         let policies = loaded.policies.into_iter().filter_map(|p| p.policy);
         let policies: Vec<Arc<Policy>> = policies.map(in_cluster).collect();
         if policies.is_empty() {
             return Err(SideError::NoPolicy { place: place.into() });
         }
         let set = PolicySet::new(policies, loaded.exceptions).with_cel_exceptions(loaded.cel_exceptions);
-        Ok(Side { engine: lookup_stub::engine(set), knows_no_patterns: false, has_one_key: false })
+        Ok(Side { natives, ..Side::of_set(set) })
+    }
+
+    /// The policies of a set.
+    pub(crate) fn of_set(set: PolicySet) -> Side {
+        Side::of_engine(lookup_stub::engine(set))
+    }
+
+    /// The policies of an engine.
+    pub(crate) fn of_engine(engine: Engine) -> Side {
+        let policies = engine.set().policies();
+        let release = policies
+            .iter()
+            .flat_map(|policy| policy.all_rules())
+            .find_map(|rule| rule.bound.as_ref()?.server);
+        Side { engine, knows_no_patterns: false, has_one_key: false, release, natives: Arc::from([]) }
+    }
+
+    /// The release of the API server that evaluates policies of Kubernetes; `None` = there are
+    /// none, or they are evaluated as Kyverno does.
+    pub(crate) fn release(&self) -> Option<Release> {
+        self.release
+    }
+
+    /// Whether the policies of Kubernetes of both sides are evaluated on two releases.
+    pub fn is_on_another_release(&self, other: &Side) -> bool {
+        self.release.is_some() && other.release.is_some() && self.release != other.release
+    }
+
+    /// What of its policies of Kubernetes means something else on a later release than on theirs.
+    pub fn other_in_later_releases(&self) -> Vec<String> {
+        let Some(own) = self.release else { return Vec::new() };
+        let later = Release::ALL.into_iter().filter(|release| *release > own);
+        later.flat_map(|release| releases::changes(&self.natives, [own, release])).collect()
+    }
+
+    /// The policies of Kubernetes.
+    pub(crate) fn natives(&self) -> &[Value] {
+        &self.natives
     }
 
     /// The same policies.
@@ -147,7 +193,7 @@ impl Side {
         let set = PolicySet::new(policies, set.exceptions().to_vec())
             .with_cel_exceptions(set.cel_exceptions().to_vec());
         let (knows_no_patterns, has_one_key) = (self.knows_no_patterns, self.has_one_key);
-        Side { engine: lookup_stub::engine(set), knows_no_patterns, has_one_key }
+        Side { knows_no_patterns, has_one_key, natives: self.natives.clone(), ..Side::of_set(set) }
     }
 
     /// The same policies without what allows updates of objects that are violations already.
@@ -180,7 +226,8 @@ impl Side {
     /// from violations.
     pub(crate) fn is_unbound(&self) -> bool {
         let mut rules = self.policies().iter().flat_map(|policy| policy.all_rules());
-        rules.any(|rule| rule.bound.as_ref().is_some_and(|bound| bound.bindings.is_empty()))
+        let is_alone = |bound: &Bound| bound.bindings.iter().all(|binding| binding.name.is_empty());
+        rules.any(|rule| rule.bound.as_deref().is_some_and(is_alone))
     }
 
     /// A rule whose results cannot be had without a cluster or a registry.

@@ -6,6 +6,7 @@ use super::Review;
 use crate::request::namespace_of_labels;
 use ephor_external::ExternalData;
 use ephor_functions::{CelLevel, Context, untracked};
+use ephor_kubernetes::admitted::kind_of;
 use ephor_kubernetes::{Kinds, Types, convert};
 use ephor_value::release::Release;
 use ephor_value::{Str, Value};
@@ -15,6 +16,9 @@ use ephor_value::{Str, Value};
 pub struct ClusterView<'e> {
     external: &'e dyn ExternalData,
     kinds: Arc<Kinds>,
+    types: &'e Types,
+    /// The objects that may be parameters, where none are looked up.
+    parameters: Option<&'e [Value]>,
     /// The namespace of a request, looked up once.
     namespace: Option<(Str, Option<Value>)>,
 }
@@ -22,7 +26,26 @@ pub struct ClusterView<'e> {
 impl<'e> ClusterView<'e> {
     /// The cluster that external data is of.
     pub fn of(external: &'e dyn ExternalData) -> ClusterView<'e> {
-        ClusterView { external, kinds: external.known_kinds(), namespace: None }
+        let types = external.types().unwrap_or_else(|| Types::built_in());
+        ClusterView { external, kinds: external.known_kinds(), types, parameters: None, namespace: None }
+    }
+
+    /// The cluster around the request of a command: an API server of a release, with the
+    /// parameters that the command was given and what it knows of the namespace.
+    pub fn of_command(
+        external: &'e dyn ExternalData,
+        release: Release,
+        parameters: &'e [Value],
+        namespace: (Str, Option<Value>),
+    ) -> ClusterView<'e> {
+        let known = external.types().filter(|types| types.release() == release);
+        let kinds = match known {
+            Some(_) => external.known_kinds(),
+            None => Kinds::of_release(release).clone(),
+        };
+        let types = known.unwrap_or_else(|| Types::of_release(release));
+        let namespace = Some(namespace).filter(|(name, _)| !name.is_empty());
+        ClusterView { external, kinds, types, parameters: Some(parameters), namespace }
     }
 
     /// The cluster around a request, whose namespace is the same as long as it is evaluated.
@@ -39,7 +62,7 @@ impl<'e> ClusterView<'e> {
 
     /// The fields of the kinds, likewise.
     pub fn types(&self) -> &'e Types {
-        self.external.types().unwrap_or_else(|| Types::built_in())
+        self.types
     }
 
     /// The release of its API server.
@@ -78,7 +101,22 @@ impl<'e> ClusterView<'e> {
 
     /// The objects of a kind that may be parameters, in a namespace.
     pub(super) fn parameters(&self, group: &str, kind: &str, namespace: &str) -> Vec<Value> {
-        self.external.parameters(group, kind, namespace).unwrap_or_default()
+        let Some(given) = self.parameters else {
+            return self.external.parameters(group, kind, namespace).unwrap_or_default();
+        };
+        let fits = |object: &&Value| {
+            kind_of(object).is_some_and(|[of_group, _, of_kind]| *of_group == *group && *of_kind == *kind)
+                && (namespace.is_empty() || in_namespace(object) == namespace)
+        };
+        given.iter().filter(fits).cloned().collect()
+    }
+}
+
+/// The namespace of an object of a namespaced kind, as files write it.
+fn in_namespace(object: &Value) -> &str {
+    match object.text_at(&["metadata", "namespace"]) {
+        "" => "default",
+        own => own,
     }
 }
 

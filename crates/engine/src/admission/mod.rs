@@ -17,6 +17,8 @@
 //! - [`literal`]: names of message literals, `Object{…}` and `JSONPatch{…}`, and what is data
 //! - `mutate`: policies that change the object
 //! - [`offline`]: admission policies outside of a cluster, as Kyverno runs them
+//! - `on_request`: admission policies on the requests of commands, as an API server of a release
+//!   runs them
 //! - `params`: parameters: which objects a policy is evaluated with
 //! - `plan`: from a policy with its bindings to calls
 //! - [`review`]: a request as admission sees it
@@ -35,6 +37,7 @@ mod go_text;
 pub mod literal;
 mod mutate;
 pub mod offline;
+pub(crate) mod on_request;
 mod params;
 mod plan;
 pub mod review;

@@ -84,28 +84,38 @@ impl Subject for ValidatedRequest<'_> {
     fn evaluate(&mut self, call: &BoundCall) -> RuleRun {
         let Ok(view) = &call.with else { return RuleRun::default() };
         let known = self.without_parameter.take().filter(|_| view.param.is_none());
-        let results =
-            known.unwrap_or_else(|| evaluate(self.policy, view, self.review, self.cluster, self.cx));
+        let results = known.unwrap_or_else(|| {
+            evaluate(self.policy, view, self.review, self.cluster, self.cx).unwrap_or_default()
+        });
         self.of(call, results)
     }
 
-    /// It fails, unless it denies all the same.
     fn exceeded(&mut self, call: &BoundCall, run: RuleRun, excess: Excess) -> Option<RuleRun> {
-        let RuleRun { mut results, .. } = run;
-        if results.iter().any(|result| result.binding.as_ref().is_some_and(|row| row.denial.is_some())) {
-            return Some(results.into());
+        let results = exceeded(self.policy, run, excess);
+        let denies = |result: &RuleOutcome| result.binding.as_ref().is_some_and(|row| row.denial.is_some());
+        match results.iter().any(denies) {
+            true => Some(results.into()),
+            false => Some(self.of(call, results)),
         }
-        results.retain(|result| result.status == Status::Fail);
-        // Validations are counted without those that the bound has cut off.
-        for (at, result) in results.iter_mut().enumerate() {
-            result.binding.iter_mut().for_each(|row| {
-                row.validation = Some(at);
-                row.annotations.clear();
-            });
-        }
-        results.push(failed(self.policy, results.len(), excess.text()));
-        Some(self.of(call, results))
     }
+}
+
+/// The results of a call that exceeds a bound: it fails, unless it denies all the same.
+pub(super) fn exceeded(policy: BoundPolicy<'_>, run: RuleRun, excess: Excess) -> Vec<RuleOutcome> {
+    let RuleRun { mut results, .. } = run;
+    if results.iter().any(|result| result.binding.as_ref().is_some_and(|row| row.denial.is_some())) {
+        return results;
+    }
+    results.retain(|result| result.status == Status::Fail);
+    // Validations are counted without those that the bound has cut off.
+    for (at, result) in results.iter_mut().enumerate() {
+        result.binding.iter_mut().for_each(|row| {
+            row.validation = Some(at);
+            row.annotations.clear();
+        });
+    }
+    results.push(failed(policy, results.len(), excess.text()));
+    results
 }
 
 /// Whether a call of a native policy is evaluated: it matches, but may have a mistake, which is
@@ -247,39 +257,39 @@ fn failed(policy: BoundPolicy<'_>, at: usize, text: impl Into<Str>) -> RuleOutco
     result(policy, Status::Error, text, BindingRow { validation: Some(at), ..BindingRow::default() })
 }
 
-/// The validations and annotations of a policy whose conditions hold.
-fn evaluate(
+/// The validations and annotations of a policy; `None` where its conditions do not hold.
+pub(super) fn evaluate(
     policy: BoundPolicy<'_>,
     view: &BoundView,
     review: &Review,
     cluster: &ClusterView<'_>,
     cx: &Context,
-) -> Vec<RuleOutcome> {
+) -> Option<Vec<RuleOutcome>> {
     let namespace = match seen_namespace(review, cluster) {
         Ok(namespace) => namespace,
         Err(denial) => {
             let row = BindingRow { denial: Some(Box::new(denial)), ..BindingRow::default() };
-            return vec![result(policy, Status::Error, "", row)];
+            return Some(vec![result(policy, Status::Error, "", row)]);
         }
     };
     let seen = seen(&view.accepted, view.param.clone(), review, review.object(), cluster.release());
     match admits(policy, view, review, &seen, cx) {
         Ok(true) => {}
-        Ok(false) => return Vec::new(),
-        Err(error) => return vec![failed(policy, 0, error.to_string())],
+        Ok(false) => return None,
+        Err(error) => return Some(vec![failed(policy, 0, error.to_string())]),
     }
     let request = admission::request(&seen_request(&view.accepted, review));
     let seen = AdmissionVariables { namespace, ..seen };
     let root = admission::root(&request, seen.clone(), &review.request);
     let silent = admission::root(&request, AdmissionVariables { authorizer: false, ..seen }, &review.request);
     let Some(decisions) = decided(policy.expressions, policy.validations(), &root, &silent, cx) else {
-        return annotated(policy, &silent, cx, vec![failed(policy, 0, OUT_OF_BUDGET)]);
+        return Some(annotated(policy, &silent, cx, vec![failed(policy, 0, OUT_OF_BUDGET)]));
     };
     let results = decisions.into_iter().map(|FailedValidation { at, status, message, reason }| {
         let row = BindingRow { validation: Some(at), reason, ..BindingRow::default() };
         result(policy, status, message, row)
     });
-    annotated(policy, &silent, cx, results.collect())
+    Some(annotated(policy, &silent, cx, results.collect()))
 }
 
 /// Evaluates all validations, then their messages; `None` when the budget is exhausted.

@@ -21,14 +21,7 @@ pub fn root(
     if creates {
         r.insert("operation", Value::from("CREATE"));
     }
-    let user = r.get("userInfo").and_then(Value::as_map).is_none_or(Map::is_empty);
-    if user {
-        let mut m = Map::new();
-        m.insert("username", "system:kyverno:background-scan".into());
-        m.insert("uid", "system:kyverno:background-scan".into());
-        m.insert("groups", Value::list(vec!["system:kyverno:background-scan".into()]));
-        r.insert("userInfo", Value::Map(m));
-    }
+    with_user(&mut r);
     let mut m = Map::new();
     m.insert("object", object.clone());
     m.insert("oldObject", if creates { Value::Null } else { request.old_object.clone() });
@@ -38,4 +31,15 @@ pub fn root(
         m.insert("params", params);
     }
     Value::Map(m)
+}
+
+/// Gives a request of which no user is known the one that Kyverno's command line has.
+pub(crate) fn with_user(request: &mut Map) {
+    let has_none = request.get("userInfo").and_then(Value::as_map).is_none_or(Map::is_empty);
+    if has_none {
+        let name = Value::from("system:kyverno:background-scan");
+        let groups = Value::list(vec![name.clone()]);
+        let user = Value::map([("username", name.clone()), ("uid", name), ("groups", groups)]);
+        request.insert("userInfo", user);
+    }
 }

@@ -1,11 +1,13 @@
 //! Which empty values an object shows: those that Go's encoding leaves out are as if they had not
 //! been written.
 
+use crate::convert::with_kind;
+use crate::decode::{Problems, read_sent};
 use crate::defaults::completed;
 use crate::go::Encoding;
 use crate::prune::inside;
 use crate::schema::{Field, Leaf, Type, TypeDef, Types};
-use ephor_value::{Map, Value};
+use ephor_value::{Map, Str, Value};
 
 /// Objects that nest deeper are not read.
 const MAX_DEPTH: usize = 512;
@@ -58,6 +60,18 @@ fn vanishes(v: &Value, field: &Field) -> bool {
 pub fn as_stored(object: &Value, def: &TypeDef, types: &Types) -> Value {
     let complete = completed(&without_empty(object, def, types), def, types);
     shown(&without_empty(&complete, def, types), def, types)
+}
+
+/// An object that a client sends as policies see it: one of a built-in kind has no fields that its
+/// release does not know, and the constant defaults. What has a value of a wrong type, which the API
+/// server refuses, stays as it is.
+pub fn as_sent(object: &Value, kind: &[Str; 3], types: &Types) -> Value {
+    let object = object.with_whole_numbers();
+    let Some(def) = types.of_object(kind).filter(|def| !def.custom) else { return object };
+    match read_sent(&object, def, types) {
+        (typed, Problems { wrong: None, .. }) => with_kind(&as_stored(&typed, def, types), kind),
+        _ => object,
+    }
 }
 
 /// Whether a field is shown as null when it is not there.

@@ -56,7 +56,7 @@ use super::schema::{Type, TypeDef, Types};
 use crate::convert::api_version;
 pub use alternatives::{Alternative, Together, alternatives, companions, further, has_another, unfilled};
 pub use certain::{has_nameless, has_no_quantity};
-pub use encode::{as_stored, is_shown_as_null};
+pub use encode::{as_sent, as_stored, is_shown_as_null};
 use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 pub use filled::CHOSEN;

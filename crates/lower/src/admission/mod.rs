@@ -3,6 +3,7 @@
 //! In: objects with their defaults (`api::admission`). Out: policies with compiled expressions; an
 //! expression that does not compile keeps its text and fails when it is evaluated.
 //!
+//! - `release_changes`: what of a policy means something else on another release of Kubernetes
 //! - `judge`: what is wrong with the expressions of a policy, before the API takes it
 //! - [`offline`]: admission policies → policies whose one rule runs outside of a cluster
 //! - `warnings`: warnings about expressions: what the API server writes into `status.typeChecking`
@@ -12,12 +13,14 @@
 
 mod judge;
 pub mod offline;
+mod release_changes;
 mod warnings;
 pub mod webhook;
 
 use std::sync::Arc;
 
 pub use judge::Judge;
+pub use release_changes::{ReleaseChange, release_changes, typed_parts};
 pub use warnings::{Warning, warnings};
 pub use webhook::webhooks;
 
@@ -137,6 +140,10 @@ pub fn rule(document: &Value, place: Place) -> Rule {
         param_kind: params,
         bindings: Box::default(),
         is_static: false,
+        server: match place {
+            Place::Server(release) => Some(release),
+            Place::Kyverno => None,
+        },
         params: Arc::from([]),
     };
     Rule { bound: Some(Arc::new(bound)), ..with_expressions(name, kind, when, shared, body) }

@@ -70,6 +70,26 @@ pub fn bind(policy: &Policy, bindings: &[PolicyBinding], params: &Arc<[Value]>) 
     })
 }
 
+/// The policy for commands that run it as an API server: with its bindings and what parameters
+/// there are; one without bindings with one that concerns every request and says nothing of what
+/// follows.
+pub fn bind_for_command(policy: &Policy, bindings: &[PolicyBinding], params: &Arc<[Value]>) -> Policy {
+    let mutates = policy.rules.iter().any(|rule| rule.kind == RuleKind::Mutation);
+    let own = bindings.iter().filter(|b| b.mutates == mutates && b.policy == policy.name);
+    let mut own: Vec<PolicyBinding> = own.cloned().collect();
+    if own.is_empty() {
+        own.push(PolicyBinding {
+            mutates,
+            name: "".into(),
+            policy: policy.name.clone(),
+            params: None,
+            when: None,
+            actions: Box::default(),
+        });
+    }
+    with_bound(&bind_as_server(policy, own), |_, bound| bound.params = params.clone())
+}
+
 /// The policy with its bindings, as an API server runs it: by the names of bindings, for what it is
 /// about itself.
 pub fn bind_as_server(policy: &Policy, mut bindings: Vec<PolicyBinding>) -> Policy {

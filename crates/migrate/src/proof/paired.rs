@@ -73,7 +73,7 @@ pub fn joined(one: Answer, other: Answer) -> Answer {
 
 /// Whether both act on the same objects.
 fn acting(file: &str, pair: &Pair, limits: Limits) -> Result<Proof, SideError> {
-    let [before, after] = sides(file, &pair.old, &pair.new)?;
+    let [before, after] = sides(file, &pair.old, &pair.new, limits.kubernetes)?;
     Ok(Proof { claim: compare_acting(&before, &after, limits.options()).1, boundary: Vec::new() })
 }
 

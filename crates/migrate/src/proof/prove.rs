@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use ephor_compare::{Answer, Claim, Observer, Options, Side, SideError};
 use ephor_ir::rule::Body;
-use ephor_policies::load::{Policies, Reader, argument_for};
+use ephor_policies::load::{Policies, Reader, argument_as};
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 use crate::proof::boundary::Seen;
+use crate::proof::paired::joined;
 
 /// What a proof may cost.
 #[derive(Clone, Copy, Debug)]
@@ -22,11 +24,15 @@ pub struct Limits {
     pub objects: usize,
     /// Whether objects at the boundary are looked for, [`Proof::boundary`].
     pub boundary: bool,
+    /// The first release of the API servers that evaluate Kubernetes' own policies: what is written
+    /// is compared on it, and is no proof where it means something else on a later one. `None` = as
+    /// Kyverno evaluates them.
+    pub kubernetes: Option<Release>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { time: None, objects: Options::default().objects, boundary: false }
+        Limits { time: None, objects: Options::default().objects, boundary: false, kubernetes: None }
     }
 }
 
@@ -49,13 +55,22 @@ impl Proof {
 
 /// The policies of a text.
 pub(crate) fn policies(name: &str, text: &str) -> Policies {
-    argument_for(&[SourceText { name: name.into(), text: text.into() }], Reader::Scan)
+    policies_of(name, text, None)
+}
+
+fn policies_of(name: &str, text: &str, kubernetes: Option<Release>) -> Policies {
+    argument_as(&[SourceText { name: name.into(), text: text.into() }], Reader::Scan, kubernetes)
 }
 
 /// A policy and what takes its place, to be compared.
-pub(crate) fn sides(file: &str, old: &str, new: &str) -> Result<[Side; 2], SideError> {
-    let before = Side::new(policies(file, old), file)?;
-    Ok([before, Side::new(policies("migrated", new), "the migrated policy")?])
+pub(crate) fn sides(
+    file: &str,
+    old: &str,
+    new: &str,
+    kubernetes: Option<Release>,
+) -> Result<[Side; 2], SideError> {
+    let before = Side::new(policies_of(file, old, kubernetes), file)?;
+    Ok([before, Side::new(policies_of("migrated", new, kubernetes), "the migrated policy")?])
 }
 
 /// Compares a policy with what takes its place.
@@ -63,10 +78,14 @@ pub(crate) fn sides(file: &str, old: &str, new: &str) -> Result<[Side; 2], SideE
 /// # Errors
 /// A side cannot be used.
 pub fn prove(file: &str, old: &str, new: &str, limits: Limits) -> Result<Proof, SideError> {
-    let [before, after] = sides(file, old, new)?;
+    let [before, after] = sides(file, old, new, limits.kubernetes)?;
     let seen = Seen::default();
     let observer = limits.boundary.then_some(&seen as &dyn Observer);
-    let claim = Claim::about(&before, &after, limits.options(), observer);
+    let mut claim = Claim::about(&before, &after, limits.options(), observer);
+    let later = after.other_in_later_releases();
+    if !later.is_empty() {
+        claim.answer = joined(claim.answer, Answer::Tested(later));
+    }
     Ok(Proof { claim, boundary: seen.boundary([&before, &after]) })
 }
 
@@ -80,7 +99,7 @@ impl Limits {
 
 /// Whether a policy and what takes its place can be used, where what they do cannot be compared.
 pub fn usable(file: &str, old: &str, new: &str) -> Result<(), SideError> {
-    let [_, after] = sides(file, old, new)?;
+    let [_, after] = sides(file, old, new, None)?;
     // Policies about images report their faults with each request only.
     let mut rules = after.policies().iter().flat_map(|policy| policy.all_rules());
     let fault = rules.find_map(|rule| match &rule.body {

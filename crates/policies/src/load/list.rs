@@ -10,16 +10,16 @@ use ephor_document::{Document, locate};
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, dotted, follow};
 
-use super::loaded::{Item, LoadedPolicy, Policies, Problem, Reader};
+use super::loaded::{Item, LoadedPolicy, Policies, Problem, Reading};
 use super::{is_meant_as_policy, item, type_field};
 
 /// The items of a list, one after the other.
-pub(super) fn items(d: &Document, reader: Reader) -> Vec<Item> {
+pub(super) fn items(d: &Document, reading: Reading) -> Vec<Item> {
     let items = d.value.get("items").and_then(Value::as_list).unwrap_or_default();
-    items.iter().enumerate().flat_map(|(at, value)| of(d, at, value, reader)).collect()
+    items.iter().enumerate().flat_map(|(at, value)| of(d, at, value, reading)).collect()
 }
 
-fn of(d: &Document, at: usize, value: &Value, reader: Reader) -> Vec<Item> {
+fn of(d: &Document, at: usize, value: &Value, reading: Reading) -> Vec<Item> {
     let prefix: Path = vec![PathPart::Key("items".into()), PathPart::Index(at)];
     let left = |inner: &[PathPart], text: String| {
         let path: Path = prefix.iter().chain(inner).cloned().collect();
@@ -52,7 +52,7 @@ fn of(d: &Document, at: usize, value: &Value, reader: Reader) -> Vec<Item> {
         let rest = Policies { deprecations: deprecations.into_iter().collect(), ..Policies::default() };
         return vec![left(&path, failed(&text)), Item::Lowered(Box::new(rest))];
     }
-    vec![match item(d, value, false, reader) {
+    vec![match item(d, value, false, reading) {
         Item::Policy(policy, deprecation) => {
             Item::Policy(Box::new(LoadedPolicy { prefix, ..*policy }), deprecation)
         }

@@ -11,6 +11,7 @@ use ephor_ir::facts::Stage;
 use ephor_ir::policy::Cleanup;
 use ephor_ir::rule::RuleKind;
 use ephor_ir::{Exception, Policy};
+use ephor_lower::admission::{Place, offline};
 use ephor_lower::background::{self, RuleFacts};
 use ephor_value::place::{Path, PathPart};
 use ephor_value::release::Release;
@@ -175,6 +176,13 @@ pub enum Reader {
     Scan,
 }
 
+/// Who reads, and where Kubernetes' own policies run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    pub reader: Reader,
+    pub place: Place,
+}
+
 impl Policies {
     /// Why a server does not use what was loaded of one object; `None` = it does.
     pub fn unusable(&self) -> Option<String> {
@@ -188,7 +196,12 @@ impl Policies {
         let params: Arc<[Value]> = params.into();
         for loaded in &mut self.policies {
             if let Some(policy) = loaded.policy.as_mut().filter(|p| p.stage == Stage::ApiServer) {
-                *policy = Arc::new(ephor_lower::admission::offline::bind(policy, &self.bindings, &params));
+                let bind =
+                    match policy.rules.iter().any(|r| r.bound.as_ref().is_some_and(|b| b.server.is_some())) {
+                        true => offline::bind_for_command,
+                        false => offline::bind,
+                    };
+                *policy = Arc::new(bind(policy, &self.bindings, &params));
             }
         }
     }
@@ -206,7 +219,7 @@ impl Policies {
             {
                 let mutates = policy.rules.iter().any(|rule| rule.kind == RuleKind::Mutation);
                 let own = bindings.get(&(mutates, policy.name.clone())).cloned().unwrap_or_default();
-                *policy = Arc::new(ephor_lower::admission::offline::bind_as_server(policy, own));
+                *policy = Arc::new(offline::bind_as_server(policy, own));
             }
         }
     }

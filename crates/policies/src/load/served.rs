@@ -12,7 +12,7 @@ use ephor_document::Document;
 use ephor_value::place::{Path, PathPart};
 use ephor_value::{Map, Value};
 
-use super::loaded::{Item, LoadedPolicy, Problem, Reader};
+use super::loaded::{Item, LoadedPolicy, Problem, Reader, Reading};
 use super::{item, left, type_field};
 
 /// The API groups of policies.
@@ -23,9 +23,9 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 const MISTAKES: usize = 2;
 
 /// The items of a document.
-pub(super) fn items(d: &Document, reader: Reader) -> Vec<Item> {
+pub(super) fn items(d: &Document, reading: Reading) -> Vec<Item> {
     let of = |found: Found| match found {
-        Found::Object(prefix, value) => match object(d, &value, reader) {
+        Found::Object(prefix, value) => match object(d, &value, reading) {
             Item::Policy(policy, deprecation) => {
                 Item::Policy(Box::new(LoadedPolicy { prefix, ..*policy }), deprecation)
             }
@@ -35,7 +35,7 @@ pub(super) fn items(d: &Document, reader: Reader) -> Vec<Item> {
             let found = left(d, &[], format!("failed to parse document ({what})"), false);
             match found {
                 // Values of charts are lists and texts, too.
-                Item::Left(problem) if reader == Reader::Scan && !may_be_about_policies(&d.text) => {
+                Item::Left(problem) if reading.reader == Reader::Scan && !may_be_about_policies(&d.text) => {
                     Item::Left(Problem { foreign: true, ..problem })
                 }
                 other => other,
@@ -133,10 +133,10 @@ fn typed(item: &Value, api_version: &str, kind: &str) -> Value {
     Value::Map(fields)
 }
 
-fn object(d: &Document, value: &Value, reader: Reader) -> Item {
+fn object(d: &Document, value: &Value, reading: Reading) -> Item {
     let text = |key: &'static str| type_field(value, key).unwrap_or_default().into_owned();
     let is_policy = is_about_policies(&text("apiVersion"), &text("kind"));
-    match item(d, value, true, reader) {
+    match item(d, value, true, reading) {
         Item::Left(problem) => Item::Left(Problem {
             foreign: !is_policy,
             fatal: problem.fatal && is_policy,

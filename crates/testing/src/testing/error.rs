@@ -8,6 +8,7 @@ use crate::inputs::ReadError;
 use crate::inputs::exceptions::ExceptionsError;
 use crate::inputs::values::ValuesError;
 use ephor_engine::request::NoObjects;
+use ephor_value::release::ReleaseError;
 
 use super::mocks::MockError;
 
@@ -18,6 +19,9 @@ pub enum TestError {
     /// The values in the test.
     #[error(transparent)]
     Values(#[from] ValuesError),
+    /// The version of the API server.
+    #[error("error: kubernetes: {0}")]
+    Kubernetes(#[from] ReleaseError),
     /// A values file; see [`Refused`](crate::inputs::Refused).
     #[error("{0}")]
     ValuesFile(String),

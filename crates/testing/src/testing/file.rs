@@ -89,6 +89,9 @@ pub struct Test {
     pub context: Option<String>,
     /// Files with objects of a cluster.
     pub cluster: Vec<String>,
+    /// The version of the API server that evaluates Kubernetes' own policies, as written; `None` =
+    /// Kyverno's command line does.
+    pub kubernetes: Option<String>,
     /// Answers to API calls, as written.
     pub api_calls: Vec<Value>,
     /// Global context entries, as written.
@@ -283,6 +286,7 @@ fn test(value: &Value, path: &str, repository: Option<&Path>) -> Test {
         exceptions: paths("exceptions"),
         context: given(value, "context").map(|p| inside(&p)),
         cluster: paths("clusterResources"),
+        kubernetes: given(value, "kubernetes"),
         api_calls: list(value, "apiCallResponses"),
         globals: list(value, "globalContextEntries"),
         results: list(value, "results").iter().enumerate().map(expected).collect(),

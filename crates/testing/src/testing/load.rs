@@ -21,6 +21,7 @@ use ephor_sources::offline::Offline;
 use ephor_sources::payload;
 use ephor_sources::registry::client::registry;
 use ephor_value::Value;
+use ephor_value::release::Release;
 
 use super::error::{ClusterError, ResultError, TestError};
 use super::file::{Expected, Test};
@@ -64,6 +65,9 @@ pub struct Strictness {
     pub warnings_as_errors: bool,
     /// Image registries may be queried.
     pub registry: bool,
+    /// The release of the API server that evaluates Kubernetes' own policies of tests that name
+    /// none; `None` = Kyverno's command line does.
+    pub kubernetes: Option<Release>,
 }
 
 /// Loads a test.
@@ -88,7 +92,8 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         }
     };
     log.line("  Loading policies ...");
-    let mut policies = policies(test, log)?;
+    let kubernetes = kubernetes(test, log)?.or(strictness.kubernetes);
+    let mut policies = policies(test, kubernetes, log)?;
     deprecations(&policies.deprecations, strictness, log)?;
     log.line("  Loading resources ...");
     let profile = Profile::kyverno_cli();
@@ -119,7 +124,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
             let name = ns.text_at(&["metadata", "name"]).to_string();
             values.namespaces.entry(name).or_insert_with(|| ns.clone());
         }
-        types = Some(Types::with(&cluster));
+        types = Some(Types::of_release_with(kubernetes.unwrap_or_default(), &cluster));
         context.resources.extend(exist.iter().chain(&cluster).cloned());
         exist.extend(cluster);
         values.subresources.clear();
@@ -160,6 +165,16 @@ fn context(test: &Test, log: &mut Log) -> (Context, Option<String>) {
     }
 }
 
+/// The release that a test names.
+fn kubernetes(test: &Test, log: &mut Log) -> Result<Option<Release>, TestError> {
+    let Some(version) = &test.kubernetes else { return Ok(None) };
+    let choice = Release::choose(version)?;
+    if !choice.exact {
+        log.hints.push(format!("{}: kubernetes: {}", test.path, choice.instead_of(version)));
+    }
+    Ok(Some(choice.release))
+}
+
 fn log_refusal(refused: Refused, log: &mut Log) -> String {
     log.text.extend(refused.notice);
     log.hints.extend(refused.hint);
@@ -176,7 +191,7 @@ fn values(test: &Test, log: &mut Log) -> Result<Values, TestError> {
     }
 }
 
-fn policies(test: &Test, log: &mut Log) -> Result<Policies, TestError> {
+fn policies(test: &Test, kubernetes: Option<Release>, log: &mut Log) -> Result<Policies, TestError> {
     let mut all = Policies::default();
     for argument in &test.policies {
         let loaded = files::policies(std::slice::from_ref(argument));
@@ -192,7 +207,7 @@ fn policies(test: &Test, log: &mut Log) -> Result<Policies, TestError> {
                 _ => log.hints.push(notice.to_string()),
             }
         }
-        let read = load::argument(&loaded.sources);
+        let read = load::argument_as(&loaded.sources, load::Reader::Command, kubernetes);
         if let Some(p) = read.problems.iter().find(|p| p.fatal) {
             log.hints.push(p.to_string());
             return Err(TestError::PolicyFile { file: p.source.to_string(), text: p.text.clone() });

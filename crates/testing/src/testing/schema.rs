@@ -103,6 +103,8 @@ pub const TEST: Object = Object {
         field("exceptions", TEXTS),
         field("context", Shape::Text),
         field("clusterResources", TEXTS),
+        // Not known to Kyverno.
+        field("kubernetes", Shape::Text),
         field("apiCallResponses", Shape::List(&Shape::Object(&API_CALL))),
         field("globalContextEntries", Shape::List(&Shape::Object(&GLOBAL_ENTRY))),
         field("values", Shape::Object(&values::SPEC)),

@@ -220,5 +220,6 @@ fn definitions(
         return Ok(None);
     }
     let definitions = resources::load(&paths, a.profile, options, log)?;
-    Ok(Some(Types::with(definitions.iter().map(|d| &d.value))))
+    let release = a.input.kubernetes.unwrap_or_default();
+    Ok(Some(Types::of_release_with(release, definitions.iter().map(|d| &d.value))))
 }

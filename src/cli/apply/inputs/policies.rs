@@ -47,7 +47,7 @@ fn load_all(args: &InputArguments<'_>, log: &Log) -> Result<Policies, CommandErr
         }
         // A bad file of a repository is skipped alone, other arguments are skipped as a whole.
         for part in sources.chunks(if is_git { 1 } else { sources.len().max(1) }) {
-            let loaded = load::argument(part);
+            let loaded = load::argument_as(part, load::Reader::Command, args.input.kubernetes);
             for p in &loaded.problems {
                 let what = match (p.fatal, is_git) {
                     (true, false) => format!("all of `{argument}` is left out"),

@@ -1,0 +1,129 @@
+//! Sides in API servers: of one release, or of two.
+//!
+//! In: two [`Side`]s whose policies of Kubernetes were read for releases. Out: their comparison.
+//! What of a policy means something else on another release is known from its expressions
+//! (`ephor_lower::admission::release_changes`): where nothing does, both are compared on one
+//! release, and a proof is one. Where something does, objects are searched on which the sides
+//! differ, each evaluated as its release does, and without one the answer is "tested". The same
+//! holds for parts that read typed objects otherwise than trees, for which the classes of values
+//! are made. Semantics: `docs/semantics/kubernetes-releases.md`, "The same on two releases".
+
+//!
+//! - `spelling`: objects in which quantities are spelled in two ways
+
+pub(crate) mod spelling;
+
+use std::sync::Arc;
+
+use ephor_ir::Rule;
+use ephor_kubernetes::release::ServerRules;
+use ephor_lower::admission::{release_changes, typed_parts};
+use ephor_value::Value;
+use ephor_value::release::Release;
+
+use crate::model::answer::{Answer, Comparison};
+use crate::model::observer::Observer;
+use crate::model::options::Options;
+use crate::search::procedure::of_sides;
+use crate::sides::side::Side;
+
+/// What both sides say of releases.
+pub(crate) enum Servers {
+    /// Nothing: no side has a policy of Kubernetes that an API server runs.
+    None,
+    /// Both are evaluated on one release, or only one of them; what of their policies reads typed
+    /// objects in its own way.
+    Same(Vec<String>),
+    /// They are evaluated on two; what of their policies means something else there.
+    Two([Release; 2], Vec<String>),
+}
+
+impl Servers {
+    /// Those of two sides.
+    pub fn of([old, new]: [&Side; 2]) -> Servers {
+        match (old.release(), new.release()) {
+            (None, None) => Servers::None,
+            (Some(a), Some(b)) if a != b => {
+                let all = old.natives().iter().chain(new.natives());
+                Servers::Two([a, b], texts(all.flat_map(|policy| release_changes(policy, &[], [a, b]))))
+            }
+            (Some(release), _) | (None, Some(release)) => match old.natives() == new.natives() {
+                true => Servers::Same(Vec::new()),
+                false => {
+                    let all = old.natives().iter().chain(new.natives());
+                    Servers::Same(texts(all.flat_map(|policy| typed_parts(policy, &[], release))))
+                }
+            },
+        }
+    }
+}
+
+/// What of policies means something else on one of two releases.
+pub(crate) fn changes(policies: &[Value], releases: [Release; 2]) -> Vec<String> {
+    texts(policies.iter().flat_map(|policy| release_changes(policy, &[], releases)))
+}
+
+fn texts(changes: impl Iterator<Item = ephor_lower::admission::ReleaseChange>) -> Vec<String> {
+    let mut all: Vec<String> = changes.map(|change| change.to_string()).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Whether only one of two sides shows objects of built-in kinds with their types.
+pub(crate) fn shows_types_once(sides: [&Side; 2]) -> bool {
+    let [old, new] = sides.map(|side| side.release().map(|release| ServerRules::of(release).has_typed_views));
+    old.is_some() && new.is_some() && old != new
+}
+
+/// A side whose policies of Kubernetes are evaluated on another release.
+pub(crate) fn served_by(side: &Side, release: Release) -> Side {
+    side.with_rules(&|rule| match &rule.bound {
+        Some(bound) if bound.server.is_some() => {
+            let bound = ephor_ir::admission::Bound { server: Some(release), ..(**bound).clone() };
+            Arc::new(Rule { bound: Some(Arc::new(bound)), ..(**rule).clone() })
+        }
+        _ => Arc::clone(rule),
+    })
+}
+
+/// Whether two sides have the same rules, which mean the same: no object can distinguish them.
+pub(crate) fn are_one([old, new]: [&Side; 2]) -> bool {
+    let (one, other) = (old.engine.set(), new.engine.set());
+    one.policies() == other.policies()
+        && one.exceptions() == other.exceptions()
+        && one.cel_exceptions() == other.cel_exceptions()
+}
+
+/// Compares sides on two releases of which one gives some parts another meaning.
+pub(crate) fn on_two<'s>(
+    old: &'s Side,
+    new: &'s Side,
+    (options, observer): (Options, Option<&'s dyn Observer>),
+    changes: &[String],
+) -> Comparison {
+    no_proof(of_sides(old, new, options, observer), changes)
+}
+
+/// A comparison that is no proof for these reasons.
+pub(crate) fn no_proof(mut found: Comparison, reasons: &[String]) -> Comparison {
+    if reasons.is_empty() {
+        return found;
+    }
+    found.reasons.extend(reasons.iter().cloned());
+    found.answer = match found.answer {
+        Answer::Proved | Answer::ProvedRelative(_) => Answer::Tested(reasons.to_vec()),
+        Answer::Tested(mut all) => {
+            all.extend(reasons.iter().cloned());
+            Answer::Tested(all)
+        }
+        other => other,
+    };
+    found
+}
+
+/// The policies of Kubernetes in a side, as documents with their defaults.
+pub(crate) fn native(document: &Value) -> Option<Value> {
+    let is_native = document.text_at(&["apiVersion"]).starts_with("admissionregistration.k8s.io/");
+    is_native.then(|| document.clone())
+}
