@@ -120,10 +120,10 @@ fn policies_are_written_in_the_newest_version_that_the_release_has() {
         });
         (mutating, ran.err.lines().next().unwrap_or_default().to_owned())
     };
-    for (release, mutating) in [("1.35", [false, true]), ("1.36", [true, false]), ("1.37", [true, false])] {
+    for (release, mutating) in [("1.34", [false, true]), ("1.35", [false, true]), ("1.36", [true, false])] {
         assert_eq!(run(release).0, mutating, "{release}");
     }
-    let nearest = "warning: nothing is recorded of Kubernetes 1.33; 1.35 applies, the nearest of 1.35, 1.36, 1.37, 1.38";
+    let nearest = "warning: nothing is recorded of Kubernetes 1.33; 1.34 applies, the nearest of 1.34, 1.35, 1.36, 1.37, 1.38";
     assert_eq!(run("1.33"), ([false, true], nearest.to_owned()));
 }
 

@@ -10,7 +10,9 @@ use ephor_value::release::Release;
 /// The level of CEL's runtime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CelLevel {
-    /// 0.26, of API servers up to 1.36.
+    /// 0.26, of the API server 1.34, which introduced functions of lists.
+    V26NewLists,
+    /// 0.26, of the API servers 1.35 and 1.36.
     V26,
     /// 0.29, of the API server 1.37.
     V29,
@@ -49,6 +51,9 @@ impl Availability {
 /// What differs between levels.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelRules {
+    /// Which expressions have `distinct`, `flatten`, `reverse`, `slice`, `sort`, `sortBy` and
+    /// `lists.range`, introduced in Kubernetes 1.34.
+    pub lists: Availability,
     /// Which expressions have `includes`, introduced in Kubernetes 1.37.
     pub includes: Availability,
     /// Which expressions have `isMask`, introduced in Kubernetes 1.38.
@@ -118,6 +123,7 @@ pub struct LevelRules {
 
 /// 0.26; the others say what they do not share with it.
 const V26: LevelRules = LevelRules {
+    lists: Availability::Always,
     includes: Availability::Absent,
     masks: Availability::Absent,
     has_integer_durations: true,
@@ -151,6 +157,8 @@ const V26: LevelRules = LevelRules {
     counts_faulty_lists: false,
     has_whole_integer_quantities: false,
 };
+
+const V26_NEW_LISTS: LevelRules = LevelRules { lists: Availability::Stored, ..V26 };
 
 const V29: LevelRules = LevelRules {
     includes: Availability::Stored,
@@ -206,12 +214,19 @@ const V33: LevelRules = LevelRules {
 
 impl CelLevel {
     /// All of them.
-    pub const ALL: [CelLevel; 5] =
-        [CelLevel::V26, CelLevel::V29, CelLevel::V30, CelLevel::Kyverno, CelLevel::V33];
+    pub const ALL: [CelLevel; 6] = [
+        CelLevel::V26NewLists,
+        CelLevel::V26,
+        CelLevel::V29,
+        CelLevel::V30,
+        CelLevel::Kyverno,
+        CelLevel::V33,
+    ];
 
     /// The level of an API server.
     pub const fn of_server(release: Release) -> CelLevel {
         match release {
+            Release::V1_34 => CelLevel::V26NewLists,
             Release::V1_35 | Release::V1_36 => CelLevel::V26,
             Release::V1_37 => CelLevel::V29,
             Release::V1_38 => CelLevel::V33,
@@ -221,6 +236,7 @@ impl CelLevel {
     /// What the level does.
     pub const fn rules(self) -> &'static LevelRules {
         match self {
+            CelLevel::V26NewLists => &V26_NEW_LISTS,
             CelLevel::V26 => &V26,
             CelLevel::V29 => &V29,
             CelLevel::V30 => &V30,

@@ -36,7 +36,7 @@ fn constants_of(tables: &[&'static str]) -> Constants {
 fn constants(of: &str, release: Release) -> &'static [(Str, Value)] {
     static CONSTANTS: ByRelease<Constants> = ByRelease::new();
     let tables: &[&str] = match release {
-        Release::V1_35 | Release::V1_36 => &[TABLE],
+        Release::V1_34 | Release::V1_35 | Release::V1_36 => &[TABLE],
         Release::V1_37 | Release::V1_38 => &[TABLE, TABLE_1_37],
     };
     CONSTANTS.get(release, || constants_of(tables)).get(of).map_or(&[], |fields| fields)

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use ephor_value::release::{ByRelease, Release};
 use ephor_value::{Str, Value};
 
+const TABLE_1_34: &str = include_str!("kinds-1.34.txt");
 const TABLE_1_35: &str = include_str!("kinds-1.35.txt");
 const TABLE_1_36: &str = include_str!("kinds-1.36.txt");
 const TABLE_1_37: &str = include_str!("kinds-1.37.txt");
@@ -69,6 +70,7 @@ impl Kinds {
     pub fn of_release(release: Release) -> &'static Arc<Kinds> {
         static KINDS: ByRelease<Arc<Kinds>> = ByRelease::new();
         let table = match release {
+            Release::V1_34 => TABLE_1_34,
             Release::V1_35 => TABLE_1_35,
             Release::V1_36 => TABLE_1_36,
             Release::V1_37 | Release::V1_38 => TABLE_1_37,

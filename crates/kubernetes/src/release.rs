@@ -1,7 +1,7 @@
 //! What releases of the API server do differently, apart from CEL (`functions::CelLevel`).
 //!
-//! In: a release. Out: its row of [`ServerRules`]. The rows were measured on kube-apiserver 1.36.3
-//! and 1.37.2 with the same requests; what 1.38 does beyond CEL is not recorded and taken from
+//! In: a release. Out: its row of [`ServerRules`]. The rows were measured on kube-apiserver 1.34.4,
+//! 1.35.4, 1.36.3 and 1.37.2 with the same requests; what 1.38 does beyond CEL is not recorded and taken from
 //! 1.37.
 
 use ephor_value::release::Release;
@@ -24,6 +24,8 @@ pub struct ServerRules {
     pub sends_reviews_to_webhooks: bool,
     /// StatefulSets keep how many of their pods may be unavailable; else it is dropped.
     pub keeps_max_unavailable: bool,
+    /// Pods keep volumes of images; else these are dropped.
+    pub keeps_image_volumes: bool,
     /// Names of Services may begin with a digit.
     pub names_services_by_digits: bool,
 }
@@ -35,6 +37,7 @@ impl ServerRules {
     /// What a release does.
     pub const fn of(release: Release) -> &'static ServerRules {
         match release {
+            Release::V1_34 => &V1_34,
             Release::V1_35 => &V1_35,
             Release::V1_36 => &V1_36,
             Release::V1_37 | Release::V1_38 => &V1_37,
@@ -49,8 +52,11 @@ const V1_36: ServerRules = ServerRules {
     declares_required: false,
     sends_reviews_to_webhooks: true,
     keeps_max_unavailable: false,
+    keeps_image_volumes: true,
     names_services_by_digits: true,
 };
+
+const V1_34: ServerRules = ServerRules { keeps_image_volumes: false, ..V1_35 };
 
 const V1_35: ServerRules = ServerRules { names_services_by_digits: false, ..V1_36 };
 
@@ -61,5 +67,6 @@ const V1_37: ServerRules = ServerRules {
     declares_required: true,
     sends_reviews_to_webhooks: false,
     keeps_max_unavailable: true,
+    keeps_image_volumes: true,
     names_services_by_digits: true,
 };

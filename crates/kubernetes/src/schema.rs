@@ -17,6 +17,7 @@ use ephor_value::release::{ByRelease, Release};
 use ephor_value::{Str, Value};
 
 /// What API servers publish, and what is sent to subresources.
+const TABLE_1_34: &str = concat!(include_str!("schema-1.34.txt"), include_str!("options.txt"));
 const TABLE_1_35: &str = concat!(include_str!("schema-1.35.txt"), include_str!("options.txt"));
 const TABLE_1_36: &str = concat!(include_str!("schema-1.36.txt"), include_str!("options.txt"));
 const TABLE_1_37: &str = concat!(include_str!("schema-1.37.txt"), include_str!("options.txt"));
@@ -155,6 +156,7 @@ impl Types {
     pub fn of_release(release: Release) -> &'static Arc<Types> {
         static TYPES: ByRelease<Arc<Types>> = ByRelease::new();
         let table = match release {
+            Release::V1_34 => TABLE_1_34,
             Release::V1_35 => TABLE_1_35,
             Release::V1_36 => TABLE_1_36,
             Release::V1_37 | Release::V1_38 => TABLE_1_37,
@@ -342,12 +344,13 @@ mod tests {
             Types::of_release(release).named("core/v1.PodSpec").unwrap().field(field).is_some()
         };
         for (field, wanted) in [
-            ("resources", [true, true, true]),
-            ("workloadRef", [true, false, false]),
-            ("schedulingGroup", [false, true, true]),
-            ("evictionResponders", [false, false, true]),
+            ("resources", [true, true, true, true]),
+            ("workloadRef", [false, true, false, false]),
+            ("schedulingGroup", [false, false, true, true]),
+            ("evictionResponders", [false, false, false, true]),
         ] {
-            let found = [Release::V1_35, Release::V1_36, Release::V1_37].map(|release| has(release, field));
+            let releases = [Release::V1_34, Release::V1_35, Release::V1_36, Release::V1_37];
+            let found = releases.map(|release| has(release, field));
             assert_eq!(found, wanted, "{field}");
         }
     }

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 /// A release of Kubernetes whose facts are recorded, in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Release {
+    /// 1.34, recorded from 1.34.4.
+    #[serde(rename = "1.34")]
+    V1_34,
     /// 1.35, recorded from 1.35.4.
     #[serde(rename = "1.35")]
     V1_35,
@@ -53,7 +56,8 @@ pub struct ReleaseError(pub String);
 
 impl Release {
     /// All of them, the oldest first.
-    pub const ALL: [Release; 4] = [Release::V1_35, Release::V1_36, Release::V1_37, Release::V1_38];
+    pub const ALL: [Release; 5] =
+        [Release::V1_34, Release::V1_35, Release::V1_36, Release::V1_37, Release::V1_38];
 
     /// The name of the default.
     pub const DEFAULT_NAME: &str = Release::V1_36.name();
@@ -61,6 +65,7 @@ impl Release {
     /// Its name: `1.36`.
     pub const fn name(self) -> &'static str {
         match self {
+            Release::V1_34 => "1.34",
             Release::V1_35 => "1.35",
             Release::V1_36 => "1.36",
             Release::V1_37 => "1.37",
@@ -70,6 +75,7 @@ impl Release {
 
     const fn minor(self) -> u32 {
         match self {
+            Release::V1_34 => 34,
             Release::V1_35 => 35,
             Release::V1_36 => 36,
             Release::V1_37 => 37,
@@ -131,12 +137,13 @@ mod tests {
     #[test]
     fn versions_are_read_as_people_and_servers_write_them() {
         for (text, release, exact) in [
+            ("1.34+", Release::V1_34, true),
             ("1.35.4", Release::V1_35, true),
             ("1.36", Release::V1_36, true),
             ("v1.37.2", Release::V1_37, true),
             ("1.37+", Release::V1_37, true),
             ("v1.38.0-beta.0", Release::V1_38, true),
-            ("1.33", Release::V1_35, false),
+            ("1.33", Release::V1_34, false),
             ("1.41", Release::V1_38, false),
         ] {
             assert_eq!(Release::choose(text), Ok(ReleaseChoice { release, exact }), "{text}");

@@ -28,6 +28,10 @@ static KUBERNETES: [&Library; 7] = [
     &overload::AUTHORIZER,
 ];
 
+/// What lists have from Kubernetes 1.34 on.
+const LISTS_1_34: [&str; 7] =
+    ["distinct", "flatten", "lists.range", "reverse", "slice", "sort", "@sortByAssociatedKeys"];
+
 fn functions(choice: Admission) -> Arc<Functions> {
     const KINDS: usize = CelLevel::ALL.len() * 4;
     static MADE: [OnceLock<Arc<Functions>>; KINDS] = [const { OnceLock::new() }; KINDS];
@@ -45,6 +49,9 @@ fn functions(choice: Admission) -> Arc<Functions> {
             if availability.allows(choice.is_new) {
                 library.declare(&mut all);
             }
+        }
+        if !rules.lists.allows(choice.is_new) {
+            LISTS_1_34.iter().for_each(|name| drop(all.remove(*name)));
         }
         // Durations of numbers are gone there.
         if !rules.has_integer_durations
@@ -103,7 +110,7 @@ pub fn admission(choice: Admission) -> Env {
             optional: true,
             backticks: choice.backticks || choice.level.rules().has_backticks,
             two_variables: true,
-            sort_by: true,
+            sort_by: choice.level.rules().lists.allows(choice.is_new),
             bind: false,
             untyped_or_value: false,
             #[cfg(feature = "test-macros")]

@@ -131,6 +131,9 @@ pub fn stored(kind: &[Str; 3], object: Value, release: Release) -> Result<Value,
     let lines = || STATUS.lines().filter_map(|l| l.split_once(' '));
     let status =
         lines().find(|(kind, _)| *kind == versioned).or_else(|| lines().find(|(kind, _)| *kind == name));
+    if !ServerRules::of(release).keeps_image_volumes {
+        edit(&mut m, kinds::spec_path(name), &without_image_volumes);
+    }
     m.remove("status");
     if let Some((_, status)) = status {
         m.insert("status", json(status));
@@ -194,6 +197,17 @@ fn names_alone(m: &mut Map, field: &str) {
     for item in items.make_mut() {
         let name = item.get("name").cloned();
         *item = Value::Map(name.map(|name| ("name".into(), name)).into_iter().collect());
+    }
+}
+
+/// Volumes with a source that the server does not have are dropped, with all their sources.
+fn without_image_volumes(spec: &mut Map) {
+    let Some(Value::List(volumes)) = spec.get("volumes") else { return };
+    let rest: Vec<Value> = volumes.iter().filter(|volume| volume.get("image").is_none()).cloned().collect();
+    if rest.is_empty() {
+        spec.remove("volumes");
+    } else {
+        spec.insert("volumes", Value::list(rest));
     }
 }
 

@@ -337,3 +337,21 @@ fn names_of_services_begin_with_digits_where_the_release_takes_them() {
     };
     assert_eq!([Release::V1_35, Release::V1_36, Release::V1_37].map(takes), [false, true, true]);
 }
+
+#[test]
+fn volumes_of_images_are_dropped_where_the_release_has_none() {
+    let pod = read(
+        r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"a","image":"a"}],
+        "volumes":[{"name":"v","image":{"reference":"a"}}]}}"#,
+    );
+    let volumes = |release: Release, pod: &Value| {
+        let form = AdmittingServer::of(release).admitted(&kind_of(pod).unwrap(), pod).unwrap();
+        form.map(|form| form.at(&["spec", "volumes"]).is_some()).map_err(|refusal| refusal.to_string())
+    };
+    assert_eq!(volumes(Release::V1_34, &pod), Ok(false));
+    assert_eq!(volumes(Release::V1_35, &pod), Ok(true));
+    let mounted = print::json(&pod)
+        .replace(r#""containers":[{"#, r#""containers":[{"volumeMounts":[{"name":"v","mountPath":"/v"}],"#);
+    assert!(volumes(Release::V1_34, &read(&mounted)).is_err());
+    assert_eq!(volumes(Release::V1_35, &read(&mounted)), Ok(true));
+}

@@ -123,6 +123,33 @@ mod tests {
     }
 
     #[test]
+    fn functions_of_lists_are_for_stored_expressions_in_1_34_and_for_new_ones_from_1_35_on() {
+        for (expression, unknown) in [
+            ("[2, 1].sortBy(x, x) == [1, 2]", "sortBy"),
+            ("lists.range(2) == [0, 1]", "lists"),
+            ("[1].distinct() == [1]", "distinct"),
+            ("[[1]].flatten() == [1]", "flatten"),
+            ("[1, 2].slice(0, 1).reverse() == [1].sort()", "slice"),
+        ] {
+            let refusal = |release| Judge::new(&Value::Null, release).problem(expression, Wanted::Validation);
+            let Some(ExpressionProblem::Invalid(text)) = refusal(Release::V1_34) else {
+                panic!("{expression} is taken")
+            };
+            let words = format!("undeclared reference to '{unknown}' (in container '')");
+            assert!(text.contains(&words), "{text}");
+            assert!(refusal(Release::V1_35).is_none(), "{expression}");
+            let text = format!(
+                "{{kind: ValidatingAdmissionPolicy, metadata: {{name: p}}, spec: {{validations: [{{expression: {}}}]}}}}",
+                json(&Value::from(expression))
+            );
+            let policy = ephor_document::yaml_value(&text).unwrap();
+            assert!(
+                !format!("{:?}", rule(&policy, Place::Server(Release::V1_34))).contains("compilation failed")
+            );
+        }
+    }
+
+    #[test]
     fn names_in_backticks_are_for_new_and_stored_expressions_of_a_release_alike() {
         for (at, (new, fails)) in faults("object.`a` == 1").into_iter().enumerate() {
             assert_eq!((new.is_some(), fails), (at == 0, at == 0));
