@@ -107,9 +107,9 @@ fn policies_that_enable_it_are_printed_with_their_bindings() {
 
 #[test]
 fn policies_are_written_in_the_newest_version_that_the_release_has() {
-    let files = Files::new(&[("p.yaml", POLICIES)]);
+    let files = Files::new(&[("p.yaml", POLICIES), ("e.yaml", EXCEPTION)]);
     let run = |release: &str| {
-        let ran = files.run(&["admission", "p.yaml", "--kubernetes", release]);
+        let ran = files.run(&["admission", "p.yaml", "--exception", "e.yaml", "--kubernetes", release]);
         assert!(ran.code == Some(0) && !ran.err.contains("rejects"), "{release}: {}", ran.err);
         let has = |version: &str, kind: &str| {
             ran.out.contains(&format!("apiVersion: admissionregistration.k8s.io/{version}\nkind: {kind}\n"))

@@ -1,5 +1,5 @@
-//! Answers objects as the API server of a release does (the argument): an object a line on standard input, `{"form": …}`,
-//! `{"path": …, "reason": …}` or `{}` (unknown) a line on standard output.
+//! Answers objects as the API server of a release does (the argument): an object a line on standard
+//! input, `{"form": …}`, `{"path": …, "reason": …}` or `{}` (unknown) a line on standard output.
 //! `conformance/reference/admitted.py` compares it with a server.
 
 use std::io::{BufRead, Write};

@@ -1,8 +1,8 @@
 //! What releases of the API server do differently, apart from CEL (`functions::CelLevel`).
 //!
 //! In: a release. Out: its row of [`ServerRules`]. The rows were measured on kube-apiserver 1.34.4,
-//! 1.35.4, 1.36.3 and 1.37.2 with the same requests; what 1.38 does beyond CEL is not recorded and taken from
-//! 1.37.
+//! 1.35.4, 1.36.3 and 1.37.2 with the same requests; what 1.38 does beyond CEL is not recorded and
+//! taken from 1.37.
 
 use ephor_value::release::Release;
 
