@@ -102,12 +102,12 @@ impl Release {
     }
 }
 
-/// A value for each release, made when it is first wanted.
+/// A value for each release, built when it is first wanted.
 #[derive(Debug)]
 pub struct ByRelease<T>([OnceLock<T>; Release::ALL.len()]);
 
 impl<T> ByRelease<T> {
-    /// None is made yet.
+    /// Without a value of any release.
     pub const fn new() -> ByRelease<T> {
         ByRelease([const { OnceLock::new() }; Release::ALL.len()])
     }
