@@ -16,6 +16,8 @@ use ephor_document::yaml_value;
 struct Server {
     address: String,
     seen: Arc<Mutex<Vec<String>>>,
+    /// What was created.
+    created: Arc<Mutex<Vec<String>>>,
 }
 
 type Table = HashMap<String, (u16, String)>;
@@ -23,6 +25,7 @@ type Table = HashMap<String, (u16, String)>;
 impl Server {
     fn new(table: &[(&str, u16, &str)]) -> Server {
         let mut all: Table = [
+            ("/version", r#"{"major":"1","minor":"36","gitVersion":"v1.36.3"}"#),
             ("/api", r#"{"versions":["v1"]}"#),
             ("/apis", r#"{"groups":[{"name":"apps","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]},{"name":"gone.io","preferredVersion":{"version":"v1"},"versions":[{"version":"v1"}]}]}"#),
             ("/api/v1", r#"{"resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true},{"name":"namespaces","kind":"Namespace","namespaced":false}]}"#),
@@ -36,14 +39,15 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let log = seen.clone();
+        let created = Arc::new(Mutex::new(Vec::new()));
+        let (log, bodies) = (seen.clone(), created.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (all, log) = (all.clone(), log.clone());
-                std::thread::spawn(move || answer(stream, &all, &log));
+                let (all, log, bodies) = (all.clone(), log.clone(), bodies.clone());
+                std::thread::spawn(move || answer(stream, &all, &log, &bodies));
             }
         });
-        Server { address, seen }
+        Server { address, seen, created }
     }
 
     fn kubeconfig(&self) -> String {
@@ -65,7 +69,7 @@ impl Server {
     }
 }
 
-fn answer(stream: TcpStream, all: &Table, log: &Mutex<Vec<String>>) {
+fn answer(stream: TcpStream, all: &Table, log: &Mutex<Vec<String>>, created: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
     loop {
@@ -89,6 +93,9 @@ fn answer(stream: TcpStream, all: &Table, log: &Mutex<Vec<String>>) {
         let mut body = vec![0; length];
         let _ = reader.read_exact(&mut body);
         log.lock().unwrap().push(format!("{method} {path}"));
+        if method == "POST" {
+            created.lock().unwrap().push(String::from_utf8_lossy(&body).into_owned());
+        }
         let missing = (
             404,
             r#"{"kind":"Status","status":"Failure","reason":"NotFound","message":"not here","code":404}"#
@@ -346,9 +353,10 @@ fn objects_of_a_cluster_have_a_name_instead_of_a_file_in_every_format() {
     assert!(run("markdown").contains("| shop/ConfigMap/b |"));
 }
 
-#[test]
-fn webhook_configurations_are_simulated_and_written() {
-    let server = Server::new(&[
+/// A server that takes webhook configurations, and has none yet.
+fn unconfigured(version: &str) -> Server {
+    Server::new(&[
+        ("/version", 200, version),
         (
             "/apis",
             200,
@@ -361,7 +369,69 @@ fn webhook_configurations_are_simulated_and_written() {
         ),
         (&format!("{MUTATING}?fieldManager=ephor"), 201, "{}"),
         (&format!("{MUTATING}?fieldManager=ephor").replace("mutating", "validating"), 201, "{}"),
-    ]);
+    ])
+}
+
+/// A policy whose condition is an expression from 1.37 on.
+const OF_LATER: &str = "{apiVersion: policies.kyverno.io/v1, kind: ValidatingPolicy, metadata: {name: p}, spec: {matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}, matchConditions: [{name: c, expression: 'object.metadata.`name` != \"a\"'}], validations: [{expression: 'true'}]}}";
+
+#[test]
+fn webhook_configurations_are_those_of_the_release_of_the_cluster_or_of_the_flag() {
+    let alone = "vpol.validate.ephor.svc-fail-finegrained-p";
+    let apply = ["webhook-config", "p.yaml", "--url", "https://h", "--apply", "--kubeconfig", "config"];
+    for (version, flag, is_alone, said) in [
+        (r#"{"gitVersion":"v1.36.3"}"#, None, false, ""),
+        (r#"{"gitVersion":"v1.37.2"}"#, None, true, ""),
+        (r#"{"gitVersion":"v1.36.3"}"#, Some("--kubernetes=1.37"), true, ""),
+        (
+            r#"{"gitVersion":"v1.99.0"}"#,
+            None,
+            true,
+            "nothing is recorded of the API server's version; 1.38 applies",
+        ),
+        ("{}", None, false, "the API server does not say its version; 1.36 applies"),
+    ] {
+        let server = unconfigured(version);
+        let files = Files::new(&[("config", &server.kubeconfig()), ("p.yaml", OF_LATER)]);
+        let ran = files.run(&apply.into_iter().chain(flag).collect::<Vec<_>>());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert_eq!(ran.err.is_empty(), said.is_empty(), "{version}: {}", ran.err);
+        assert!(ran.err.contains(said), "{version}: {}", ran.err);
+        let created = server.created.lock().unwrap().join("\n");
+        assert!(created.contains("vpol.validate.ephor.svc-fail"), "{created}");
+        assert_eq!(created.contains(alone), is_alone, "{version} {flag:?}: {created}");
+    }
+    let files = Files::new(&[("p.yaml", OF_LATER)]);
+    let printed = ["webhook-config", "p.yaml", "--url", "https://h"];
+    assert!(!files.run(&printed).out.contains(alone));
+    assert!(files.run(&[&printed[..], &["--kubernetes", "1.37"]].concat()).out.contains(alone));
+}
+
+#[test]
+fn a_simulated_api_server_calls_webhooks_for_reviews_up_to_1_36_alone() {
+    let hooks = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: c}, webhooks: [{name: a.b.c, clientConfig: {url: 'https://h/x'}, sideEffects: None, admissionReviewVersions: [v1], rules: [{apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*']}], matchConditions: [{name: m, expression: 'object.`kind` != \"Pod\"'}]}]}";
+    let review = "{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, metadata: {name: r}, spec: {nonResourceAttributes: {path: /, verb: get}}}";
+    let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: shop}}";
+    let plain = hooks.replace("`kind`", "kind");
+    let files = Files::new(&[("hooks", hooks), ("plain", &plain), ("review", review), ("map", map)]);
+    let run = |config: &str, request: &str, release: &str| {
+        files.run(&["webhook-config", "--config", config, "--simulate", request, "--kubernetes", release])
+    };
+    let called = "1. c/a.b.c at https://h/x";
+    for (release, is_called) in [("1.36", true), ("1.37", false), ("1.38", false)] {
+        let ran = run("plain", "review", release);
+        assert_eq!(ran.out.contains(called), is_called, "{release}: {}{}", ran.out, ran.err);
+        assert!(run("plain", "map", release).out.contains(called));
+    }
+    let refused = run("hooks", "map", "1.36");
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("unsupported syntax: '`'"), "{}", refused.err);
+    assert!(run("hooks", "map", "1.37").out.contains(called));
+}
+
+#[test]
+fn webhook_configurations_are_simulated_and_written() {
+    let server = unconfigured(r#"{"gitVersion":"v1.36.3"}"#);
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: shop}\n";
     let map = pod.replace("Pod", "ConfigMap");
     let files = Files::new(&[

@@ -106,6 +106,28 @@ fn policies_that_enable_it_are_printed_with_their_bindings() {
 }
 
 #[test]
+fn policies_are_written_in_the_newest_version_that_the_release_has() {
+    let files = Files::new(&[("p.yaml", POLICIES), ("e.yaml", EXCEPTION)]);
+    let run = |release: &str| {
+        let ran = files.run(&["admission", "p.yaml", "--exception", "e.yaml", "--kubernetes", release]);
+        assert!(ran.code == Some(0) && !ran.err.contains("rejects"), "{release}: {}", ran.err);
+        let has = |version: &str, kind: &str| {
+            ran.out.contains(&format!("apiVersion: admissionregistration.k8s.io/{version}\nkind: {kind}\n"))
+        };
+        assert!(has("v1", "ValidatingAdmissionPolicy"), "{release}: {}", ran.out);
+        let mutating = ["v1", "v1beta1"].map(|version| {
+            has(version, "MutatingAdmissionPolicy") && has(version, "MutatingAdmissionPolicyBinding")
+        });
+        (mutating, ran.err.lines().next().unwrap_or_default().to_owned())
+    };
+    for (release, mutating) in [("1.34", [false, true]), ("1.35", [false, true]), ("1.36", [true, false])] {
+        assert_eq!(run(release).0, mutating, "{release}");
+    }
+    let nearest = "warning: nothing is recorded of Kubernetes 1.33; 1.34 applies, the nearest of 1.34, 1.35, 1.36, 1.37, 1.38";
+    assert_eq!(run("1.33"), ([false, true], nearest.to_owned()));
+}
+
+#[test]
 fn no_policy_with_an_equivalent_is_an_error() {
     let policy = "\
 apiVersion: policies.kyverno.io/v1

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Builds kube-apiserver and etcd from their Go modules into a folder, unless they are there already.
-# usage: build.sh [--cluster] [BIN_DIR]        prints the folder; needs Go
+# usage: build.sh [--cluster | --kubernetes 1.37] [BIN_DIR]        prints the folder; needs Go
 #
+# With --kubernetes the API server of another release, into a folder of that name below the other programs, whose etcd it
+# shares: it waits until they are built.
 # With --cluster also what the cluster tests need: kube-controller-manager, kubectl, chainsaw, and of helm the rendering
 # of charts. All come from one module with the versions of Kubernetes' own dependencies, so that they share what is
 # compiled. With EPHOR_KUBE_BIN set to a folder that holds the programs nothing is built. The default folder is
@@ -11,16 +13,25 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 KUBE=v1.36.3 STAGING=v0.36.3 ETCD=v3.6.5 CHAINSAW=v0.2.14 HELM=v4.1.4
 
-cluster=
-if [ "${1:-}" = --cluster ]; then cluster=yes; shift; fi
+cluster='' release=''
+case "${1:-}" in
+  --cluster) cluster=yes; shift ;;
+  --kubernetes)
+    case "${2:-}" in
+      1.37) release=1.37 KUBE=v1.37.2 STAGING=v0.37.2 ;;
+      *) echo "build.sh: there is no recipe for Kubernetes ${2:-}" >&2; exit 2 ;;
+    esac
+    shift 2 ;;
+esac
 programs=(kube-apiserver etcd)
 if [ -n "$cluster" ]; then programs+=(kube-controller-manager kubectl chainsaw helm); fi
 
 if [ -n "${EPHOR_KUBE_BIN:-}" ]; then
+  ready=$EPHOR_KUBE_BIN${release:+/$release}
   for name in "${programs[@]}"; do
-    [ -x "$EPHOR_KUBE_BIN/$name" ] || { echo "build.sh: EPHOR_KUBE_BIN holds no $name" >&2; exit 1; }
+    [ -x "$ready/$name" ] || { echo "build.sh: $ready holds no $name" >&2; exit 1; }
   done
-  echo "$EPHOR_KUBE_BIN"
+  echo "$ready"
   exit 0
 fi
 
@@ -28,8 +39,19 @@ bin=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/ephor-kube}
 mkdir -p "$bin"
 bin=$(cd "$bin" && pwd)
 # Who comes second waits until the programs are there.
-exec 9> "$bin/lock"
-if command -v flock > /dev/null; then flock 9; fi
+lock() {
+  exec 9> "$bin/lock"
+  if command -v flock > /dev/null; then flock 9; fi
+}
+lock
+has_etcd=
+if grep -qs "etcd $ETCD" "$bin/versions"; then has_etcd=yes; fi
+if [ -n "$release" ]; then
+  mkdir -p "$bin/$release"
+  if [ -n "$has_etcd" ]; then ln -sf ../etcd "$bin/$release/etcd"; fi
+  bin=$bin/$release
+  lock
+fi
 wanted="kubernetes $KUBE etcd $ETCD"
 tools="chainsaw $CHAINSAW helm $HELM $wanted $(cksum < "$here/render/main.go")"
 has() { [ -f "$bin/$1" ] && [ "$(cat "$bin/$1")" = "$2" ]; }
@@ -39,7 +61,8 @@ if has versions "$wanted" && { [ -z "$cluster" ] || has cluster-versions "$tools
 fi
 command -v go > /dev/null || { echo "build.sh: Go is needed to build kube-apiserver and etcd" >&2; exit 1; }
 
-export GOFLAGS="-mod=mod -buildvcs=false" CGO_ENABLED=0
+# What debuggers read is a fifth of the compiler's work.
+export GOFLAGS="-mod=mod -buildvcs=false -gcflags=all=-dwarf=false" CGO_ENABLED=0
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 
@@ -50,7 +73,7 @@ build() { # folder package name flags
   (cd "$work/$1" && go build -ldflags "-s -w ${4:-}" -o "$bin/$3.new" "$2" && mv "$bin/$3.new" "$bin/$3") >&2
 }
 
-if ! [ -x "$bin/etcd" ] || ! grep -qs "etcd $ETCD" "$bin/versions"; then
+if ! [ -x "$bin/etcd" ] || [ -z "$has_etcd" ]; then
   mkdir "$work/etcd"
   printf 'module etcd\ngo 1.26.0\nrequire go.etcd.io/etcd/server/v3 %s\n' "$ETCD" > "$work/etcd/go.mod"
   cat > "$work/etcd/main.go" << 'GO'
@@ -81,7 +104,7 @@ if [ -n "$cluster" ]; then packages+=(k8s.io/kubernetes/cmd/kube-controller-mana
 imports() { printf '//go:build tools\n\npackage tools\n\nimport (\n'; printf '\t_ "%s"\n' "$@"; echo ')'; }
 imports "${packages[@]}" > "$work/kube/tools.go"
 version="-X k8s.io/component-base/version.gitVersion=$KUBE -X k8s.io/component-base/version.gitMajor=1"
-version="$version -X k8s.io/component-base/version.gitMinor=36"
+version="$version -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<< "$KUBE")"
 if ! has versions "$wanted"; then
   build kube k8s.io/kubernetes/cmd/kube-apiserver kube-apiserver "$version"
   echo "$wanted" > "$bin/versions"

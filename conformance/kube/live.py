@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-from policies import GLOBAL_ENTRY, LIVE, LIVE_BINDING
+from policies import GLOBAL_ENTRY, LIVE, LIVE_BINDING, VIEWS_BINDING
 from serving import Serve, config_map
 
 
@@ -30,6 +30,7 @@ def live(cluster, checks, ephor):
     server = Serve(cluster, ephor, "live", LIVE, flags)
     try:
         server.write("binding", LIVE_BINDING)
+        server.write("views-binding", VIEWS_BINDING)
         with open(os.path.join(server.data, "secrets.json"), "w", encoding="utf-8") as f:
             json.dump(GLOBAL_ENTRY, f)
         server.register()
@@ -197,11 +198,13 @@ def people(cluster, checks):
 
 
 def kubernetes(cluster, checks, server):
-    """Kubernetes' own policies: parameters and the authorizer."""
+    """Kubernetes' own policies: parameters, the authorizer, and the release of the API server."""
+    release = ".".join(cluster.version().lstrip("v").split(".")[:2])
+    checks.that("the release is the API server's", f"kubernetes {release}\n" in server.page("/readyz"), server.page("/readyz"))
     hook = {
         "name": "all.hooks.test", "clientConfig": {"url": f"https://127.0.0.1:{server.port}/validate", "caBundle": server.bundle()},
         "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}],
-        "objectSelector": {"matchLabels": {"live": "params"}}, "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "objectSelector": {"matchExpressions": [{"key": "live", "operator": "In", "values": ["params", "views"]}]}, "sideEffects": "None", "admissionReviewVersions": ["v1"],
     }
     config = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
               "metadata": {"name": "all"}, "webhooks": [hook]}
@@ -211,6 +214,11 @@ def kubernetes(cluster, checks, server):
         cluster.until("the configuration is in force", lambda: "not green" in cluster.create(red, dry_run=True).message)
         green = labelled("c", "params", {"color": "green"})
         checks.allowed("the parameter's color", cluster.create(green, dry_run=True))
+        seen = cluster.create(labelled("v", "views"), dry_run=True)
+        if release == "1.36":
+            checks.denied("a structure that is a tree", seen, "seen as a tree")
+        else:
+            checks.allowed("a structure of its type", seen)
         checks.denied("a user who may not", cluster.create(green, dry_run=True, user="alice"), "may not create secrets")
         assert cluster.merge(config_map("colors"), {"data": {"color": "red"}}).ok
         cluster.until("the change of the parameter is seen", lambda: cluster.create(red, dry_run=True).ok)

@@ -130,10 +130,19 @@ LIVE = by_name([
             {"expression": "object.data.color == params.data.color", "messageExpression": "'not ' + params.data.color"},
             {"expression": "authorizer.group('').resource('secrets').namespace('shop').check('create').allowed()",
              "message": "may not create secrets"}]}},
+    # From 1.37 on a structure inside of a list equals what it cannot be compared with.
+    {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "views"}, "spec": {
+        "matchConstraints": {"resourceRules": [
+            {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]},
+        "matchConditions": [{"name": "mine", "expression": "object.metadata.?labels['live'].orValue('') == 'views'"}],
+        "validations": [{"expression": "[object.metadata] == [1]", "message": "seen as a tree"}]}},
 ])
 LIVE_BINDING = {
     "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "params"},
     "spec": {"policyName": "params", "validationActions": ["Deny"],
              "paramRef": {"name": "colors", "namespace": "shop", "parameterNotFoundAction": "Deny"}}}
+VIEWS_BINDING = {
+    "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "views"},
+    "spec": {"policyName": "views", "validationActions": ["Deny"]}}
 GLOBAL_ENTRY = {"apiVersion": "kyverno.io/v2beta1", "kind": "GlobalContextEntry", "metadata": {"name": "secrets"},
                 "spec": {"kubernetesResource": {"group": "", "version": "v1", "resource": "secrets", "namespace": "shop"}}}

@@ -355,6 +355,7 @@ def main():
     ephor = os.path.abspath(ephor)
     failed = False
     with Cluster(bin_dir) as cluster:
+        print(f"kube-apiserver {cluster.version()}", flush=True)
         for name, env in (("shop", "prod"), ("lab", "test")):
             assert cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"env": env}}}).ok
         for name in names or PARTS:

@@ -86,7 +86,10 @@ def requests(rng):
         "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}},
     }
     namespace_object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new", "labels": labels}}
-    return [config_map, deployment, autoscaler, namespace_object]
+    # Webhooks see reviews of access up to 1.36.
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "LocalSubjectAccessReview", "metadata": {"namespace": namespace},
+              "spec": {"user": "alice", "resourceAttributes": {"namespace": namespace, "verb": "get", "resource": "pods"}}}
+    return [config_map, deployment, autoscaler, namespace_object, review]
 
 
 def simulated(ephor, cluster, configs, review, objects):
@@ -95,7 +98,8 @@ def simulated(ephor, cluster, configs, review, objects):
     for name, documents in files.items():
         with open(cluster.path(name), "w", encoding="utf-8") as f:
             f.write("\n---\n".join(json.dumps(d) for d in documents))
-    args = [ephor, "webhook-config", "--config", cluster.path("configs.json"), "--simulate", cluster.path("request.json")]
+    args = [ephor, "webhook-config", "--config", cluster.path("configs.json"), "--simulate", cluster.path("request.json"),
+            "--kubernetes", cluster.version()]
     if objects:
         args += ["--objects", cluster.path("objects.json")]
     ran = subprocess.run(args, capture_output=True, text=True, timeout=60, check=False)

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """Records which objects a kube-apiserver admits and in which form, and compares with what ephor says.
 
-usage: admitted.py record                   writes crates/kubernetes/src/admitted/recorded.jsonl.gz
-       admitted.py compare PROGRAM          compares the recording with ephor
-       admitted.py fuzz PROGRAM N SEED      compares N random objects with ephor
+usage: admitted.py record FILE.jsonl.gz          records a server
+       admitted.py compare PROGRAM FILE          compares a recording with ephor
+       admitted.py changes OLD NEW               shows in what two recordings differ
+       admitted.py fuzz PROGRAM N SEED           compares N random objects with ephor
 
-The programs of kube-apiserver and etcd come from conformance/kube/build.sh; with EPHOR_API_SERVER=URL a running one is
-used, whose token is admin-token. PROGRAM is `cargo build -p ephor-kubernetes --example admitted`. Everything is sent as a dry run.
+The programs of kube-apiserver and etcd come from conformance/kube/build.sh, or from the folder that EPHOR_KUBE_BIN names; with
+EPHOR_API_SERVER=URL a running server is used, whose token is admin-token. The tables of the server's release choose the variants.
+PROGRAM is `cargo build -p ephor-kubernetes --example admitted`. Everything is sent as a dry run.
 
-The recording has a line for each base object, {"base", "object", "form"}, and for each variant of it, {"edits", and "form"
-or "refused"}: an edit is a path and a value, or a path alone, which is removed; a form is written as edits of the base's
-form; "refused" is the first field that the server names, and its reason. Values that the server chooses are left out or are
-those of ephor's examples.
+The first line of a recording is {"release"}. There is a line for each base object, {"base", "object", "form"}, and for each variant of
+it, {"edits", and "form" or "refused"}: an edit is a path and a value, or a path alone, which is removed; a form is written as edits of
+the base's form; "refused" is the first field that the server names, and its reason. Values that the server chooses are left out or are
+those of ephor's examples. A base that the server refuses stands alone.
 """
 import collections
+import concurrent.futures
 import contextlib
 import copy
 import gzip
@@ -25,6 +28,7 @@ import re
 import ssl
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from admitted_bases import BASES, META
@@ -38,9 +42,24 @@ NUMBERS = [-1, 0, 1, 2, 255, 256, 511, 512, 65535, 65536, 2147483647, 2147483648
 AMOUNTS = ["", "0", "1", "-1", "1Gi", "1.5", "0.1m", "1500m", "a", 1, 1e3]
 
 
-def read_schema():
-    types, tops, current = {}, {}, None
-    for line in (FACTS / "schema-1.36.txt").read_text().splitlines():
+TYPES, TOPS, RESOURCES, ENUMS = {}, {}, {}, {}
+
+
+def read_tables(release):
+    """The tables of a release: types, which kind has which, resources, and the words of fields."""
+    for table in (TYPES, TOPS, RESOURCES, ENUMS):
+        table.clear()
+    read_schema((FACTS / f"schema-{release}.txt").read_text())
+    for row in (FACTS / f"kinds-{release}.txt").read_text().splitlines():
+        if not row.startswith("#"):
+            version, kind, plural, scope = row.split()[:4]
+            RESOURCES[f"{version}/{kind}"] = (plural, scope == "N")
+    read_enums((OUT / "rules.txt").read_text())
+
+
+def read_schema(text):
+    current = None
+    for line in text.splitlines():
         if line.startswith("#"):
             continue
         if line.startswith(" "):
@@ -48,29 +67,19 @@ def read_schema():
             current["fields"][name.rstrip("!")] = (rest.split("=", 1)[0].replace("!", ""), name.endswith("!"))
             continue
         words = line.split()
-        current = types.setdefault(words[0], {"fields": {}, "is": None})
+        current = TYPES.setdefault(words[0], {"fields": {}, "is": None})
         for word in words[1:]:
             key, _, value = word.partition("=")
             if key == "kind":
-                tops[value] = words[0]
+                TOPS[value] = words[0]
             elif key == "is":
                 current["is"] = value
-    return types, tops
 
 
-TYPES, TOPS = read_schema()
-RESOURCES = {}
-for row in (FACTS / "kinds-1.36.txt").read_text().splitlines():
-    if not row.startswith("#"):
-        version, kind, plural, scope = row.split()[:4]
-        RESOURCES[f"{version}/{kind}"] = (plural, scope == "N")
-KINDS = sorted({f"{o['apiVersion']}/{o['kind']}" for _, o in BASES})
-
-
-def read_enums():
-    """The words that rules.txt lists for a field, by type and field."""
-    found, names = {}, []
-    for line in (OUT / "rules.txt").read_text().splitlines():
+def read_enums(text):
+    """The words that a table of rules lists for a field, by type and field."""
+    names = []
+    for line in text.splitlines():
         if line and not line.startswith((" ", "#")):
             names = line.split(",")
         for part in line.strip().split("; "):
@@ -78,11 +87,10 @@ def read_enums():
                 words = part.split("enum ", 1)[1].split()
                 for field in line.strip().split(" ")[0].split(","):
                     for name in names:
-                        found[(name, field)] = words
-    return found
+                        ENUMS[(name, field)] = words
 
 
-ENUMS = read_enums()
+read_tables("1.36")
 
 
 class Server:
@@ -90,7 +98,10 @@ class Server:
 
     def __init__(self, url):
         self.host = url.split("//")[1]
-        self.connection = None
+        self.local = threading.local()
+        version = self.send("GET", "/version")[1]
+        self.release = f"{version['major']}.{version['minor'].rstrip('+')}"
+        read_tables(self.release)
 
     def path(self, obj):
         """Where objects of this kind are created, in the namespace that an object names."""
@@ -113,13 +124,13 @@ class Server:
         headers = {"Authorization": "Bearer admin-token", "Content-Type": kind}
         for again in (True, False):
             try:
-                if self.connection is None:
-                    self.connection = http.client.HTTPSConnection(self.host, context=ssl._create_unverified_context())
-                self.connection.request(method, path, None if obj is None else json.dumps(obj), headers)
-                answer = self.connection.getresponse()
+                if getattr(self.local, "connection", None) is None:
+                    self.local.connection = http.client.HTTPSConnection(self.host, context=ssl._create_unverified_context())
+                self.local.connection.request(method, path, None if obj is None else json.dumps(obj), headers)
+                answer = self.local.connection.getresponse()
                 return answer.status, json.loads(answer.read())
             except (OSError, http.client.HTTPException):
-                self.connection = None
+                self.local.connection = None
                 if not again:
                     raise
         return None
@@ -135,7 +146,7 @@ def server():
     from cluster import Cluster
 
     programs = subprocess.run([ROOT / "conformance/kube/build.sh"], check=True, capture_output=True, text=True).stdout.strip()
-    with Cluster(programs, ["--allow-privileged=true"]) as cluster:
+    with Cluster(programs, ["--allow-privileged=true", "--advertise-address=10.99.0.1", "--endpoint-reconciler-type=none"]) as cluster:
         yield Server(cluster.url)
 
 
@@ -283,37 +294,76 @@ def answer(api, obj):
     return None, f"{causes[0].get('field', '')}: {causes[0].get('message') or found.get('message', '')}"[:120]
 
 
-def record():
-    lines, counts = [], collections.Counter()
-    with server() as api:
+def shortened(refused):
+    return re.sub(r"0x[0-9a-f]+", "0x", refused)[:80]
+
+
+def record(path):
+    counts = collections.Counter()
+    with server() as api, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        lines = [{"release": api.release}]
         for name, obj in BASES:
-            form, refused = answer(api, obj)
+            kind = f"{obj['apiVersion']}/{obj['kind']}"
+            form, refused = answer(api, obj) if kind in TOPS else (None, "no such kind")
             if refused:
-                sys.exit(f"{name}: {refused}")
+                lines.append({"base": name, "object": obj, "refused": shortened(refused)})
+                continue
             lines.append({"base": name, "object": obj, "form": form})
-            seen = set()
-            edits = list(variants(TOPS[f"{obj['apiVersion']}/{obj['kind']}"], obj, []))
-            for edit in edits:
-                if skipped(name, edit[0]):
-                    continue
-                sent = edited(obj, [edit])
-                key = json.dumps(sent, sort_keys=True)
-                if key in seen:
-                    continue
-                seen.add(key)
-                got, refused = answer(api, sent)
+            edits = {}
+            for edit in variants(TOPS[kind], obj, []):
+                if not skipped(name, edit[0]):
+                    edits.setdefault(json.dumps(edited(obj, [edit]), sort_keys=True), edit)
+            answers = pool.map(lambda edit: answer(api, edited(obj, [edit])), edits.values())
+            for edit, (got, refused) in zip(edits.values(), answers):
                 counts["accepted" if got else "refused"] += 1
-                line = {"edits": [edit]}
-                if got:
-                    line["form"] = list(differences(form, got))
-                else:
-                    line["refused"] = re.sub(r"0x[0-9a-f]+", "0x", refused)[:80]
-                lines.append(line)
-            print(name, len(seen), dict(counts), file=sys.stderr, flush=True)
+                lines.append({"edits": [edit], **({"form": list(differences(form, got))} if got else {"refused": shortened(refused)})})
+            print(name, len(edits), dict(counts), file=sys.stderr, flush=True)
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    with open(OUT / "recorded.jsonl.gz", "wb") as out, gzip.GzipFile("", "wb", 9, out, 0) as packed:
+    with open(path, "wb") as out, gzip.GzipFile("", "wb", 9, out, 0) as packed:
         packed.write(text.encode())
     print(len(lines), "lines", dict(counts))
+
+
+def recording(path):
+    """Release, and the lines of a recording: name, edits, what was sent, its form or the refusal."""
+    with gzip.open(path, "rt") as lines:
+        release, found = json.loads(next(lines))["release"], []
+        for line in map(json.loads, lines):
+            if "base" in line:
+                base = line
+                obj, answered = base["object"], (base.get("form"), base.get("refused"))
+            else:
+                obj = edited(base["object"], line["edits"])
+                answered = (edited(base["form"], line["form"]), None) if "form" in line else (None, line["refused"])
+            found.append((base["base"], line.get("edits", []), obj, answered))
+    return release, found
+
+
+def changes(old, new):
+    """What two recordings answer differently to the same objects, and how many only one of them has."""
+    (first, before), (second, after) = recording(old), recording(new)
+    key = lambda line: (line[0], json.dumps(line[1], sort_keys=True))
+    known = {key(line): line for line in before}
+    counts = collections.Counter()
+    for line in after:
+        same = known.pop(key(line), None)
+        if same is None:
+            counts[f"only {second}"] += 1
+            continue
+        (form, refused), (then, why) = line[3], same[3]
+        kind = f"{'refused' if then is None else 'admitted'}, {'refused' if form is None else 'admitted'}"
+        if (form is None) != (then is None):
+            print(f"{line[0]} {json.dumps(line[1])[:200]}: {kind}: {refused or why}")
+        elif form != then:
+            kind = "other form"
+            print(f"{line[0]} {json.dumps(line[1])[:200]}: {json.dumps(list(differences(then, form)))[:300]}")
+        elif refused != why:
+            kind = "other words"
+        else:
+            kind = "the same"
+        counts[kind] += 1
+    counts[f"only {first}"] = len(known)
+    print(dict(counts))
 
 
 def skipped(name, path):
@@ -335,16 +385,19 @@ def skipped(name, path):
 FIRST = list({o["kind"]: n for n, o in reversed(BASES)}.values())
 
 
-def ours(program, objects):
+def ours(program, objects, release):
     text = "".join(json.dumps(o) + "\n" for o in objects)
-    done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
+    done = subprocess.run([program, release], input=text, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def report(kind_of_object, objects, servers, program, details):
+def report(names, objects, servers, program, release):
+    details = int(os.environ.get("DETAILS", "60"))
     counts, causes, shown = collections.Counter(), collections.Counter(), 0
-    for name, obj, (form, refused), mine in zip(kind_of_object, objects, servers, ours(program, objects)):
+    for name, (form, refused), mine in zip(names, servers, ours(program, objects, release)):
         got = mine.get("form")
+        for condition in got.get("status", {}).get("conditions", []) if got and got["kind"] == "Pod" else []:
+            condition.pop("lastTransitionTime", None)
         if form is not None and got is not None:
             same = form == got
             counts["same form" if same else "other form"] += 1
@@ -368,26 +421,16 @@ def report(kind_of_object, objects, servers, program, details):
     return counts
 
 
-def compare(program):
-    names, objects, servers = [], [], []
-    with gzip.open(OUT / "recorded.jsonl.gz", "rt") as lines:
-        for line in map(json.loads, lines):
-            if "base" in line:
-                base = line
-                obj, found = base["object"], (base["form"], None)
-            else:
-                obj = edited(base["object"], line["edits"])
-                found = (edited(base["form"], line["form"]), None) if "form" in line else (None, line["refused"])
-            names.append(f"{base['base']} {json.dumps(line.get('edits', []))[:160]}")
-            objects.append(obj)
-            servers.append(found)
-    report(names, objects, servers, program, int(os.environ.get("DETAILS", "60")))
+def compare(program, path):
+    release, lines = recording(path)
+    names = [f"{name} {json.dumps(edits)[:160]}" for name, edits, _, _ in lines]
+    report(names, [line[2] for line in lines], [line[3] for line in lines], program, release)
 
 
 def fuzz(program, count, seed):
     dice, names, objects, servers = random.Random(seed), [], [], []
-    mutations = {name: list(variants(TOPS[f"{o['apiVersion']}/{o['kind']}"], o, [])) for name, o in BASES}
     with server() as api:
+        mutations = {name: list(variants(TOPS[f"{o['apiVersion']}/{o['kind']}"], o, [])) for name, o in BASES}
         for _ in range(count):
             name, obj = dice.choice(BASES)
             if dice.random() < 0.3:
@@ -400,15 +443,18 @@ def fuzz(program, count, seed):
             names.append(f"{name} {json.dumps(edits)[:300]}")
             objects.append(sent)
             servers.append(answer(api, sent))
-    report(names, objects, servers, program, int(os.environ.get("DETAILS", "60")))
+        release = api.release
+    report(names, objects, servers, program, release)
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["record"]:
-            record()
-        case ["compare", program]:
-            compare(program)
+        case ["record", path]:
+            record(path)
+        case ["compare", program, path]:
+            compare(program, path)
+        case ["changes", old, new]:
+            changes(old, new)
         case ["fuzz", program, count, seed]:
             fuzz(program, int(count), seed)
         case _:

@@ -67,12 +67,12 @@ struct SuiteTotals {
 }
 
 impl SuiteTotals {
-    fn add(&mut self, report: &Report, known: &Known) {
+    fn add(&mut self, report: &Report, release: Release, known: &Known) {
         self.suites += 1;
         self.passed += report.passed;
         self.total += report.total;
         for failure in &report.failures {
-            let cause = known.cause(&report.name, &failure.id);
+            let cause = known.cause(release, &report.name, &failure.id);
             self.known += usize::from(cause.is_some());
             let mut line = Map::new();
             line.insert("suite", Value::from(&*report.name));
@@ -112,7 +112,7 @@ pub fn run(args: &ConformanceArgs) -> Result<i32, CommandError> {
     ephor_conformance::run_all(&dir, &args.suite, args.kubernetes, |step| match step {
         Step::Begun(name) => progress.set_message(name.to_string()),
         Step::Done(report) => {
-            totals.add(&report, &known);
+            totals.add(&report, args.kubernetes, &known);
             progress.suspend(|| {
                 console::print(&format!("{} {}/{}\n", report.name, report.passed, report.total));
                 for (why, cases) in &report.left_out {

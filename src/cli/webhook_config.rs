@@ -25,6 +25,7 @@ use clap::{ValueEnum, ValueHint};
 
 use super::CommandError;
 use super::flags::{Record, fields};
+use super::releases;
 use super::usage::Usage;
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
 use crate::cli::arguments::{Global, given};
@@ -70,6 +71,10 @@ pub struct WebhookConfigArgs {
     /// matchConditions
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config_map: Option<String>,
+    /// release of Kubernetes whose API servers read the configurations [default: with --apply that
+    /// of the cluster, else 1.36]
+    #[arg(long, value_name = "VERSION", value_parser = releases::parse)]
+    kubernetes: Option<Release>,
     #[command(flatten)]
     server: ServerOptions,
     #[command(flatten)]
@@ -132,28 +137,36 @@ pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, CommandErro
         return remove(args, global).map(|()| 0);
     }
     let definitions = documents(&fields(&args.definition))?;
-    let kinds = Kinds::with(&definitions);
     let simulated = given(&args.simulation.simulate);
+    if args.policies.is_empty() && args.simulation.config.is_empty() {
+        return Err(Usage::NoPolicy.into());
+    }
+    args.policies.iter().try_for_each(|argument| policy_files::exists(argument))?;
+    let cluster = match simulated {
+        None if args.cluster.apply => Some(connect(args, global)?),
+        _ => None,
+    };
+    let of_cluster = || cluster.as_ref().map(releases::of_cluster);
+    let release = args.kubernetes.or_else(of_cluster).unwrap_or_default();
+    let kinds = Kinds::of_release_with(release, &definitions);
     let configurations = match &fields(&args.simulation.config)[..] {
-        [] if args.policies.is_empty() => return Err(Usage::NoPolicy.into()),
-        [] => generate(args, &kinds)?,
+        [] => generate(args, &kinds, release)?,
         _ if simulated.is_none() => return Err(CommandError::ConfigWithoutSimulation),
         files => read_configurations(files)?,
     };
     let judged = |c: &Value| {
         let c = defaulted(c);
-        check(&c, &mut lower::Judge::new(&c, Release::default())).err().map(|refusal| refusal.message)
+        check(&c, &mut lower::Judge::new(&c, release)).err().map(|refusal| refusal.message)
     };
     if let Some(refusal) = configurations.iter().find_map(judged) {
         return Err(CommandError::RefusedConfiguration(refusal.to_string()));
     }
-    match simulated {
-        None if args.cluster.apply => {
-            let cluster = connect(args, global)?;
+    match (simulated, &cluster) {
+        (None, Some(cluster)) => {
             // Nothing is written unless everything may be.
             let current = configurations
                 .iter()
-                .map(|c| owned(&cluster, c, args.cluster.take_over))
+                .map(|c| owned(cluster, c, args.cluster.take_over))
                 .collect::<Result<Vec<_>, CommandError>>()?;
             for (configuration, current) in configurations.iter().zip(&current) {
                 cluster.write(configuration, current.as_ref(), MANAGER)?;
@@ -161,11 +174,11 @@ pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, CommandErro
                 console::print(&format!("{} {name}\n", configuration.text_at(&["kind"])));
             }
         }
-        None => print(args.output, &configurations)?,
-        Some(path) => {
+        (None, None) => print(args.output, &configurations)?,
+        (Some(path), _) => {
             let objects = objects(&fields(&args.simulation.objects))?;
             let all: Vec<Value> = definitions.into_iter().chain(objects).collect();
-            simulate(path, &configurations, all)?;
+            simulate(path, &configurations, all, release)?;
         }
     }
     Ok(0)
@@ -223,17 +236,16 @@ fn remove(args: &WebhookConfigArgs, global: &Global) -> Result<(), CommandError>
 /// The configurations that the policies of the arguments need.
 ///
 /// # Errors
-/// A path that does not exist, no policy that a server uses.
-fn generate(args: &WebhookConfigArgs, kinds: &Kinds) -> Result<Vec<Value>, CommandError> {
-    args.policies.iter().try_for_each(|argument| policy_files::exists(argument))?;
-    let options = options(args)?;
+/// No policy that a server uses.
+fn generate(args: &WebhookConfigArgs, kinds: &Kinds, release: Release) -> Result<Vec<Value>, CommandError> {
+    let options = Options { release, ..options(args)? };
     let loaded = files::served_policies(&args.policies);
     let (mut policies, mut has_cleanup) = (Vec::new(), false);
     for problem in &loaded.notices {
         console::warn(&problem.to_string());
     }
     for source in &loaded.sources {
-        let read = load::argument_for(std::slice::from_ref(source), Reader::Server(Release::default()));
+        let read = load::argument_for(std::slice::from_ref(source), Reader::Server(release));
         for problem in &read.problems {
             console::warn(&problem.to_string());
         }
@@ -329,15 +341,19 @@ fn print(output: WebhookConfigFormat, configurations: &[Value]) -> Result<(), Co
 }
 
 /// Prints the outcome of the requests in a file.
-fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result<(), CommandError> {
-    let kinds = Kinds::with(&objects);
-    let webhooks = in_order(
-        configurations.iter().flat_map(|c| lower::webhooks(&defaulted(c), Release::default())).collect(),
-    );
+fn simulate(
+    path: &str,
+    configurations: &[Value],
+    objects: Vec<Value>,
+    release: Release,
+) -> Result<(), CommandError> {
+    let kinds = Kinds::of_release_with(release, &objects);
+    let webhooks =
+        in_order(configurations.iter().flat_map(|c| lower::webhooks(&defaulted(c), release)).collect());
     for document in documents(&[path.to_string()])? {
         let review = request(&document, &kinds)
             .map_err(|cause| CommandError::Request { path: path.into(), cause: cause.to_string() })?;
-        let data = around(&objects, &review.attributes.namespace);
+        let data = around(&objects, &review.attributes.namespace, release);
         let server = Server {
             policies: &[],
             webhooks: &webhooks,
@@ -366,8 +382,8 @@ fn simulate(path: &str, configurations: &[Value], objects: Vec<Value>) -> Result
     Ok(())
 }
 
-/// The cluster of the objects; the namespace of the request is there in any case.
-fn around(objects: &[Value], own: &Str) -> Objects {
+/// The cluster of the objects, in a release; the namespace of the request is there in any case.
+fn around(objects: &[Value], own: &Str, release: Release) -> Objects {
     let mut objects = objects.to_vec();
     let is_own =
         |o: &Value| o.text_at(&["kind"]) == "Namespace" && o.text_at(&["metadata", "name"]) == &**own;
@@ -376,7 +392,7 @@ fn around(objects: &[Value], own: &Str) -> Objects {
         let fields = [("kind", "Namespace".into()), ("metadata", Value::Map(metadata))];
         objects.push(Value::Map(fields.into_iter().map(|(k, v)| (Str::from(k), v)).collect()));
     }
-    let known = ClusterFacts { all_namespaces: true, ..ClusterFacts::of(&objects, None) };
+    let known = ClusterFacts { all_namespaces: true, ..ClusterFacts::of_release(release, &objects, None) };
     Objects::with(objects, known)
 }
 

@@ -11,6 +11,7 @@ struct Failing {
 #[derive(serde::Deserialize)]
 struct Cause {
     suite: String,
+    kubernetes: Option<String>,
     why: String,
     cases: Vec<String>,
 }
@@ -26,7 +27,8 @@ pub fn page() -> String {
     let of = |section: &str| scoreboard[section].as_table().unwrap().values();
     let passed: i64 = of("recorded").chain(of("later")).filter_map(|v| v.as_integer()).sum();
     let mut causes: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
-    for Cause { suite, why, cases } in failing.cause {
+    for Cause { suite, kubernetes, why, cases } in failing.cause {
+        let suite = kubernetes.map_or(suite.clone(), |version| format!("{suite} of Kubernetes {version}"));
         *causes.entry(why).or_default().entry(suite).or_default() += cases.len();
     }
     let mut rows: Vec<(usize, String, BTreeMap<String, usize>)> =

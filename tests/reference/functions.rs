@@ -6,15 +6,19 @@ use ephor_cel::env::Env;
 use ephor_cel::library::{Admission, KyvernoKind, admission, general, kyverno, proxy::proxy};
 use ephor_cel::syntax::MACROS;
 use ephor_cel::types::Type;
+use ephor_functions::CelLevel;
 use ephor_functions::cel::overload::{Documented, LIBRARIES, Library, Overload};
 use ephor_functions::registry::{Dependency, Language, find};
 use ephor_ir::expressions::Proxy;
+use ephor_value::release::Release;
 
 use super::cell;
 
 /// The environments by the policies whose expressions they are for.
 fn environments() -> Vec<(&'static str, Env)> {
-    let kubernetes = Admission { params: true, authorizer: true, ..Admission::default() };
+    // Stored policies on the newest release, which have all functions.
+    let level = CelLevel::of_server(Release::V1_38);
+    let kubernetes = Admission { params: true, authorizer: true, level, ..Admission::default() };
     let mut all = vec![
         ("ValidatingAdmissionPolicy", admission(kubernetes)),
         ("MutatingAdmissionPolicy", admission(Admission { mutation: true, ..kubernetes })),

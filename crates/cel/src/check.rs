@@ -2,6 +2,10 @@
 //!
 //! In: a syntax tree and an environment. Out: the tree with the type of every node, names resolved
 //! and the forms of functions that fit, or the issues in the reference's words.
+//!
+//! - `near`: names like one that is not known
+
+mod near;
 
 use std::collections::HashMap;
 
@@ -189,15 +193,6 @@ impl Checker<'_> {
         }
     }
 
-    fn undeclared(&mut self, at: Place, name: &str) -> Type {
-        let container = &self.env.container;
-        let text = format!("undeclared reference to '{name}'");
-        match self.env.level.rules().names_containers {
-            true => self.issue(at, format!("{text} (in container '{container}')")),
-            false => self.issue(at, text),
-        }
-    }
-
     /// The names under which `name` is looked up, most specific first.
     fn candidates(&self, name: &str) -> Vec<String> {
         if let Some(absolute) = name.strip_prefix('.') {
@@ -239,6 +234,12 @@ impl Checker<'_> {
             && let Some(found) = self.lookup(&name)
         {
             return found;
+        }
+        if !test
+            && let Some(name) = qualified(node)
+            && self.is_reported_whole(node, &name)
+        {
+            return (self.undeclared(node.at, &name), TypedKind::Variable(name.into()));
         }
         let operand = self.node(operand);
         let ty = self.field(node.at, &operand.ty, field, false);
@@ -323,9 +324,16 @@ impl Checker<'_> {
             None => (self.function_name(function), false),
             Some(target) => {
                 let whole = qualified(target).map(|q| format!("{q}.{function}"));
-                match whole.and_then(|w| self.function_name(&w)) {
-                    Some(name) => (Some(name), false),
-                    None => {
+                match (whole.as_deref().and_then(|w| self.function_name(w)), &whole) {
+                    (Some(name), _) => (Some(name), false),
+                    (None, Some(whole)) if self.is_reported_whole(target, whole) => {
+                        let (ty, function) = (self.undeclared(at, whole), function.clone());
+                        return (
+                            ty,
+                            TypedKind::Call { function, args: typed, member: true, overloads: Vec::new() },
+                        );
+                    }
+                    (None, _) => {
                         let receiver = self.node(target);
                         typed.insert(0, receiver);
                         (self.env.functions.get_key_value(&**function).map(|(k, _)| *k), true)

@@ -155,7 +155,11 @@ impl Estimator<'_> {
 
     /// The size of a part, as far as it is known.
     fn size(&self, part: &EstimatedPart) -> Option<Range> {
-        part.size.or_else(|| self.size_at(&part.path)).or_else(|| scalar_size(part.ty()))
+        let of_type = |ty: &Type| match ty {
+            Type::Type(_) if self.env.level.rules().estimates_types => Some(Range::fixed(1)),
+            ty => scalar_size(ty),
+        };
+        part.size.or_else(|| self.size_at(&part.path)).or_else(|| of_type(part.ty()))
     }
 
     fn size_at(&self, path: &[Str]) -> Option<Range> {

@@ -67,8 +67,8 @@ pub fn run(dir: &Path, release: Release) -> std::io::Result<Vec<Report>> {
     Ok(reports)
 }
 
-/// Runs expressions whose lines hold the results of both levels: a case passes when everything
-/// agrees at both.
+/// Runs expressions whose lines hold the results of both levels, or in `releases` those of API
+/// servers of releases by their names: a case passes when everything agrees at all of them.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -82,12 +82,22 @@ pub fn both_levels(name: &str, dir: &Path) -> std::io::Result<Report> {
     let keys: Vec<&str> = KEYS.concat();
     for case in lines(&dir.join("cases.jsonl"))? {
         let id = case.text_at(&["id"]);
-        let expected = case.get("result").cloned().unwrap_or_default();
-        let later = case.get("later").unwrap_or(&expected);
         let of = |level, expected: &Value| {
             verdict(id, &case, expected, &outcome(&case, &inputs, &schemas, level), &keys)
         };
-        report.count(of(CelLevel::V26, &expected).and_then(|()| of(CelLevel::V30, later)));
+        let both = case.get("result").map_or(Ok(()), |expected| {
+            let later = case.get("later").unwrap_or(expected);
+            of(CelLevel::V26, expected).and_then(|()| of(CelLevel::V30, later))
+        });
+        let mut named = case.get("releases").and_then(Value::as_map).into_iter().flat_map(Map::iter);
+        let of_release = |(name, expected): (&Str, &Value)| match Release::choose(name) {
+            Ok(choice) => of(CelLevel::of_server(choice.release), expected),
+            Err(error) => {
+                let got = Value::from(error.to_string());
+                Err(Failure { id: id.into(), expected: expected.clone(), got })
+            }
+        };
+        report.count(both.and_then(|()| named.try_for_each(of_release)));
     }
     Ok(report)
 }

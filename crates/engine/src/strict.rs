@@ -523,12 +523,14 @@ fn construct(make: &Make, env: &Env<'_, '_>) -> Result<Value, Fault> {
     match make {
         Make::List(items, optional) => charge_literal(list(items, optional, env), LIST_COST, env),
         Make::Map(entries) => charge_literal(map(entries, env), MAP_COST, env),
-        Make::Struct(name, fields) => charge_literal(structure(name, fields, env), STRUCT_COST, env),
+        // What cannot be built of its fields has its cost at every level.
+        Make::Struct(name, fields) => charge_literal(values_of(fields, env), STRUCT_COST, env)
+            .and_then(|fields| cel::messages::build(name, fields)),
     }
 }
 
 /// A literal of which a part is a fault has its cost at most levels.
-fn charge_literal(built: Result<Value, Fault>, amount: u64, env: &Env<'_, '_>) -> Result<Value, Fault> {
+fn charge_literal<T>(built: Result<T, Fault>, amount: u64, env: &Env<'_, '_>) -> Result<T, Fault> {
     let is_free = built.is_err() && rules(env).failed_calls_are_free;
     if !is_free && !built.as_ref().is_err_and(Fault::ends) {
         env.charge(amount)?;
@@ -573,7 +575,7 @@ fn map(entries: &[(Expr, Expr, bool)], env: &Env<'_, '_>) -> Result<Value, Fault
     Ok(map_of(out))
 }
 
-fn structure(name: &Str, fields: &[(Str, Expr, bool)], env: &Env<'_, '_>) -> Result<Value, Fault> {
+fn values_of(fields: &[(Str, Expr, bool)], env: &Env<'_, '_>) -> Result<Vec<(Str, Value)>, Fault> {
     let mut out = Vec::with_capacity(fields.len());
     for (field, value, optional) in fields {
         let v = eval(value, env)?.into_owned();
@@ -581,7 +583,7 @@ fn structure(name: &Str, fields: &[(Str, Expr, bool)], env: &Env<'_, '_>) -> Res
             out.push((field.clone(), v));
         }
     }
-    cel::messages::build(name, out)
+    Ok(out)
 }
 
 /// What the runtime's release does.

@@ -10,7 +10,9 @@ use ephor_value::release::Release;
 /// The level of CEL's runtime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CelLevel {
-    /// 0.26, of API servers up to 1.36.
+    /// 0.26, of the API server 1.34, which introduced functions of lists.
+    V26NewLists,
+    /// 0.26, of the API servers 1.35 and 1.36.
     V26,
     /// 0.29, of the API server 1.37.
     V29,
@@ -23,9 +25,39 @@ pub enum CelLevel {
     V33,
 }
 
+/// Which expressions of an API server's level have a function. A server refuses new expressions
+/// that the release before it would refuse, so that it can be taken back; it runs stored ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Availability {
+    /// None.
+    Absent,
+    /// Those of objects that are stored already: the release introduces the function.
+    Stored,
+    /// All.
+    Always,
+}
+
+impl Availability {
+    /// Whether expressions have the function, new or stored ones.
+    pub fn allows(self, is_new: bool) -> bool {
+        match self {
+            Availability::Absent => false,
+            Availability::Stored => !is_new,
+            Availability::Always => true,
+        }
+    }
+}
+
 /// What differs between levels.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelRules {
+    /// Which expressions have `distinct`, `flatten`, `reverse`, `slice`, `sort`, `sortBy` and
+    /// `lists.range`, introduced in Kubernetes 1.34.
+    pub lists: Availability,
+    /// Which expressions have `includes`, introduced in Kubernetes 1.37.
+    pub includes: Availability,
+    /// Which expressions have `isMask`, introduced in Kubernetes 1.38.
+    pub masks: Availability,
     /// `duration` has a form for integers, which always fails.
     pub has_integer_durations: bool,
     /// Names in backticks are fields in policies.
@@ -72,19 +104,28 @@ pub struct LevelRules {
     pub estimates_every_selection: bool,
     /// Estimates of texts without a bound have none, either.
     pub estimates_without_bound: bool,
+    /// Estimates know that a type is as large as a number.
+    pub estimates_types: bool,
+    /// Estimates of `flatten` of a negative depth have no bound.
+    pub estimates_negative_depths: bool,
     /// An optional key that a value cannot have costs as much as another one.
     pub counts_misplaced_keys: bool,
     /// Unknown names are reported with their container.
     pub names_containers: bool,
+    /// Unknown names are reported with names that are like them.
+    pub suggests_names: bool,
     /// `distinct`, `flatten` and `sortBy` of what they cannot take fail as other calls do; else
     /// their cost cannot be computed, and that is the fault.
     pub counts_faulty_lists: bool,
-    /// `quantity` takes the least and the greatest integer for integers.
+    /// Quantities of 19 digits are whole numbers like shorter ones.
     pub has_whole_integer_quantities: bool,
 }
 
 /// 0.26; the others say what they do not share with it.
 const V26: LevelRules = LevelRules {
+    lists: Availability::Always,
+    includes: Availability::Absent,
+    masks: Availability::Absent,
     has_integer_durations: true,
     has_backticks: false,
     wants_optionals: false,
@@ -108,13 +149,19 @@ const V26: LevelRules = LevelRules {
     estimates_items_of_distinct: false,
     estimates_every_selection: false,
     estimates_without_bound: false,
+    estimates_types: false,
+    estimates_negative_depths: false,
     counts_misplaced_keys: false,
     names_containers: true,
+    suggests_names: false,
     counts_faulty_lists: false,
     has_whole_integer_quantities: false,
 };
 
+const V26_NEW_LISTS: LevelRules = LevelRules { lists: Availability::Stored, ..V26 };
+
 const V29: LevelRules = LevelRules {
+    includes: Availability::Stored,
     has_integer_durations: false,
     has_backticks: true,
     wants_optionals: true,
@@ -130,6 +177,7 @@ const V29: LevelRules = LevelRules {
 };
 
 const V30: LevelRules = LevelRules {
+    includes: Availability::Absent,
     estimates_items_of_distinct: true,
     has_global_or_value: true,
     ends_at_first_fault: true,
@@ -146,14 +194,19 @@ const V30: LevelRules = LevelRules {
 const KYVERNO: LevelRules = LevelRules { wants_optionals: false, longest_range: Some(1_000_000), ..V30 };
 
 const V33: LevelRules = LevelRules {
+    includes: Availability::Always,
+    masks: Availability::Stored,
     failed_calls_are_free: true,
     compares_once_failed: true,
     longest_range: Some(1_000_000),
     wants_exact_times: false,
     estimates_every_selection: true,
     estimates_without_bound: true,
+    estimates_types: true,
+    estimates_negative_depths: true,
     counts_misplaced_keys: true,
     names_containers: false,
+    suggests_names: true,
     counts_faulty_lists: true,
     has_whole_integer_quantities: true,
     ..V30
@@ -161,13 +214,20 @@ const V33: LevelRules = LevelRules {
 
 impl CelLevel {
     /// All of them.
-    pub const ALL: [CelLevel; 5] =
-        [CelLevel::V26, CelLevel::V29, CelLevel::V30, CelLevel::Kyverno, CelLevel::V33];
+    pub const ALL: [CelLevel; 6] = [
+        CelLevel::V26NewLists,
+        CelLevel::V26,
+        CelLevel::V29,
+        CelLevel::V30,
+        CelLevel::Kyverno,
+        CelLevel::V33,
+    ];
 
     /// The level of an API server.
     pub const fn of_server(release: Release) -> CelLevel {
         match release {
-            Release::V1_36 => CelLevel::V26,
+            Release::V1_34 => CelLevel::V26NewLists,
+            Release::V1_35 | Release::V1_36 => CelLevel::V26,
             Release::V1_37 => CelLevel::V29,
             Release::V1_38 => CelLevel::V33,
         }
@@ -176,6 +236,7 @@ impl CelLevel {
     /// What the level does.
     pub const fn rules(self) -> &'static LevelRules {
         match self {
+            CelLevel::V26NewLists => &V26_NEW_LISTS,
             CelLevel::V26 => &V26,
             CelLevel::V29 => &V29,
             CelLevel::V30 => &V30,

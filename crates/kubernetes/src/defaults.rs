@@ -5,12 +5,11 @@
 //! and in `defaults.txt`; those that depend on the object are below.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
 use super::prune::inside;
 use super::schema::{Leaf, Type, TypeDef, Types, constant};
 use ephor_value::quantity::Quantity;
-use ephor_value::release::Release;
+use ephor_value::release::{ByRelease, Release};
 use ephor_value::{Map, Str, Value};
 
 const TABLE: &str = include_str!("defaults.txt");
@@ -35,13 +34,12 @@ fn constants_of(tables: &[&'static str]) -> Constants {
 
 /// The constant defaults of the fields of a type.
 fn constants(of: &str, release: Release) -> &'static [(Str, Value)] {
-    static V1_36: OnceLock<Constants> = OnceLock::new();
-    static V1_37: OnceLock<Constants> = OnceLock::new();
-    let table = match release {
-        Release::V1_36 => V1_36.get_or_init(|| constants_of(&[TABLE])),
-        Release::V1_37 | Release::V1_38 => V1_37.get_or_init(|| constants_of(&[TABLE, TABLE_1_37])),
+    static CONSTANTS: ByRelease<Constants> = ByRelease::new();
+    let tables: &[&str] = match release {
+        Release::V1_34 | Release::V1_35 | Release::V1_36 => &[TABLE],
+        Release::V1_37 | Release::V1_38 => &[TABLE, TABLE_1_37],
     };
-    table.get(of).map_or(&[], |fields| fields)
+    CONSTANTS.get(release, || constants_of(tables)).get(of).map_or(&[], |fields| fields)
 }
 
 /// The constant default of a field of a type, if it has one in a release.

@@ -19,6 +19,8 @@ use std::collections::HashMap;
 
 use ephor_value::release::Release;
 
+const TABLE_1_34: &str = include_str!("go-1.34.txt");
+const TABLE_1_35: &str = include_str!("go-1.35.txt");
 const TABLE_1_36: &str = include_str!("go-1.36.txt");
 const TABLE_1_37: &str = include_str!("go-1.37.txt");
 
@@ -54,6 +56,8 @@ pub(super) type Names = HashMap<(&'static str, &'static str), GoNames>;
 /// What the Go types of a release say of the fields.
 pub(super) fn names(release: Release) -> Names {
     let table = match release {
+        Release::V1_34 => TABLE_1_34,
+        Release::V1_35 => TABLE_1_35,
         Release::V1_36 => TABLE_1_36,
         Release::V1_37 | Release::V1_38 => TABLE_1_37,
     };

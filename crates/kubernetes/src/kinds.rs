@@ -6,11 +6,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use ephor_value::release::Release;
+use ephor_value::release::{ByRelease, Release};
 use ephor_value::{Str, Value};
 
+const TABLE_1_34: &str = include_str!("kinds-1.34.txt");
+const TABLE_1_35: &str = include_str!("kinds-1.35.txt");
 const TABLE_1_36: &str = include_str!("kinds-1.36.txt");
 const TABLE_1_37: &str = include_str!("kinds-1.37.txt");
 
@@ -66,13 +68,14 @@ impl Kinds {
 
     /// The kinds that every API server of a release has.
     pub fn of_release(release: Release) -> &'static Arc<Kinds> {
-        static V1_36: OnceLock<Arc<Kinds>> = OnceLock::new();
-        static V1_37: OnceLock<Arc<Kinds>> = OnceLock::new();
-        let (made, table) = match release {
-            Release::V1_36 => (&V1_36, TABLE_1_36),
-            Release::V1_37 | Release::V1_38 => (&V1_37, TABLE_1_37),
+        static KINDS: ByRelease<Arc<Kinds>> = ByRelease::new();
+        let table = match release {
+            Release::V1_34 => TABLE_1_34,
+            Release::V1_35 => TABLE_1_35,
+            Release::V1_36 => TABLE_1_36,
+            Release::V1_37 | Release::V1_38 => TABLE_1_37,
         };
-        made.get_or_init(|| {
+        KINDS.get(release, || {
             let mut kinds = Kinds::default();
             table.lines().filter_map(line).for_each(|r| kinds.add(r));
             Arc::new(kinds)
@@ -139,6 +142,17 @@ impl Kinds {
     /// The resource of a path.
     pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Resource> {
         self.plural(plural).find(|r| *r.group == *group && *r.version == *version)
+    }
+
+    /// The newest version of a kind: stable versions are newer than beta and alpha ones.
+    pub fn newest_version(&self, group: &str, kind: &str) -> Option<&Str> {
+        let stage = |version: &str| match version {
+            _ if version.contains("alpha") => 0,
+            _ if version.contains("beta") => 1,
+            _ => 2,
+        };
+        let versions = self.named(kind).filter(|r| *r.group == *group).map(|r| &r.version);
+        versions.max_by_key(|version| (stage(version), version.len(), version.to_string()))
     }
 
     /// The same objects under other groups and versions.
@@ -261,6 +275,17 @@ mod tests {
         assert_eq!(others("autoscaling", "v1", "horizontalpodautoscalers"), ["autoscaling/v2"]);
         assert_eq!(others("", "v1", "events"), ["events.k8s.io/v1"]);
         assert_eq!(others("apps", "v1", "deployments"), [""; 0]);
+    }
+
+    #[test]
+    fn the_newest_version_is_a_stable_one_where_there_is_one() {
+        let newest = |group: &str, kind: &str| {
+            Kinds::built_in().newest_version(group, kind).map(|version| version.to_string())
+        };
+        assert_eq!(newest("autoscaling", "HorizontalPodAutoscaler").as_deref(), Some("v2"));
+        let group = "admissionregistration.k8s.io";
+        assert_eq!(newest(group, "MutatingAdmissionPolicy").as_deref(), Some("v1"));
+        assert_eq!(newest(group, "Pod"), None);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What releases of the API server do differently, apart from CEL (`functions::CelLevel`).
 //!
-//! In: a release. Out: its row of [`ServerRules`]. The rows were measured on kube-apiserver 1.36.3
-//! and 1.37.2 with the same requests; what 1.38 does beyond CEL is not recorded and taken from
-//! 1.37.
+//! In: a release. Out: its row of [`ServerRules`]. The rows were measured on kube-apiserver 1.34.4,
+//! 1.35.4, 1.36.3 and 1.37.2 with the same requests; what 1.38 does beyond CEL is not recorded and
+//! taken from 1.37.
 
 use ephor_value::release::Release;
 
@@ -22,6 +22,12 @@ pub struct ServerRules {
     pub declares_required: bool,
     /// Webhooks are called for reviews of tokens and of access.
     pub sends_reviews_to_webhooks: bool,
+    /// StatefulSets keep how many of their pods may be unavailable; else it is dropped.
+    pub keeps_max_unavailable: bool,
+    /// Pods keep volumes of images; else these are dropped.
+    pub keeps_image_volumes: bool,
+    /// Names of Services may begin with a digit.
+    pub names_services_by_digits: bool,
 }
 
 impl ServerRules {
@@ -31,6 +37,8 @@ impl ServerRules {
     /// What a release does.
     pub const fn of(release: Release) -> &'static ServerRules {
         match release {
+            Release::V1_34 => &V1_34,
+            Release::V1_35 => &V1_35,
             Release::V1_36 => &V1_36,
             Release::V1_37 | Release::V1_38 => &V1_37,
         }
@@ -43,7 +51,14 @@ const V1_36: ServerRules = ServerRules {
     reserves_static_names: false,
     declares_required: false,
     sends_reviews_to_webhooks: true,
+    keeps_max_unavailable: false,
+    keeps_image_volumes: true,
+    names_services_by_digits: true,
 };
+
+const V1_34: ServerRules = ServerRules { keeps_image_volumes: false, ..V1_35 };
+
+const V1_35: ServerRules = ServerRules { names_services_by_digits: false, ..V1_36 };
 
 const V1_37: ServerRules = ServerRules {
     has_typed_views: true,
@@ -51,4 +66,7 @@ const V1_37: ServerRules = ServerRules {
     reserves_static_names: true,
     declares_required: true,
     sends_reviews_to_webhooks: false,
+    keeps_max_unavailable: true,
+    keeps_image_volumes: true,
+    names_services_by_digits: true,
 };

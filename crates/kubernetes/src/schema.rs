@@ -10,13 +10,15 @@
 //! types. A type of several kinds may have several lines.
 
 use foldhash::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::go::{self, GoNames};
-use ephor_value::release::Release;
+use ephor_value::release::{ByRelease, Release};
 use ephor_value::{Str, Value};
 
 /// What API servers publish, and what is sent to subresources.
+const TABLE_1_34: &str = concat!(include_str!("schema-1.34.txt"), include_str!("options.txt"));
+const TABLE_1_35: &str = concat!(include_str!("schema-1.35.txt"), include_str!("options.txt"));
 const TABLE_1_36: &str = concat!(include_str!("schema-1.36.txt"), include_str!("options.txt"));
 const TABLE_1_37: &str = concat!(include_str!("schema-1.37.txt"), include_str!("options.txt"));
 
@@ -152,15 +154,14 @@ impl Types {
 
     /// Those of the kinds that every API server of a release has.
     pub fn of_release(release: Release) -> &'static Arc<Types> {
-        static V1_36: OnceLock<Arc<Types>> = OnceLock::new();
-        static V1_37: OnceLock<Arc<Types>> = OnceLock::new();
-        static V1_38: OnceLock<Arc<Types>> = OnceLock::new();
-        let (made, table) = match release {
-            Release::V1_36 => (&V1_36, TABLE_1_36),
-            Release::V1_37 => (&V1_37, TABLE_1_37),
-            Release::V1_38 => (&V1_38, TABLE_1_37),
+        static TYPES: ByRelease<Arc<Types>> = ByRelease::new();
+        let table = match release {
+            Release::V1_34 => TABLE_1_34,
+            Release::V1_35 => TABLE_1_35,
+            Release::V1_36 => TABLE_1_36,
+            Release::V1_37 | Release::V1_38 => TABLE_1_37,
         };
-        made.get_or_init(|| Arc::new(Types::read_as(table, release)))
+        TYPES.get(release, || Arc::new(Types::read_as(table, release)))
     }
 
     /// The release of the API server that has them.
@@ -335,6 +336,23 @@ mod tests {
         }
         let missing: Vec<&Str> = names.iter().filter(|n| types.named(n).is_none()).collect();
         assert!(names.len() > 500 && missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn a_release_has_its_own_fields() {
+        let has = |release, field: &str| {
+            Types::of_release(release).named("core/v1.PodSpec").unwrap().field(field).is_some()
+        };
+        for (field, wanted) in [
+            ("resources", [true, true, true, true]),
+            ("workloadRef", [false, true, false, false]),
+            ("schedulingGroup", [false, false, true, true]),
+            ("evictionResponders", [false, false, false, true]),
+        ] {
+            let releases = [Release::V1_34, Release::V1_35, Release::V1_36, Release::V1_37];
+            let found = releases.map(|release| has(release, field));
+            assert_eq!(found, wanted, "{field}");
+        }
     }
 
     #[test]

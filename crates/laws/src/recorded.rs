@@ -71,8 +71,8 @@ pub fn setting(case: &Value, inputs: &Value, schemas: &Value, level: CelLevel) -
         params: name != "policy-noparams",
         authorizer: name == "policy-authorizer",
         mutation: name == "mutation",
-        backticks: level == CelLevel::V30,
         level,
+        ..Admission::default()
     });
     if let Some(declared) = &declared {
         declared.declare(&mut env, "object");

@@ -28,9 +28,9 @@ pub fn expressions(
     let choice = Admission {
         params: params.is_some(),
         authorizer: true,
-        mutation: false,
         backticks: true,
         level: CelLevel::Kyverno,
+        ..Admission::default()
     };
     let mut compiler = Compiler::new(choice);
     let variables: Box<[Variable]> = list(cel.get("variables"))

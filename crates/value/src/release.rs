@@ -3,11 +3,19 @@
 //! In: what a user or an API server says (`1.37`, `v1.37.2`, `1.37+`). Out: the release whose
 //! recorded facts apply, and whether it is the one that was meant.
 
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
 
 /// A release of Kubernetes whose facts are recorded, in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Release {
+    /// 1.34, recorded from 1.34.4.
+    #[serde(rename = "1.34")]
+    V1_34,
+    /// 1.35, recorded from 1.35.4.
+    #[serde(rename = "1.35")]
+    V1_35,
     /// 1.36, recorded from 1.36.3. The newest that is recorded in full.
     #[default]
     #[serde(rename = "1.36")]
@@ -48,7 +56,8 @@ pub struct ReleaseError(pub String);
 
 impl Release {
     /// All of them, the oldest first.
-    pub const ALL: [Release; 3] = [Release::V1_36, Release::V1_37, Release::V1_38];
+    pub const ALL: [Release; 5] =
+        [Release::V1_34, Release::V1_35, Release::V1_36, Release::V1_37, Release::V1_38];
 
     /// The name of the default.
     pub const DEFAULT_NAME: &str = Release::V1_36.name();
@@ -56,6 +65,8 @@ impl Release {
     /// Its name: `1.36`.
     pub const fn name(self) -> &'static str {
         match self {
+            Release::V1_34 => "1.34",
+            Release::V1_35 => "1.35",
             Release::V1_36 => "1.36",
             Release::V1_37 => "1.37",
             Release::V1_38 => "1.38",
@@ -64,6 +75,8 @@ impl Release {
 
     const fn minor(self) -> u32 {
         match self {
+            Release::V1_34 => 34,
+            Release::V1_35 => 35,
             Release::V1_36 => 36,
             Release::V1_37 => 37,
             Release::V1_38 => 38,
@@ -89,6 +102,28 @@ impl Release {
     }
 }
 
+/// A value for each release, built when it is first wanted.
+#[derive(Debug)]
+pub struct ByRelease<T>([OnceLock<T>; Release::ALL.len()]);
+
+impl<T> ByRelease<T> {
+    /// Without a value of any release.
+    pub const fn new() -> ByRelease<T> {
+        ByRelease([const { OnceLock::new() }; Release::ALL.len()])
+    }
+
+    /// That of a release.
+    pub fn get(&self, release: Release, make: impl FnOnce() -> T) -> &T {
+        self.0[release as usize].get_or_init(make)
+    }
+}
+
+impl<T> Default for ByRelease<T> {
+    fn default() -> ByRelease<T> {
+        ByRelease::new()
+    }
+}
+
 impl std::fmt::Display for Release {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
@@ -102,11 +137,13 @@ mod tests {
     #[test]
     fn versions_are_read_as_people_and_servers_write_them() {
         for (text, release, exact) in [
+            ("1.34+", Release::V1_34, true),
+            ("1.35.4", Release::V1_35, true),
             ("1.36", Release::V1_36, true),
             ("v1.37.2", Release::V1_37, true),
             ("1.37+", Release::V1_37, true),
             ("v1.38.0-beta.0", Release::V1_38, true),
-            ("1.34", Release::V1_36, false),
+            ("1.33", Release::V1_34, false),
             ("1.41", Release::V1_38, false),
         ] {
             assert_eq!(Release::choose(text), Ok(ReleaseChoice { release, exact }), "{text}");

@@ -77,12 +77,13 @@ pub struct Served<'c> {
 }
 
 /// Answers a review. `exceptions`: the namespace whose exceptions count, `*` for all; `None` = none
-/// do. `served`: what the cluster serves, if there is one.
+/// do. `served`: what the cluster serves, if there is one. `release`: that of its API server.
 pub fn review(
     about: About,
     incoming: &Incoming,
     exceptions: Option<&str>,
     served: Option<Served<'_>>,
+    release: Release,
 ) -> Answer {
     let object = incoming.object("object");
     if object.is_null() || !incoming.text(&["subResource"]).is_empty() {
@@ -90,7 +91,7 @@ pub fn review(
     }
     match about {
         About::Nothing => Answer::default(),
-        About::Policy => of_changed_policy(&incoming.object("oldObject"), &object, served),
+        About::Policy => of_changed_policy(&incoming.object("oldObject"), &object, served, release),
         About::Cleanup => checked(&object, cleanup::lint),
         About::Exception => {
             let mut answer = checked(&object, exception::lint);
@@ -98,7 +99,7 @@ pub fn review(
             answer
         }
         About::CelException => {
-            let mut answer = of_policy(&object, None);
+            let mut answer = of_policy(&object, None, release);
             answer.warnings.extend(exceptions.is_none().then(|| UNUSED.to_string()));
             answer
         }
@@ -123,8 +124,8 @@ fn checked(object: &Value, lint: fn(&Value) -> Findings) -> Answer {
 }
 
 /// A policy, and what has changed in it.
-fn of_changed_policy(old: &Value, object: &Value, served: Option<Served<'_>>) -> Answer {
-    let mut answer = of_policy(object, served);
+fn of_changed_policy(old: &Value, object: &Value, served: Option<Served<'_>>, release: Release) -> Answer {
+    let mut answer = of_policy(object, served, release);
     if answer.denial.is_some() || old.is_null() {
         return answer;
     }
@@ -137,13 +138,14 @@ fn of_changed_policy(old: &Value, object: &Value, served: Option<Served<'_>>) ->
 }
 
 /// A policy is loaded as a server loads it.
-fn of_policy(object: &Value, served: Option<Served<'_>>) -> Answer {
+fn of_policy(object: &Value, served: Option<Served<'_>>, release: Release) -> Answer {
     if let Some(text) = selects_nothing(object).or_else(|| has_no_evaluation(object)) {
         return Answer { warnings: vec![text.clone()], ..Answer::denied(text) };
     }
     let name = format!("{} {}", object.text_at(&["kind"]), object.text_at(&["metadata", "name"]));
     let source = SourceText { name, text: print::json(object) };
-    let loaded = load::argument_for(&[source], Reader::Server(Release::default()));
+    let reader = Reader::Server(release);
+    let loaded = load::argument_for(&[source], reader);
     if let Some(text) = loaded.unusable() {
         // Every single fault is a warning, too.
         let faults = loaded.policies.iter().flat_map(|p| &p.faults);
@@ -153,11 +155,11 @@ fn of_policy(object: &Value, served: Option<Served<'_>>) -> Answer {
     match online.refusal {
         Some(text) => Answer::denied(text),
         None => {
-            let of_check = loaded.policies.iter().flat_map(checked_warnings);
+            let of_check = loaded.policies.iter().flat_map(|policy| checked_warnings(policy, reader));
             let mut all: Vec<String> = of_check.chain(online.warnings).collect();
             let documents = loaded.policies.iter().map(|policy| &policy.document);
             all.extend(served.into_iter().flat_map(|served| {
-                documents.clone().flat_map(move |document| type_check::warnings(document, &served))
+                documents.clone().flat_map(move |document| type_check::warnings(document, &served, release))
             }));
             all.extend(warnings(object));
             // One for each rule that is generated from a rule says the same as the one before.
@@ -170,10 +172,10 @@ fn of_policy(object: &Value, served: Option<Served<'_>>) -> Answer {
 
 /// What the policy check warns of in a ClusterPolicy or Policy: deprecated operators, subresources
 /// that are not selected.
-fn checked_warnings(policy: &LoadedPolicy) -> Vec<String> {
+fn checked_warnings(policy: &LoadedPolicy, reader: Reader) -> Vec<String> {
     match policy.document.text_at(&["kind"]) {
         "ClusterPolicy" | "Policy" => {
-            let found = lint::lint(&policy.document, Reader::Server(Release::default()).checks());
+            let found = lint::lint(&policy.document, reader.checks());
             found.warnings.into_iter().map(|finding| finding.text).collect()
         }
         _ => Vec::new(),
@@ -324,6 +326,10 @@ mod tests {
     use ephor_document::yaml_value;
 
     fn reviewed(about: About, object: &str) -> Answer {
+        reviewed_in(Release::default(), about, object)
+    }
+
+    fn reviewed_in(release: Release, about: About, object: &str) -> Answer {
         let mut request = ephor_value::Map::new();
         request.insert("object", yaml_value(object).unwrap());
         let incoming = Incoming {
@@ -332,8 +338,8 @@ mod tests {
             uid: "a".into(),
             request,
         };
-        let served = Served { kinds: Kinds::built_in(), definitions: &Vec::new };
-        review(about, &incoming, None, Some(served))
+        let served = Served { kinds: Kinds::of_release(release), definitions: &Vec::new };
+        review(about, &incoming, None, Some(served), release)
     }
 
     fn policy(key: &str, action: &str) -> String {
@@ -416,6 +422,18 @@ mod tests {
             .replace("deny: {conditions: {all: [{key: 'a', operator: Equals, value: b}]}}", replicas);
         let warnings = reviewed(About::Policy, &scaled.replace("[Pod]", "[Deployment]")).warnings;
         assert!(warnings[0].contains("not including the scale subresource"), "{warnings:?}");
+    }
+
+    #[test]
+    fn warnings_about_types_know_the_kinds_of_the_release() {
+        let policy = "{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: a}, spec: {rules: [{name: r, \
+             match: {any: [{resources: {kinds: [certificates.k8s.io/v1/ClusterTrustBundle], operations: [CREATE]}}]}, \
+             validate: {failureAction: Enforce, cel: {expressions: [{expression: object.spec.nothing == ''}]}}}]}}";
+        let about = |release| {
+            let warnings = reviewed_in(release, About::Policy, policy).warnings;
+            warnings.into_iter().filter(|text| text.contains("undefined field 'nothing'")).count()
+        };
+        assert_eq!([Release::V1_36, Release::V1_37, Release::V1_38].map(about), [0, 1, 1]);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub fn native(policy: &Value, known: &Known<'_>) -> Result<Native, NativeError> 
     let actions: &[&str] =
         if action.eq_ignore_ascii_case("enforce") { &["Deny"] } else { &["Audit", "Warn"] };
     binding.insert("validationActions", texts(actions));
-    Ok(named(policy, "cpol", "ValidatingAdmissionPolicy", spec, binding))
+    Ok(named(policy, "cpol", "ValidatingAdmissionPolicy", spec, binding, known.kinds))
 }
 
 /// Whether an exception is one from the rule.

@@ -1,22 +1,35 @@
 //! Parts of the documents of native policies.
 
+use ephor_kubernetes::Kinds;
 use ephor_lower::policy::NO_REPORTS;
 use ephor_value::{Map, Str, Value};
 
 use super::outcome::Native;
 
-/// A policy and its binding, named after the policy that they come from.
-pub(super) fn named(of: &Value, prefix: &str, kind: &str, spec: Map, mut binding: Map) -> Native {
+/// The group of native policies.
+const GROUP: &str = "admissionregistration.k8s.io";
+
+/// A policy and its binding, named after the policy that they come from, in the newest version that
+/// the server has.
+pub(super) fn named(
+    of: &Value,
+    prefix: &str,
+    kind: &str,
+    spec: Map,
+    mut binding: Map,
+    kinds: &Kinds,
+) -> Native {
+    let version = kinds.newest_version(GROUP, kind).map_or_else(|| "v1".into(), |v| v.to_string());
     let name = format!("{prefix}-{}", of.text_at(&["metadata", "name"]));
     binding.insert("policyName", name.as_str().into());
     let bound = format!("{name}-binding");
     Native {
-        policy: object(of, kind, &name, spec),
-        binding: object(of, &format!("{kind}Binding"), &bound, binding),
+        policy: object(of, (&version, kind), &name, spec),
+        binding: object(of, (&version, &format!("{kind}Binding")), &bound, binding),
     }
 }
 
-fn object(of: &Value, kind: &str, name: &str, spec: Map) -> Value {
+fn object(of: &Value, (version, kind): (&str, &str), name: &str, spec: Map) -> Value {
     let mut labels = map([("app.kubernetes.io/managed-by", "kyverno".into())]);
     let label = of.at(&["metadata", "labels"]).and_then(|l| l.get(NO_REPORTS)).and_then(Value::as_str);
     if label == Some("true") {
@@ -34,7 +47,7 @@ fn object(of: &Value, kind: &str, name: &str, spec: Map) -> Value {
         metadata.insert("ownerReferences", Value::list(vec![Value::Map(owner)]));
     }
     Value::Map(map([
-        ("apiVersion", "admissionregistration.k8s.io/v1".into()),
+        ("apiVersion", format!("{GROUP}/{version}").into()),
         ("kind", kind.into()),
         ("metadata", Value::Map(metadata)),
         ("spec", Value::Map(spec)),

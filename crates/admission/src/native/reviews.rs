@@ -41,7 +41,7 @@ pub fn validating(policy: &Value, known: &Known<'_>) -> Result<Native, NativeErr
         [] => texts(["Deny"]),
         given => Value::list(given.to_vec()),
     };
-    Ok(named(policy, "vpol", kind, out, map([("validationActions", actions)])))
+    Ok(named(policy, "vpol", kind, out, map([("validationActions", actions)]), known.kinds))
 }
 
 /// A MutatingAdmissionPolicy.
@@ -65,7 +65,7 @@ pub fn mutating(policy: &Value, known: &Known<'_>) -> Result<Native, NativeError
     };
     out.insert("reinvocationPolicy", again.into());
     copy(spec, &mut out, &[("variables", "variables")]);
-    Ok(named(policy, "mpol", kind, out, Map::new()))
+    Ok(named(policy, "mpol", kind, out, Map::new(), known.kinds))
 }
 
 /// The spec of a policy that has native generation enabled and supports it.

@@ -1,5 +1,6 @@
 //! Where the server is, and what configurations of webhooks have besides what policies need.
 
+use ephor_value::release::Release;
 use ephor_value::{Map, Value};
 
 /// Whose names configurations and webhooks have.
@@ -77,6 +78,8 @@ pub struct Options {
     pub selectors: [Option<Value>; 2],
     /// Match conditions of webhooks for policies with rules that have none of their own.
     pub conditions: Vec<Value>,
+    /// The release of the API server, which decides over the conditions that it understands.
+    pub release: Release,
     /// Labels of the configurations.
     pub labels: Map,
     /// Their annotations.
@@ -96,6 +99,7 @@ impl Options {
             exclude_bootstrap: false,
             selectors: [None, None],
             conditions: Vec::new(),
+            release: Release::default(),
             labels: Map::new(),
             annotations: Map::new(),
         }

@@ -46,7 +46,8 @@ const FAMILIES: [Family; 10] = [
 pub(super) fn add(policies: &[&Value], mutating: bool, options: &Options, drafts: &mut Vec<Draft>) {
     for family in FAMILIES.iter().filter(|f| f.mutating == mutating) {
         let own: Vec<&Value> = policies.iter().copied().filter(|p| belongs(p, family)).collect();
-        let (alone, together): (Vec<&Value>, Vec<&Value>) = own.into_iter().partition(|p| is_alone(p));
+        let (alone, together): (Vec<&Value>, Vec<&Value>) =
+            own.into_iter().partition(|p| is_alone(p, options.release));
         for policy in alone {
             drafts.push(single(policy, family, options));
         }
@@ -65,18 +66,18 @@ fn belongs(policy: &Value, family: &Family) -> bool {
 }
 
 /// Whether a policy has a webhook of its own.
-fn is_alone(policy: &Value) -> bool {
+fn is_alone(policy: &Value, release: Release) -> bool {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     let timeout = policy.at(&["spec", "webhookConfiguration", "timeoutSeconds"]);
-    !handed_over(spec).is_empty()
+    !handed_over(spec, release).is_empty()
         || spec.text_at(&["matchConstraints", "matchPolicy"]) == "Exact"
         || timeout.is_some_and(|v| !v.is_null())
 }
 
-/// The conditions of a policy, if the API server understands all of them.
-fn handed_over(spec: &Value) -> &[Value] {
+/// The conditions of a policy, if an API server of the release understands all of them.
+fn handed_over(spec: &Value, release: Release) -> &[Value] {
     let all = listed(spec, "matchConditions");
-    let judge = Judge::new(&Value::Null, Release::default());
+    let judge = Judge::new(&Value::Null, release);
     let bad = |c: &Value| judge.problem(c.text_at(&["expression"]), Wanted::Condition).is_some();
     if all.iter().any(bad) { &[] } else { all }
 }
@@ -100,7 +101,7 @@ fn single(policy: &Value, family: &Family, options: &Options) -> Draft {
         exact: spec.text_at(&["matchConstraints", "matchPolicy"]) == "Exact"
             && !family.base.ends_with(".mutate"),
         selectors: selectors(policy),
-        conditions: conditions(policy),
+        conditions: conditions(policy, options.release),
         reinvoke: false,
     }
 }
@@ -126,9 +127,9 @@ fn selectors(policy: &Value) -> [Option<Value>; 2] {
 }
 
 /// The conditions of a policy that has a webhook of its own, for the kinds that each is about.
-fn conditions(policy: &Value) -> Vec<Value> {
+fn conditions(policy: &Value, release: Release) -> Vec<Value> {
     let spec = policy.get("spec").unwrap_or(&Value::Null);
-    let own: Vec<(&str, &str)> = handed_over(spec)
+    let own: Vec<(&str, &str)> = handed_over(spec, release)
         .iter()
         .map(|c| (c.text_at(&["name"]), c.text_at(&["expression"])))
         .filter(|(_, expression)| !names(expression, "namespaceObject"))
@@ -164,7 +165,7 @@ fn conditions(policy: &Value) -> Vec<Value> {
     for (config, spec) in by_name.into_iter().filter(|(config, _)| *config != "extract") {
         let targets: Vec<String> =
             targets(spec).iter().map(|(api_version, kind)| of(api_version, kind)).collect();
-        for c in handed_over(spec) {
+        for c in handed_over(spec, release) {
             let (name, e) = (c.text_at(&["name"]), c.text_at(&["expression"]));
             if !names(e, "namespaceObject") {
                 let expression = format!("!({}) || ({e})", targets.join(" || "));
@@ -326,14 +327,18 @@ mod tests {
     #[test]
     fn conditions_on_pods_are_written_for_pods_also_when_there_are_no_variants() {
         let none = POLICY.replace("spec: {", "spec: {autogen: {podControllers: {controllers: []}}, ");
-        let [condition] = &conditions(&yaml_value(&none).unwrap())[..] else { unreachable!() };
+        let [condition] = &conditions(&yaml_value(&none).unwrap(), Release::default())[..] else {
+            unreachable!()
+        };
         assert_eq!(condition.text_at(&["name"]), "autogen-c");
         assert_eq!(
             condition.text_at(&["expression"]),
             "!((object.apiVersion == 'v1' && object.kind =='Pod')) || (object.metadata.name != \"b\")"
         );
         let maps = POLICY.replace("resources: [pods]", "resources: [configmaps]");
-        let [condition] = &conditions(&yaml_value(&maps).unwrap())[..] else { unreachable!() };
+        let [condition] = &conditions(&yaml_value(&maps).unwrap(), Release::default())[..] else {
+            unreachable!()
+        };
         assert_eq!(condition.text_at(&["name"]), "c");
     }
 
@@ -386,8 +391,25 @@ mod tests {
 
     #[test]
     fn conditions_have_the_order_of_the_names_of_variants() {
-        let conditions = conditions(&yaml_value(POLICY).unwrap());
+        let conditions = conditions(&yaml_value(POLICY).unwrap(), Release::default());
         let names: Vec<&str> = conditions.iter().map(|c| c.text_at(&["name"])).collect();
         assert_eq!(names, ["autogen-c", "autogen-cronjobs-c", "autogen-defaults-c"]);
+    }
+
+    #[test]
+    fn conditions_are_handed_over_to_an_api_server_that_understands_them() {
+        let policy =
+            yaml_value(&POLICY.replace(
+                "matchConditions: [{",
+                "matchConditions: [{name: b, expression: 'object.`a` == 1'}, {",
+            ));
+        let policy = policy.unwrap();
+        let count = |release| conditions(&policy, release).len();
+        for (release, is_understood) in
+            [(Release::V1_36, false), (Release::V1_37, true), (Release::V1_38, true)]
+        {
+            assert_eq!(count(release) > 0, is_understood, "{release}");
+            assert_eq!(is_alone(&policy, release), is_understood, "{release}");
+        }
     }
 }

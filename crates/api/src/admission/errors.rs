@@ -2,6 +2,7 @@
 
 use ephor_value::print::json;
 use ephor_value::quote::quote;
+use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 
 /// Why the API refuses an object.
@@ -153,6 +154,16 @@ impl Refusal {
             message: format!("{kind} in version \"v1\" cannot be handled as a {kind}: {text}"),
             causes: Vec::new(),
         }
+    }
+
+    /// The refusal of an object in a version that the API server does not have.
+    pub fn not_served(kind: &str, api_version: &str, release: Release, served: &[&str]) -> Refusal {
+        let hint = match served {
+            [] => "it has no such policies".to_owned(),
+            _ => format!("it has {}", served.join(", ")),
+        };
+        let message = format!("Kubernetes {release} has no {kind} of version `{api_version}`; hint: {hint}");
+        Refusal { code: 404, reason: "NotFound", message, causes: Vec::new() }
     }
 
     /// The refusal of an object with a field that is not known, where those are mistakes.

@@ -29,9 +29,9 @@ pub use defaults::defaulted;
 pub use errors::Refusal;
 pub use expressions::{ExpressionProblem, Expressions, Wanted};
 
-use ephor_kubernetes::Types;
 use ephor_kubernetes::decode::problems;
 use ephor_kubernetes::release::ServerRules;
+use ephor_kubernetes::{Kinds, Types};
 use ephor_value::Value;
 use ephor_value::names::subdomain_problems;
 use errors::{Errors, FieldPath};
@@ -58,7 +58,7 @@ pub fn readable(document: &Value) -> Result<(), Unreadable> {
     let mut wrong: Option<String> = None;
     let types = Types::built_in();
     // The versions have the same fields.
-    if let Some(def) = types.of_kind(&["admissionregistration.k8s.io".into(), "v1".into(), kind.into()]) {
+    if let Some(def) = types.of_kind(&[GROUP.into(), "v1".into(), kind.into()]) {
         let found = problems(document, def, types);
         let text = found.wrong.map(|error| error.to_string());
         wrong = text.or_else(|| found.unknown.first().map(|path| format!("unknown field \"{path}\"")));
@@ -83,6 +83,9 @@ pub fn readable(document: &Value) -> Result<(), Unreadable> {
         None => Ok(()),
     }
 }
+
+/// The group of policies, bindings and webhook configurations.
+const GROUP: &str = "admissionregistration.k8s.io";
 
 /// How names of objects end that come from files on the server.
 pub const STATIC_SUFFIX: &str = ".static.k8s.io";
@@ -139,6 +142,12 @@ fn checked(
     let types = Types::of_release(expressions.release());
     let api_version = document.text_at(&["apiVersion"]);
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let kinds = Kinds::of_release(expressions.release());
+    if origin == Origin::Api && group == GROUP && kinds.kind(group, version, kind).is_none() {
+        let versions = kinds.named(kind).filter(|r| *r.group == *group).map(|r| &*r.version);
+        let served: Vec<&str> = versions.collect();
+        return Err(Refusal::not_served(kind, api_version, expressions.release(), &served));
+    }
     let mut warnings = Vec::new();
     if let Some(def) = types.of_kind(&[group.into(), version.into(), kind.into()]) {
         let found = problems(document, def, types);

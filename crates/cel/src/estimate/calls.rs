@@ -115,7 +115,7 @@ impl Estimator<'_> {
                 let pairs = n.times(0.5).multiply(Range::fixed(50));
                 Charge::of(Range::fixed(10).plus(n.times(WALK)).plus(pairs))
             }
-            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" if member => {
+            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" | "includes" if member => {
                 match self.item(&parts[0]) {
                     Some((ty, item)) => {
                         let mut each = ONE;
@@ -124,6 +124,7 @@ impl Estimator<'_> {
                         }
                         Charge::of(size(0).multiply(each))
                     }
+                    None if function == "includes" => Charge::of(size(0)),
                     None => Charge::of(walk(0)),
                 }
             }
@@ -149,7 +150,7 @@ impl Estimator<'_> {
                     let between = Range { min: list.min.saturating_sub(1), max: list.max.saturating_sub(1) };
                     made = made.plus(size(1).multiply(between));
                 }
-                Charge::sized(tenth(made), made)
+                Charge::sized(made.times(WALK), made)
             }
             "find" | "findAll" if member => {
                 let text = size(0).plus(ONE).times(WALK);
@@ -161,7 +162,7 @@ impl Estimator<'_> {
                 Charge::of(text.multiply(size(1).times(PATTERN)))
             }
             "contains" if member => Charge::of(tenth(size(0)).multiply(tenth(size(1)))),
-            "startsWith" | "endsWith" if member => Charge::of(walk(1)),
+            "startsWith" | "endsWith" if member => Charge::of(tenth(size(1))),
             "validate" => Charge::of(walk(1).multiply(Range::fixed(32))),
             "ip" | "cidr" if !member => Charge::of(walk(0)),
             "isIP" | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver" => Charge::of(walk(0)),
@@ -220,7 +221,12 @@ impl Estimator<'_> {
             "flatten" => {
                 let depth = match args.get(1).map(|a| &a.kind) {
                     None => 1,
-                    Some(TypedKind::Const(Value::Int(n))) => u64::try_from(*n).unwrap_or(0),
+                    Some(TypedKind::Const(Value::Int(n))) if *n >= 0 => n.unsigned_abs(),
+                    Some(TypedKind::Const(Value::Int(_)))
+                        if !self.env.level.rules().estimates_negative_depths =>
+                    {
+                        0
+                    }
                     Some(_) => u64::MAX,
                 };
                 let walked = size(0).times(depth as f64);

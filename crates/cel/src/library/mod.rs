@@ -28,8 +28,12 @@ static KUBERNETES: [&Library; 7] = [
     &overload::AUTHORIZER,
 ];
 
+/// What lists have from Kubernetes 1.34 on.
+const LISTS_1_34: [&str; 7] =
+    ["distinct", "flatten", "lists.range", "reverse", "slice", "sort", "@sortByAssociatedKeys"];
+
 fn functions(choice: Admission) -> Arc<Functions> {
-    const KINDS: usize = CelLevel::ALL.len() * 2;
+    const KINDS: usize = CelLevel::ALL.len() * 4;
     static MADE: [OnceLock<Arc<Functions>>; KINDS] = [const { OnceLock::new() }; KINDS];
     let with_mutation = choice.mutation;
     let make = || {
@@ -38,8 +42,19 @@ fn functions(choice: Admission) -> Arc<Functions> {
         if with_mutation {
             overload::MUTATION.declare(&mut all);
         }
+        let rules = choice.level.rules();
+        for (availability, library) in
+            [(rules.includes, &overload::LISTS_1_37), (rules.masks, &overload::NETWORK_1_38)]
+        {
+            if availability.allows(choice.is_new) {
+                library.declare(&mut all);
+            }
+        }
+        if !rules.lists.allows(choice.is_new) {
+            LISTS_1_34.iter().for_each(|name| drop(all.remove(*name)));
+        }
         // Durations of numbers are gone there.
-        if !choice.level.rules().has_integer_durations
+        if !rules.has_integer_durations
             && let Some(forms) = all.get_mut("duration")
         {
             forms.retain(|form| form.params != [Type::Int]);
@@ -47,7 +62,7 @@ fn functions(choice: Admission) -> Arc<Functions> {
         Arc::new(all)
     };
     let level = CelLevel::ALL.iter().position(|level| *level == choice.level).unwrap_or(0);
-    match MADE.get(level * 2 + usize::from(with_mutation)) {
+    match MADE.get(level * 4 + 2 * usize::from(choice.is_new) + usize::from(with_mutation)) {
         Some(made) => made.get_or_init(make).clone(),
         None => make(),
     }
@@ -64,6 +79,8 @@ pub struct Admission {
     pub mutation: bool,
     /// Names in backticks.
     pub backticks: bool,
+    /// The expression is new to an API server, not one of a stored object.
+    pub is_new: bool,
     /// The level of the runtime.
     pub level: CelLevel,
 }
@@ -93,7 +110,7 @@ pub fn admission(choice: Admission) -> Env {
             optional: true,
             backticks: choice.backticks || choice.level.rules().has_backticks,
             two_variables: true,
-            sort_by: true,
+            sort_by: choice.level.rules().lists.allows(choice.is_new),
             bind: false,
             untyped_or_value: false,
             #[cfg(feature = "test-macros")]

@@ -183,6 +183,12 @@ pub fn traversal(c: &Charge<'_>) -> u64 {
                     |k: &str, v: &Value| of(Some(v)).saturating_add(u64::try_from(k.len()).unwrap_or(0) / 10);
                 m.iter().map(|(k, v)| one(k, v)).fold(0, u64::saturating_add)
             }
+            Some(Value::Object(o)) => match &**o {
+                Object::Keyed(entries) => {
+                    entries.iter().flat_map(|(k, v)| [of(Some(k)), of(Some(v))]).fold(0, u64::saturating_add)
+                }
+                _ => 1,
+            },
             _ => 1,
         }
     }
@@ -247,6 +253,7 @@ pub fn list_literal(c: &Charge<'_>) -> u64 {
 /// Takes lists apart.
 pub fn flatten(c: &Charge<'_>) -> u64 {
     match c.args.get(1) {
+        Some(Some(Value::Int(n))) if *n < 0 && c.level.rules().failed_calls_are_free => LIST + 1,
         Some(Some(Value::Int(n))) if *n < 0 && c.level.rules().counts_negative_depths => LIST + 1 + c.size(0),
         // The reference computes with doubles; a negative one wraps, one that is too low is the
         // least integer.

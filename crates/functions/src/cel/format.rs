@@ -269,11 +269,11 @@ fn based(out: &mut String, n: u64, verb: char) {
 fn text_of(out: &mut String, v: &Value, inside: bool) -> Result<(), ArgumentError> {
     match v {
         Value::Str(s) if inside => {
-            out.push_str(&ephor_value::quote::quote(s));
+            out.push_str(&quote(s));
         }
         Value::Bytes(b) => {
             let text = std::str::from_utf8(b).map_err(|_| ArgumentError::Bytes)?;
-            let _ = if inside { write!(out, "b\"{text}\"") } else { write!(out, "{text}") };
+            let _ = if inside { write!(out, "b{}", quote(text)) } else { write!(out, "{text}") };
         }
         Value::Float(f) if inside && f.is_finite() => {
             let _ = write!(out, "{f:.6}");

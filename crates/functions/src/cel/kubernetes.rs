@@ -149,23 +149,31 @@ pub(crate) fn sign(call: &Call<'_>) -> CallResult {
 }
 
 pub(crate) fn approximate_float(call: &Call<'_>) -> CallResult {
-    success(quantity_arg(call, 0)?.approx())
+    let quantity = quantity_arg(call, 0)?;
+    match integer(call, quantity) {
+        // Shorter numbers are the same either way.
+        Some(n) if quantity.as_integer().is_none() => success(n as f64),
+        _ => success(quantity.approx()),
+    }
+}
+
+/// The integer that a quantity is taken for.
+fn integer(call: &Call<'_>, quantity: &Quantity) -> Option<i64> {
+    match call.cx.cel_level.rules().has_whole_integer_quantities {
+        true => quantity.as_whole_integer(),
+        false => quantity.as_integer(),
+    }
 }
 
 pub(crate) fn as_integer(call: &Call<'_>) -> CallResult {
-    let quantity = quantity_arg(call, 0)?;
-    let found = match call.cx.cel_level.rules().has_whole_integer_quantities {
-        true => quantity.as_whole_integer(),
-        false => quantity.as_integer(),
-    };
-    match found {
+    match integer(call, quantity_arg(call, 0)?) {
         Some(n) => success(n),
         None => fault("cannot convert value to integer"),
     }
 }
 
 pub(crate) fn is_integer(call: &Call<'_>) -> CallResult {
-    success(quantity_arg(call, 0)?.as_integer().is_some())
+    success(integer(call, quantity_arg(call, 0)?).is_some())
 }
 
 fn combined(call: &Call<'_>, with: fn(&Quantity, &Quantity) -> Option<Quantity>) -> CallResult {

@@ -137,6 +137,9 @@ pub fn flatten(call: &Call<'_>) -> CallResult {
     let depth = match (call.args.len(), call.arg(1)) {
         (1, _) => 1,
         (_, Value::Int(n)) => *n,
+        (_, other) if call.cx.cel_level.rules().counts_faulty_lists => {
+            return fault(format!("no such overload: list(dyn).flatten({})", other.cel_type()));
+        }
         (_, other) => {
             return fault(format!("internal error: interface conversion: ref.Val is {}", go_type(other)));
         }
@@ -247,6 +250,14 @@ pub fn first(call: &Call<'_>) -> CallResult {
 
 pub fn last(call: &Call<'_>) -> CallResult {
     Some(Ok(Value::optional(items(call, 0)?.last().cloned())))
+}
+
+/// Whether a value is an item of a list, or equal to what is no list.
+pub fn includes(call: &Call<'_>) -> CallResult {
+    match (call.arg(0), call.arg(1)) {
+        (Value::List(list), item) => success(in_list(item, list)),
+        (value, other) => success(value.cel_eq(other)),
+    }
 }
 
 fn in_list(item: &Value, list: &[Value]) -> bool {

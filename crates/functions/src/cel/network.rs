@@ -473,6 +473,12 @@ pub fn masked(call: &Call<'_>) -> CallResult {
     object(Object::Cidr(masked_ip(ip, bits), bits))
 }
 
+/// Whether a network is written with its first address.
+pub fn is_mask(call: &Call<'_>) -> CallResult {
+    let (ip, bits) = cidr_arg(call, 0)?;
+    success(masked_ip(ip, bits) == ip)
+}
+
 pub fn prefix_length(call: &Call<'_>) -> CallResult {
     success(i64::from(cidr_arg(call, 0)?.1))
 }

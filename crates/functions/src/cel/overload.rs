@@ -133,6 +133,14 @@ libraries! {
     MUTATION = "# Kubernetes: mutations.\n\
                 ## the text as a part of a JSON pointer: `~0` for `~`, `~1` for `/`\n\
                 jsonpatch.escapeKey:(string) string";
+    /// What lists have from Kubernetes 1.37 on.
+    LISTS_1_37 = "# Kubernetes 1.37: lists.\n\
+                  ## whether an item of a list equals a value; of something else, whether it is equal\n\
+                  dyn.includes(dyn) bool";
+    /// What networks have from Kubernetes 1.38 on.
+    NETWORK_1_38 = "# Kubernetes 1.38: networks.\n\
+                    ## whether the network is written with its first address\n\
+                    net.CIDR.isMask() bool";
     /// Extensions of the language that no environment has.
     GENERAL = include_str!("library/general.txt");
     /// The extensions for numbers and encodings.

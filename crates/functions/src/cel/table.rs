@@ -179,7 +179,8 @@ pub static TABLE: &[Function] = &[
     ahead("distinct", Opaque, l::distinct, c::distinct).aborts(c::aborts_distinct),
     f("reverse", Opaque, l::reverse, c::list_literal), f("@reverseText", Opaque, m::reverse, c::walk).in_place_of("reverse"),
     f("lists.range", Opaque, l::range, c::list_literal), f("first", Opaque, l::first, c::one).total(),
-    f("last", Opaque, l::last, c::one).total(), ahead("sets.contains", Opaque, l::sets_contains, c::sets).total(),
+    f("last", Opaque, l::last, c::one).total(), ahead("includes", Opaque, l::includes, c::traversal).total().folded(),
+    ahead("sets.contains", Opaque, l::sets_contains, c::sets).total(),
     ahead("sets.equivalent", Opaque, l::sets_equivalent, c::sets_twice).total(),
     ahead("sets.intersects", Opaque, l::sets_intersects, c::sets).total(),
 
@@ -228,7 +229,7 @@ pub static TABLE: &[Function] = &[
     f("cidr", Opaque, net::cidr, c::walk).folded(), f("isCIDR", Opaque, net::is_cidr, c::walk).total().folded(),
     f("containsIP", Opaque, net::contains_ip, c::contains_ip).folded(),
     f("containsCIDR", Opaque, net::contains_cidr, c::contains_cidr).folded(),
-    f("masked", Opaque, net::masked, c::one).total().folded(),
+    f("masked", Opaque, net::masked, c::one).total().folded(), f("isMask", Opaque, net::is_mask, c::one).total().folded(),
     f("prefixLength", Opaque, net::prefix_length, c::one).total().folded(),
 
     f("path", Opaque, a::path, c::one), f("group", Opaque, a::group, c::one), f("serviceAccount", Opaque, a::service_account, c::one),

@@ -74,7 +74,7 @@ pub fn check(kind: &[Str; 3], object: &Value, (def, types): (&TypeDef, &Types), 
     let walk = RuleWalk { types, is_new };
     walk.object(m, def, "", 0)?;
     match def.field("metadata") {
-        Some(_) => kinds::check(kind, m),
+        Some(_) => kinds::check(kind, m, types.release()),
         None => Ok(()),
     }
 }

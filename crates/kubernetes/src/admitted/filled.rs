@@ -3,8 +3,11 @@
 
 use super::kinds;
 use super::refusal::{Reason, Refusal};
+use crate::kinds::Kinds;
+use crate::release::ServerRules;
 use crate::schema::TypeDef;
 use ephor_value::quantity::Quantity;
+use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value, print};
 
 /// Stands for the uid that a server chooses.
@@ -95,7 +98,7 @@ fn host_ports(spec: &mut Map, key: &str) {
 }
 
 /// The object as it is stored: with a status, a namespace, and what admission plugins write.
-pub fn stored(kind: &[Str; 3], object: Value) -> Result<Value, Refusal> {
+pub fn stored(kind: &[Str; 3], object: Value, release: Release) -> Result<Value, Refusal> {
     let Value::Map(mut m) = object else { return Ok(object) };
     let name = &*kind[2];
     let mut metadata = m.get("metadata").and_then(Value::as_map).cloned().unwrap_or_default();
@@ -106,8 +109,8 @@ pub fn stored(kind: &[Str; 3], object: Value) -> Result<Value, Refusal> {
         return Err(Refusal::new("metadata.generateName", Reason::NotRecorded));
     }
     CHOSEN.into_iter().for_each(|field| drop(metadata.remove(field)));
-    let is_namespaced =
-        super::super::kinds::Kinds::built_in().kind(&kind[0], &kind[1], name).is_some_and(|r| r.namespaced);
+    let known = Kinds::of_release(release).kind(&kind[0], &kind[1], name);
+    let is_namespaced = known.is_some_and(|r| r.namespaced);
     if is_namespaced {
         insert_new(&mut metadata, "namespace", "default".into());
     } else if metadata.contains_key("namespace") {
@@ -128,6 +131,9 @@ pub fn stored(kind: &[Str; 3], object: Value) -> Result<Value, Refusal> {
     let lines = || STATUS.lines().filter_map(|l| l.split_once(' '));
     let status =
         lines().find(|(kind, _)| *kind == versioned).or_else(|| lines().find(|(kind, _)| *kind == name));
+    if !ServerRules::of(release).keeps_image_volumes {
+        edit(&mut m, kinds::spec_path(name), &without_image_volumes);
+    }
     m.remove("status");
     if let Some((_, status)) = status {
         m.insert("status", json(status));
@@ -172,7 +178,14 @@ pub fn stored(kind: &[Str; 3], object: Value) -> Result<Value, Refusal> {
         "ReplicationController" => controller(&mut m),
         "Service" => service(&mut m)?,
         "ServiceAccount" => names_alone(&mut m, "secrets"),
-        "StatefulSet" => edit(&mut m, &["spec"], &claims),
+        "StatefulSet" => edit(&mut m, &["spec"], &|spec| {
+            if !ServerRules::of(release).keeps_max_unavailable {
+                edit(spec, &["updateStrategy", "rollingUpdate"], &|rolling| {
+                    drop(rolling.remove("maxUnavailable"));
+                });
+            }
+            claims(spec);
+        }),
         _ => {}
     }
     Ok(Value::Map(m))
@@ -187,9 +200,19 @@ fn names_alone(m: &mut Map, field: &str) {
     }
 }
 
-/// Claims in a template are whole objects; a bound that is switched off is dropped.
+/// Volumes with a source that the server does not have are dropped, with all their sources.
+fn without_image_volumes(spec: &mut Map) {
+    let Some(Value::List(volumes)) = spec.get("volumes") else { return };
+    let rest: Vec<Value> = volumes.iter().filter(|volume| volume.get("image").is_none()).cloned().collect();
+    if rest.is_empty() {
+        spec.remove("volumes");
+    } else {
+        spec.insert("volumes", Value::list(rest));
+    }
+}
+
+/// Claims in a template are whole objects.
 fn claims(spec: &mut Map) {
-    edit(spec, &["updateStrategy", "rollingUpdate"], &|rolling| drop(rolling.remove("maxUnavailable")));
     let Some(Value::List(items)) = spec.get_mut("volumeClaimTemplates") else { return };
     for item in items.make_mut() {
         let Value::Map(claim) = item else { continue };

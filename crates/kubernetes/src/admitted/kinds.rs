@@ -3,6 +3,8 @@
 
 use super::refusal::{Checked, Reason, is_set, refuse};
 use super::{formats, pods};
+use crate::release::ServerRules;
+use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 
 /// The way to the pod specification of a kind; empty for kinds that have none.
@@ -55,9 +57,9 @@ fn claims(m: &Map) -> Vec<&str> {
 }
 
 /// Checks an object of a kind.
-pub fn check(kind: &[Str; 3], m: &Map) -> Checked {
+pub fn check(kind: &[Str; 3], m: &Map, release: Release) -> Checked {
     let kind = &*kind[2];
-    name(kind, m)?;
+    name(kind, m, ServerRules::of(release))?;
     let path = spec_path(kind);
     if !path.is_empty() {
         let at_path = path.join(".");
@@ -114,11 +116,12 @@ pub fn check(kind: &[Str; 3], m: &Map) -> Checked {
     }
 }
 
-fn name(kind: &str, m: &Map) -> Checked {
+fn name(kind: &str, m: &Map, server: &ServerRules) -> Checked {
     let name = text(m, &["metadata", "name"]);
     let form = match kind {
         "Namespace" => "label",
-        "Service" => "dns1035",
+        "Service" if !server.names_services_by_digits => "dns1035",
+        "Service" => "label",
         "Role" | "ClusterRole" | "RoleBinding" | "ClusterRoleBinding" => "path-segment",
         _ => "subdomain",
     };

@@ -1,9 +1,9 @@
 //! Which objects an API server admits, and the form in which admission webhooks see them.
 //!
 //! In: a kind and an object that is to be created. Out: the object as a validating webhook sees it,
-//! or where and why it is refused. Semantics: kube-apiserver 1.36.3 with its default admission
-//! plugins except ServiceAccount and with `--allow-privileged`; recorded with
-//! `conformance/reference/admitted.py`, replayed in `tests.rs`.
+//! or where and why it is refused. Semantics: kube-apiserver with its default admission
+//! plugins except ServiceAccount and with `--allow-privileged`, each release of
+//! `docs/semantics/kubernetes-releases.md`; recorded with `conformance/reference/admitted.py`.
 //!
 //! - Values of wrong types are refused, unknown fields are dropped, empty values that Go's encoding
 //!   leaves out are dropped ([`super::go`] says which stay), defaults are filled in
@@ -57,6 +57,7 @@ use crate::convert::api_version;
 pub use alternatives::{Alternative, Together, alternatives, companions, further, has_another, unfilled};
 pub use certain::{has_nameless, has_no_quantity};
 pub use encode::{as_sent, as_stored, is_shown_as_null};
+use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 pub use filled::CHOSEN;
 pub use refusal::{Reason, Refusal};
@@ -66,63 +67,111 @@ pub use table::{is_in_group, listed, may_be, needed, one_of, refuses_wildcards, 
 /// Deeper parts of objects are not read.
 const MAX_DEPTH: usize = 64;
 
-/// The object as admission sees it when it is created, or why the API server refuses it; `None` for
-/// kinds of which nothing is recorded, such as custom resources.
-pub fn admitted(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
-    let types = Types::built_in();
-    let def = types.of_object(kind).filter(|def| table::has_rules(&def.name))?;
-    Some(stored_and_shown(kind, object, (def, types), true))
+/// The API server of a release, as far as it admits objects.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AdmittingServer {
+    release: Release,
 }
 
-/// The object as admission sees it when one that is there is updated, or why the API server refuses
-/// it: pods may have ephemeral containers, which only updates of `pods/ephemeralcontainers` add.
-/// Whether the update may change what it changes is not read.
-pub fn admitted_in_update(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
-    let types = Types::built_in();
-    let def = types.of_object(kind).filter(|def| table::has_rules(&def.name))?;
-    Some(stored_and_shown(kind, object, (def, types), false))
-}
+impl AdmittingServer {
+    /// That of a release.
+    pub const fn of(release: Release) -> AdmittingServer {
+        AdmittingServer { release }
+    }
 
-/// The fields of an object for which an API server refuses it whatever else it has, as paths with
-/// positions of items: new objects have none of them; `is_new`: whether it is created.
-pub fn never_set(kind: &[Str; 3], object: &Value, is_new: bool) -> Vec<String> {
-    let types = Types::built_in();
-    let Some(def) = types.of_object(kind).filter(|def| table::has_rules(&def.name)) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    check::never_set(object, (def, types), is_new, &mut found);
-    found
-}
+    /// The description of a kind of which something is recorded, and all others.
+    fn described(self, kind: &[Str; 3]) -> Option<(&'static TypeDef, &'static Types)> {
+        let types = Types::of_release(self.release);
+        let def = types.of_object(kind).filter(|def| table::has_rules(&def.name))?;
+        Some((def, types))
+    }
 
-/// Whether an object has a text with wildcards where an API server takes none, whatever else it
-/// has.
-pub fn has_refused_wildcard(kind: &[Str; 3], object: &Value) -> bool {
-    fn of_type(value: &Value, ty: &Type, types: &Types, depth: usize) -> bool {
-        match (ty, value) {
-            _ if depth > MAX_DEPTH => false,
-            (Type::Named(name, _), Value::Map(_)) => {
-                types.named(name).is_some_and(|def| of_object(value, def, types, depth))
-            }
-            (Type::List(_, item), Value::List(items)) => {
-                items.iter().any(|one| of_type(one, item, types, depth + 1))
-            }
-            (Type::Map(below, _), Value::Map(map)) => {
-                map.iter().any(|(_, one)| of_type(one, below, types, depth + 1))
-            }
-            _ => false,
+    /// The object as admission sees it when it is created, or why the API server refuses it; `None`
+    /// for kinds of which nothing is recorded, such as custom resources.
+    pub fn admitted(self, kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
+        Some(stored_and_shown(kind, object, self.described(kind)?, true))
+    }
+
+    /// The object as admission sees it when one that is there is updated, or why the API server
+    /// refuses it: pods may have ephemeral containers, which only updates of
+    /// `pods/ephemeralcontainers` add. Whether the update may change what it changes is not read.
+    pub fn admitted_in_update(self, kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
+        Some(stored_and_shown(kind, object, self.described(kind)?, false))
+    }
+
+    /// The fields of an object for which an API server refuses it whatever else it has, as paths
+    /// with positions of items: new objects have none of them; `is_new`: whether it is created.
+    pub fn never_set(self, kind: &[Str; 3], object: &Value, is_new: bool) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Some(described) = self.described(kind) {
+            check::never_set(object, described, is_new, &mut found);
         }
+        found
     }
-    fn of_object(object: &Value, def: &TypeDef, types: &Types, depth: usize) -> bool {
-        object.as_map().into_iter().flat_map(Map::iter).any(|(key, value)| {
-            let ty = def.field(key).map(|field| &field.ty);
-            table::refuses_wildcards(&def.name, key, value)
-                || ty.is_some_and(|ty| of_type(value, ty, types, depth + 1))
-        })
+
+    /// Whether an object has a text with wildcards where an API server takes none, whatever else it
+    /// has.
+    pub fn has_refused_wildcard(self, kind: &[Str; 3], object: &Value) -> bool {
+        self.described(kind).is_some_and(|(def, types)| wildcard_in_object(object, def, types, 0))
     }
-    let types = Types::built_in();
-    let def = types.of_object(kind).filter(|def| table::has_rules(&def.name));
-    def.is_some_and(|def| of_object(object, def, types, 0))
+
+    /// The object as admission would see it if the API server did not refuse its values, such as
+    /// names that repeat; `None` when it cannot be decoded, or nothing is recorded of its kind.
+    /// Fields that have defaults are filled in.
+    pub fn completed_as_if_admitted(self, kind: &[Str; 3], object: &Value) -> Option<Value> {
+        let (def, types) = self.described(kind)?;
+        let stored = stored(kind, object, def, types).ok()?;
+        Some(encode::shown(&stored, def, types))
+    }
+}
+
+/// [`AdmittingServer::admitted`] of the default release.
+pub fn admitted(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
+    AdmittingServer::default().admitted(kind, object)
+}
+
+/// [`AdmittingServer::admitted_in_update`] of the default release.
+pub fn admitted_in_update(kind: &[Str; 3], object: &Value) -> Option<Result<Value, Refusal>> {
+    AdmittingServer::default().admitted_in_update(kind, object)
+}
+
+/// [`AdmittingServer::never_set`] of the default release.
+pub fn never_set(kind: &[Str; 3], object: &Value, is_new: bool) -> Vec<String> {
+    AdmittingServer::default().never_set(kind, object, is_new)
+}
+
+/// [`AdmittingServer::has_refused_wildcard`] of the default release.
+pub fn has_refused_wildcard(kind: &[Str; 3], object: &Value) -> bool {
+    AdmittingServer::default().has_refused_wildcard(kind, object)
+}
+
+/// [`AdmittingServer::completed_as_if_admitted`] of the default release.
+pub fn completed_as_if_admitted(kind: &[Str; 3], object: &Value) -> Option<Value> {
+    AdmittingServer::default().completed_as_if_admitted(kind, object)
+}
+
+fn wildcard_in_object(object: &Value, def: &TypeDef, types: &Types, depth: usize) -> bool {
+    object.as_map().into_iter().flat_map(Map::iter).any(|(key, value)| {
+        let ty = def.field(key).map(|field| &field.ty);
+        table::refuses_wildcards(&def.name, key, value)
+            || ty.is_some_and(|ty| wildcard_in_value(value, ty, types, depth + 1))
+    })
+}
+
+fn wildcard_in_value(value: &Value, ty: &Type, types: &Types, depth: usize) -> bool {
+    match (ty, value) {
+        _ if depth > MAX_DEPTH => false,
+        (Type::Named(name, _), Value::Map(_)) => {
+            types.named(name).is_some_and(|def| wildcard_in_object(value, def, types, depth))
+        }
+        (Type::List(_, item), Value::List(items)) => {
+            items.iter().any(|one| wildcard_in_value(one, item, types, depth + 1))
+        }
+        (Type::Map(below, _), Value::Map(map)) => {
+            map.iter().any(|(_, one)| wildcard_in_value(one, below, types, depth + 1))
+        }
+        _ => false,
+    }
 }
 
 /// Group, version and kind that an object names; `None` when it names none.
@@ -130,16 +179,6 @@ pub fn kind_of(object: &Value) -> Option<[Str; 3]> {
     let (api_version, kind) = (object.text_at(&["apiVersion"]), object.text_at(&["kind"]));
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     (!version.is_empty() && !kind.is_empty()).then(|| [group.into(), version.into(), kind.into()])
-}
-
-/// The object as admission would see it if the API server did not refuse its values, such as names
-/// that repeat; `None` when it cannot be decoded, or nothing is recorded of its kind. Fields that
-/// have defaults are filled in.
-pub fn completed_as_if_admitted(kind: &[Str; 3], object: &Value) -> Option<Value> {
-    let types = Types::built_in();
-    let def = types.of_object(kind).filter(|def| table::has_rules(&def.name))?;
-    let stored = stored(kind, object, def, types).ok()?;
-    Some(encode::shown(&stored, def, types))
 }
 
 fn stored_and_shown(
@@ -166,7 +205,7 @@ fn stored(kind: &[Str; 3], object: &Value, def: &TypeDef, types: &Types) -> Resu
     let decoded = filled::decoded(decoded, def);
     let complete = encode::without_empty(&completed(&decoded, def, types), def, types);
     match def.field("metadata") {
-        Some(_) => filled::stored(kind, complete),
+        Some(_) => filled::stored(kind, complete, types.release()),
         // What is sent to a subresource has none; here it says which object that is.
         None => {
             for (key, form) in [("name", "subdomain"), ("namespace", "label")] {

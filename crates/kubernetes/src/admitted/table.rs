@@ -69,7 +69,7 @@ impl Rules {
     }
 }
 
-/// The rules of a type.
+/// The rules of a type, which are the same at all releases; what differs is in `ServerRules`.
 pub fn rules(name: &str) -> Option<&'static Rules> {
     all().get(name)
 }
@@ -89,7 +89,7 @@ pub fn listed(name: &str, field: &str) -> &'static [&'static str] {
 
 /// The fields by which each item of a list differs from the others, where this is so.
 pub fn unique_by(name: &str, field: &str) -> &'static [&'static str] {
-    let found = rules(name).and_then(|rules| rules.of(field));
+    let found = all().get(name).and_then(|rules| rules.of(field));
     let keys = |rule: &'static Rule| match rule {
         Rule::Unique(keys) => Some(&**keys),
         _ => None,
@@ -185,7 +185,7 @@ pub fn one_of(name: &str) -> &'static [&'static str] {
 
 /// Whether no object of a type has a field.
 pub fn is_never(name: &str, field: &str) -> bool {
-    let of_field = rules(name).and_then(|rules| rules.of(field));
+    let of_field = all().get(name).and_then(|rules| rules.of(field));
     of_field.is_some_and(|rules| rules.iter().any(|rule| matches!(rule, Rule::Never)))
 }
 

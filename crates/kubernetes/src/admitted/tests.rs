@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use ephor_value::print;
 
 fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -283,4 +284,74 @@ fn what_is_sent_to_a_pod_is_admitted_without_what_is_empty() {
     let shown = admitted(&kind, &sent).unwrap().unwrap();
     let members: Vec<&str> = shown.as_map().unwrap().keys().map(|key| &**key).collect();
     assert_eq!(members, ["container", "apiVersion", "kind", "command"]);
+}
+
+#[test]
+fn a_stateful_set_keeps_its_bound_where_the_release_does() {
+    let set = read(
+        r#"{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"a"},"spec":{"serviceName":"a",
+        "selector":{"matchLabels":{"a":"b"}},"updateStrategy":{"rollingUpdate":{"maxUnavailable":"50%"}},
+        "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"a"}]}}}}"#,
+    );
+    let bound = |release: Release, set: &Value| {
+        let form = AdmittingServer::of(release).admitted(&kind_of(set).unwrap(), set).unwrap();
+        let form = form.map_err(|refusal| refusal.to_string())?;
+        let rolling = form.at(&["spec", "updateStrategy", "rollingUpdate"]).unwrap();
+        Ok(rolling.get("maxUnavailable").cloned().unwrap_or_default())
+    };
+    assert_eq!(bound(Release::V1_36, &set), Ok(Value::Null));
+    assert_eq!(bound(Release::V1_37, &set), Ok(Value::from("50%")));
+    let wrong = read(&print::json(&set).replace("50%", "many"));
+    assert_eq!(bound(Release::V1_36, &wrong), Ok(Value::Null));
+    let refused = "spec.updateStrategy.rollingUpdate.maxUnavailable: invalid".to_owned();
+    assert_eq!(bound(Release::V1_37, &wrong), Err::<Value, String>(refused));
+}
+
+#[test]
+fn ports_and_weights_that_must_be_there_are_not_left_out() {
+    let pod = |spec: &str| {
+        let text = format!(r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"a"}},"spec":{spec}}}"#);
+        answer(&read(&text)).unwrap_err()
+    };
+    let container = |rest: &str| format!(r#"{{"containers":[{{"name":"a","image":"a",{rest}}}]}}"#);
+    assert_eq!(
+        pod(&container(r#""ports":[{"name":"a"}]"#)),
+        "spec.containers[0].ports[0].containerPort: required"
+    );
+    assert_eq!(
+        pod(&container(r#""livenessProbe":{"grpc":{}}"#)),
+        "spec.containers[0].livenessProbe.grpc.port: required"
+    );
+    let spread = r#"{"containers":[{"name":"a","image":"a"}],
+        "topologySpreadConstraints":[{"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule"}]}"#;
+    assert_eq!(pod(spread), "spec.topologySpreadConstraints[0].maxSkew: required");
+}
+
+#[test]
+fn names_of_services_begin_with_digits_where_the_release_takes_them() {
+    let service = read(
+        r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"1"},"spec":{"ports":[{"port":80}]}}"#,
+    );
+    let takes = |release: Release| {
+        AdmittingServer::of(release).admitted(&kind_of(&service).unwrap(), &service).unwrap().is_ok()
+    };
+    assert_eq!([Release::V1_35, Release::V1_36, Release::V1_37].map(takes), [false, true, true]);
+}
+
+#[test]
+fn volumes_of_images_are_dropped_where_the_release_has_none() {
+    let pod = read(
+        r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"a","image":"a"}],
+        "volumes":[{"name":"v","image":{"reference":"a"}}]}}"#,
+    );
+    let volumes = |release: Release, pod: &Value| {
+        let form = AdmittingServer::of(release).admitted(&kind_of(pod).unwrap(), pod).unwrap();
+        form.map(|form| form.at(&["spec", "volumes"]).is_some()).map_err(|refusal| refusal.to_string())
+    };
+    assert_eq!(volumes(Release::V1_34, &pod), Ok(false));
+    assert_eq!(volumes(Release::V1_35, &pod), Ok(true));
+    let mounted = print::json(&pod)
+        .replace(r#""containers":[{"#, r#""containers":[{"volumeMounts":[{"name":"v","mountPath":"/v"}],"#);
+    assert!(volumes(Release::V1_34, &read(&mounted)).is_err());
+    assert_eq!(volumes(Release::V1_35, &read(&mounted)), Ok(true));
 }

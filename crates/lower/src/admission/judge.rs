@@ -10,8 +10,7 @@ use ephor_value::release::Release;
 
 use super::super::compiler::{Compiler, ProgramError};
 
-/// Judges the expressions of one policy. A new policy has names in backticks only where the release
-/// has them in its language.
+/// Judges the expressions of one policy, which is new: it may use less than a stored one.
 pub struct Judge {
     choice: Choice,
     release: Release,
@@ -33,6 +32,7 @@ impl Judge {
             authorizer: true,
             mutation: document.text_at(&["kind"]) == "MutatingAdmissionPolicy",
             backticks: false,
+            is_new: true,
             level,
         };
         let variables = document.at(&["spec", "variables"]).and_then(Value::as_list).unwrap_or_default();
@@ -84,5 +84,75 @@ fn problem(error: ProgramError) -> ExpressionProblem {
     match error {
         ProgramError::Compile(CompileError::Impossible(_)) => ExpressionProblem::Impossible(text),
         _ => ExpressionProblem::Invalid(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::super::{Place, rule};
+    use super::*;
+    use ephor_value::print::json;
+
+    /// Why a new validation is refused, and why a stored one fails, release by release.
+    fn faults(expression: &str) -> [(Option<String>, bool); 3] {
+        [Release::V1_36, Release::V1_37, Release::V1_38].map(|release| {
+            let judge = Judge::new(&Value::Null, release);
+            let new = judge.problem(expression, Wanted::Validation).map(|problem| match problem {
+                ExpressionProblem::Invalid(text) | ExpressionProblem::Impossible(text) => text,
+            });
+            let text = format!(
+                "{{kind: ValidatingAdmissionPolicy, metadata: {{name: p}}, spec: {{validations: [{{expression: {}}}]}}}}",
+                json(&Value::from(expression))
+            );
+            let stored = rule(&ephor_document::yaml_value(&text).unwrap(), Place::Server(release));
+            (new, format!("{stored:?}").contains("compilation failed"))
+        })
+    }
+
+    #[test]
+    fn a_function_is_for_stored_expressions_first_and_for_new_ones_a_release_later() {
+        for (expression, introduced) in [("[1].includes(1)", 1), ("cidr('10.0.0.0/8').isMask()", 2)] {
+            for (at, (new, fails)) in faults(expression).into_iter().enumerate() {
+                assert_eq!(new.is_none(), at > introduced, "{expression}: {new:?}");
+                assert!(new.is_none_or(|text| text.contains("undeclared reference to")));
+                assert_eq!(fails, at < introduced, "{expression} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn functions_of_lists_are_for_stored_expressions_in_1_34_and_for_new_ones_from_1_35_on() {
+        for (expression, unknown) in [
+            ("[2, 1].sortBy(x, x) == [1, 2]", "sortBy"),
+            ("lists.range(2) == [0, 1]", "lists"),
+            ("[1].distinct() == [1]", "distinct"),
+            ("[[1]].flatten() == [1]", "flatten"),
+            ("[1, 2].slice(0, 1).reverse() == [1].sort()", "slice"),
+        ] {
+            let refusal = |release| Judge::new(&Value::Null, release).problem(expression, Wanted::Validation);
+            let Some(ExpressionProblem::Invalid(text)) = refusal(Release::V1_34) else {
+                panic!("{expression} is taken")
+            };
+            let words = format!("undeclared reference to '{unknown}' (in container '')");
+            assert!(text.contains(&words), "{text}");
+            assert!(refusal(Release::V1_35).is_none(), "{expression}");
+            let text = format!(
+                "{{kind: ValidatingAdmissionPolicy, metadata: {{name: p}}, spec: {{validations: [{{expression: {}}}]}}}}",
+                json(&Value::from(expression))
+            );
+            let policy = ephor_document::yaml_value(&text).unwrap();
+            assert!(
+                !format!("{:?}", rule(&policy, Place::Server(Release::V1_34))).contains("compilation failed")
+            );
+        }
+    }
+
+    #[test]
+    fn names_in_backticks_are_for_new_and_stored_expressions_of_a_release_alike() {
+        for (at, (new, fails)) in faults("object.`a` == 1").into_iter().enumerate() {
+            assert_eq!((new.is_some(), fails), (at == 0, at == 0));
+        }
     }
 }

@@ -66,7 +66,9 @@ pub fn rule(document: &Value, place: Place) -> Rule {
         params: params.is_some(),
         authorizer: place != Place::Kyverno,
         mutation: mutating,
-        backticks: true,
+        // The language of an API server has them from a release on.
+        backticks: place == Place::Kyverno,
+        is_new: false,
         level,
     };
     let mut compiler = Compiler::new(choice).at(level);

@@ -35,7 +35,7 @@ pub fn webhooks(document: &Value, release: Release) -> Vec<Webhook> {
 }
 
 fn webhook(v: &Value, configuration: &Str, mutating: bool, level: CelLevel) -> Webhook {
-    let choice = Choice { params: false, authorizer: true, mutation: false, backticks: true, level };
+    let choice = Choice { authorizer: true, level, ..Choice::default() };
     let compiler = Compiler::without_variables(choice).at(level);
     let labels = |key: &str| v.get(key).and_then(selector).map(exact);
     Webhook {

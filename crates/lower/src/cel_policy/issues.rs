@@ -16,6 +16,7 @@ use ephor_cel::schema::{Declared, TypeKind, names};
 use ephor_cel::types::Type;
 use ephor_functions::CelLevel;
 use ephor_kubernetes::published;
+use ephor_value::release::Release;
 use ephor_value::suggest::did_you_mean;
 use ephor_value::{Str, Value};
 
@@ -48,7 +49,7 @@ pub struct KindTypes {
 impl KindTypes {
     /// Those of a group, version and kind.
     pub fn of(kind: &[Str; 3], definitions: &[Value]) -> Option<KindTypes> {
-        let schema = published::schema(kind, definitions)?;
+        let schema = published::schema(kind, definitions, Release::default())?;
         let mut written = Vec::new();
         written_types(&schema, "Object", &mut written);
         Some(KindTypes { declared: Declared::of(&schema, true, &format!("{}1", kind[2]))?, written })
@@ -131,7 +132,8 @@ pub fn issues_of_rule(cel: &Value, path: &str, kinds: &[Arc<KindTypes>]) -> Vec<
     let params = cel.get("paramKind").is_some_and(|v| !v.is_null());
     let env = || {
         let level = CelLevel::V26;
-        admission(Admission { params, authorizer: true, mutation: false, backticks: true, level })
+        let choice = Admission { params, authorizer: true, level, ..Admission::default() };
+        admission(Admission { backticks: true, ..choice })
     };
     let late: &[(&str, &[&str])] =
         &[("expressions", &["expression", "messageExpression"]), ("auditAnnotations", &["valueExpression"])];
@@ -144,7 +146,8 @@ pub fn issues_of_rule(cel: &Value, path: &str, kinds: &[Arc<KindTypes>]) -> Vec<
 pub fn issues_of_mutations(spec: &Value, kinds: &[Arc<KindTypes>]) -> Vec<ExpressionIssue> {
     let params = spec.get("paramKind").is_some_and(|v| !v.is_null());
     let level = CelLevel::V26;
-    let env = || admission(Admission { params, authorizer: true, mutation: true, backticks: true, level });
+    let choice = Admission { params, authorizer: true, mutation: true, level, ..Admission::default() };
+    let env = || admission(Admission { backticks: true, ..choice });
     let of = Expressions { spec, path: "spec.", early: &[], late: MUTATIONS, variables: KUBERNETES };
     of.with_types(Vec::new(), kinds, &env)
 }

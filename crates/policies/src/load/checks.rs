@@ -3,6 +3,7 @@
 use ephor_api::lint;
 use ephor_document::{self};
 use ephor_kubernetes::Kinds;
+use ephor_value::release::Release;
 
 /// What the policy check calls in other modules.
 pub const CHECKS: lint::Checks = lint::Checks {
@@ -19,11 +20,12 @@ pub const CHECKS: lint::Checks = lint::Checks {
 };
 
 /// The same for a server, where the kinds that every cluster has live where they do, and others may
-/// live anywhere.
+/// live anywhere. A kind lives in the same place in all releases that have it.
 pub(super) const SERVER_CHECKS: lint::Checks = lint::Checks {
     scope: |api_version, kind| {
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-        match Kinds::built_in().kind(group, version, kind) {
+        let mut releases = Release::ALL.into_iter();
+        match releases.find_map(|release| Kinds::of_release(release).kind(group, version, kind)) {
             Some(resource) if resource.namespaced => lint::Scope::Namespaced,
             Some(_) => lint::Scope::Cluster,
             None => lint::Scope::Unknown,

@@ -300,7 +300,7 @@ impl FromCluster {
         {
             tracing::warn!(error = e.text, "the kinds of the cluster are those known before");
         }
-        let kinds = link.cluster.kinds().unwrap_or_else(|_| Kinds::built_in().clone());
+        let kinds = link.cluster.kinds().unwrap_or_else(|_| Kinds::of_release(link.release).clone());
         // Kinds of policies may be defined after the server has started.
         link.watch_all(&kinds);
         let types = link.types(&objects);

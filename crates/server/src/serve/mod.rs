@@ -224,6 +224,7 @@ pub async fn until(
     let controllers = match settings.controllers.clone() {
         Some(mut leading) => {
             leading.plan.secret = certificates.as_ref().and_then(|c| c.secret().cloned());
+            leading.plan.options.release = kubernetes;
             controllers(&state, leading, scanner, &settings.written).await?.map(Arc::new)
         }
         None => None,

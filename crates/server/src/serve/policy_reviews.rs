@@ -53,13 +53,14 @@ async fn decided(
     let path = uri.path().to_string();
     let of = state.clone();
     let link = state.store.around().link.as_ref().map(|link| (link.cluster.clone(), link.cache.clone()));
+    let release = state.store.around().release;
     let work = move || {
         let incoming = decode(&kind, &body.bytes)?;
         let kinds = link.as_ref().and_then(|(cluster, _)| cluster.kinds().ok());
         let definitions = || link.as_ref().map(|(_, cache)| cache.all(DEFINITIONS.0, DEFINITIONS.1));
         let definitions = || definitions().unwrap_or_default();
         let served = kinds.as_deref().map(|kinds| Served { kinds, definitions: &definitions });
-        let mut answer = review(about, &incoming, exceptions.as_deref(), served);
+        let mut answer = review(about, &incoming, exceptions.as_deref(), served, release);
         let is_changed = matches!(about, About::Policy | About::Cleanup)
             && answer.denial.is_none()
             && incoming.text(&["operation"]) != "DELETE";

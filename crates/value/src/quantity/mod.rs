@@ -283,10 +283,12 @@ impl Quantity {
         if self.small && self.places <= 0 { self.to_i64() } else { None }
     }
 
-    /// As [`Quantity::as_integer`], the least and the greatest 64-bit integer included.
+    /// As [`Quantity::as_integer`], 64-bit integers of 19 digits included.
     pub fn as_whole_integer(&self) -> Option<i64> {
-        let bounds = || self.to_i64().filter(|n| [i64::MIN, i64::MAX].contains(n) && self.places <= 0);
-        self.as_integer().or_else(bounds)
+        const LEAST: u64 = 1_000_000_000_000_000_000;
+        let is_long = |n: &i64| !self.small && n.unsigned_abs() >= LEAST && self.format != Format::BinarySi;
+        let is_whole = |n: &i64| matches!(self.amount, Amount::Nanos(all) if all == i128::from(*n) * NANOS);
+        self.as_integer().or_else(|| self.to_i64().filter(|n| is_long(n) && is_whole(n)))
     }
 
     /// The value as a 64-bit integer, rounded toward zero; `None` when it does not fit.

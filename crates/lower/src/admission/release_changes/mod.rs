@@ -91,6 +91,7 @@ fn changes_of(policy: &Value, definitions: &[Value], releases: Releases) -> Vec<
         authorizer: true,
         mutation: mutates,
         backticks: true,
+        is_new: false,
         level: CelLevel::of_server(releases.of[1]),
     };
     let known = Kinds::of_release_with(releases.of[1], definitions);
