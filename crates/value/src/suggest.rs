@@ -15,6 +15,12 @@ pub fn did_you_mean<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
         .map(|(_, c)| c)
 }
 
+/// How many letters have to be put in, left out, replaced, or exchanged with the next one, each at
+/// most once.
+pub fn edits(word: &str, other: &str) -> usize {
+    strsim::osa_distance(word, other)
+}
+
 /// How many letters of `word` are missing, added, other ones or exchanged with their neighbour in
 /// `other`; case does not count.
 pub fn distance(word: &str, other: &str) -> usize {

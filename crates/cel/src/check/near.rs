@@ -11,6 +11,7 @@
 
 use super::{Checker, Kind, Node, Place, Type, qualified};
 use crate::env::Env;
+use ephor_value::suggest::edits;
 
 /// How many names are suggested.
 const MOST: usize = 2;
@@ -105,42 +106,12 @@ fn distance(name: &str, candidate: &str) -> Option<usize> {
     if long.abs_diff(short) > most {
         return None;
     }
-    Some(edits(name.as_bytes(), candidate.as_bytes())).filter(|edits| *edits <= most)
+    Some(edits(name, candidate)).filter(|edits| *edits <= most)
 }
 
 /// How many edits lead from a name to one that is near.
 fn most_edits(name: usize, candidate: usize) -> usize {
     (name.max(candidate) / 3).min((name / 3).max(2))
-}
-
-/// How many letters have to be put in, left out, replaced, or exchanged with the next one.
-fn edits(from: &[u8], to: &[u8]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=to.len()).collect();
-    let mut former: Option<u8> = None;
-    for (i, &a) in from.iter().enumerate() {
-        let mut row = Vec::with_capacity(last.len());
-        row.push(i + 1);
-        let mut left = i + 1;
-        let mut former_to: Option<u8> = None;
-        // Rows are as long as `to`, and one more.
-        for (j, (&b, above)) in to.iter().zip(last.windows(2)).enumerate() {
-            let &[diagonal, above] = above else { continue };
-            let mut least = (above + 1).min(left + 1).min(diagonal + usize::from(a != b));
-            if former == Some(b)
-                && former_to == Some(a)
-                && let Some(exchanged) = j.checked_sub(1).and_then(|j| before.get(j))
-            {
-                least = least.min(exchanged + 1);
-            }
-            row.push(least);
-            left = least;
-            former_to = Some(b);
-        }
-        before = std::mem::replace(&mut last, row);
-        former = Some(a);
-    }
-    last.last().copied().unwrap_or_default()
 }
 
 impl Checker<'_> {
@@ -182,23 +153,6 @@ mod tests {
     use super::*;
     use crate::library::{Admission, admission};
     use ephor_functions::CelLevel;
-
-    #[test]
-    fn edits_are_letters_put_in_left_out_replaced_or_exchanged() {
-        for (from, to, wanted) in [
-            ("object", "object", 0),
-            ("objct", "object", 1),
-            ("obbject", "object", 1),
-            ("objekt", "object", 1),
-            ("objcet", "object", 1),
-            ("abcd", "badc", 2),
-            ("", "ab", 2),
-            ("spec.containers", "sets.contains", 5),
-        ] {
-            assert_eq!(edits(from.as_bytes(), to.as_bytes()), wanted, "{from} {to}");
-            assert_eq!(edits(to.as_bytes(), from.as_bytes()), wanted, "{to} {from}");
-        }
-    }
 
     #[test]
     fn a_third_of_the_letters_may_differ_of_a_shorter_name_two_or_a_third_of_its_own() {

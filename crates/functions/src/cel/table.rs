@@ -179,7 +179,7 @@ pub static TABLE: &[Function] = &[
     ahead("distinct", Opaque, l::distinct, c::distinct).aborts(c::aborts_distinct),
     f("reverse", Opaque, l::reverse, c::list_literal), f("@reverseText", Opaque, m::reverse, c::walk).in_place_of("reverse"),
     f("lists.range", Opaque, l::range, c::list_literal), f("first", Opaque, l::first, c::one).total(),
-    f("last", Opaque, l::last, c::one).total(), ahead("includes", Opaque, l::includes, c::traversal).total().folded(),
+    f("last", Opaque, l::last, c::one).total(), ahead("includes", Opaque, l::includes, c::traversal).total(),
     ahead("sets.contains", Opaque, l::sets_contains, c::sets).total(),
     ahead("sets.equivalent", Opaque, l::sets_equivalent, c::sets_twice).total(),
     ahead("sets.intersects", Opaque, l::sets_intersects, c::sets).total(),
