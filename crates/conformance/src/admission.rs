@@ -34,9 +34,15 @@ use super::{Failure, Report, round_trip};
 pub fn run(name: &str, dir: &Path, release: Release) -> std::io::Result<Report> {
     let mut report = Report::new(name);
     for case in yaml_files(dir)? {
-        report.count(one(&case, release));
+        report.count(one(&case, release_of(&case, release)));
     }
     Ok(report)
+}
+
+/// The release that a case was recorded of: the one that it names, else that of its suite.
+pub(super) fn release_of(case: &Value, suite: Release) -> Release {
+    let named = case.get("release").and_then(Value::as_str);
+    named.and_then(|name| Release::choose(name).ok()).map_or(suite, |choice| choice.release)
 }
 
 /// The cases of a topic, by name.
@@ -193,11 +199,15 @@ fn updates(case: &Value, old: &Value, release: Release) -> (Value, Value) {
     (Value::list(expected), Value::list(all.iter().map(answer).collect()))
 }
 
-/// The recorded and the actual answers to objects that are created alone.
-fn taken(case: &Value, release: Release) -> (Value, Value) {
+/// The group of policies, bindings and webhook configurations.
+const API_GROUP: &str = "admissionregistration.k8s.io";
+
+/// The recorded and the actual answers to policies, bindings and webhook configurations of a case.
+pub(super) fn taken(case: &Value, release: Release) -> (Value, Value) {
     let objects: Vec<Value> = list(case, "setup").iter().map(defaulted).collect();
     let mut errors = Vec::new();
-    for (i, object) in objects.iter().enumerate() {
+    let is_checked = |object: &Value| object.text_at(&["apiVersion"]).starts_with(API_GROUP);
+    for (i, object) in objects.iter().enumerate().filter(|(_, object)| is_checked(object)) {
         if let Err(refusal) = check(object, &mut lower::Judge::new(object, release)) {
             errors.push(refused(i, object, &refusal));
         }
@@ -225,8 +235,7 @@ fn refused(index: usize, of: &Value, refusal: &Refusal) -> Value {
     m.insert("message", Value::from(&*refusal.message));
     if !refusal.causes.is_empty() {
         m.insert("causes", refusal.causes());
-        let group = "admissionregistration.k8s.io";
-        let mut details = Value::map([("group", group.into()), ("kind", kind.into())]);
+        let mut details = Value::map([("group", API_GROUP.into()), ("kind", kind.into())]);
         if !name.is_empty() {
             details = details.with("name", name.into());
         }
@@ -267,7 +276,7 @@ pub(super) fn with_namespaces(mut objects: Vec<Value>, namespaces: &Map) -> Vec<
 }
 
 /// The objects of a case.
-struct Cluster {
+pub(super) struct Cluster {
     webhooks: Vec<Webhook>,
     replies: Replies,
     policies: Vec<Arc<Policy>>,
@@ -275,7 +284,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn new(case: &Value, release: Release) -> Cluster {
+    pub(super) fn new(case: &Value, release: Release) -> Cluster {
         let (objects, namespaces) = stored_objects(case, release);
         let is = |o: &&Value, end: &str| o.text_at(&["kind"]).ends_with(end);
         let bindings: Vec<PolicyBinding> =
@@ -303,7 +312,7 @@ impl Cluster {
     }
 
     /// The recorded and the actual answer to a request.
-    fn answer(&self, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
+    pub(super) fn answer(&self, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
         let mut request = wanted.get("request").cloned().unwrap_or_default();
         if let Some(old) = request.get("oldObject").filter(|old| !old.is_null()) {
             request = request.with("oldObject", managed(old));

@@ -1,28 +1,33 @@
 //! Schemas of kinds as a server publishes them, without references.
 //!
-//! In: group, version and kind, and definitions of custom resources. Out: an OpenAPI schema. That
+//! In: group, version and kind, definitions of custom resources, a release. Out: an OpenAPI schema. That
 //! of a kind that every server has is put together from the table; a type that contains itself is
 //! an object without fields the second time.
 
 use super::schema::{Leaf, ListKind, Type, TypeDef, Types};
+use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 
-/// The schema of a kind; `None` when nothing is published.
-pub fn schema<'v>(kind: &[Str; 3], definitions: impl IntoIterator<Item = &'v Value>) -> Option<Value> {
+/// The schema of a kind on an API server of a release; `None` when nothing is published.
+pub fn schema<'v>(
+    kind: &[Str; 3],
+    definitions: impl IntoIterator<Item = &'v Value>,
+    release: Release,
+) -> Option<Value> {
+    let types = Types::of_release(release);
     for definition in definitions {
         let is_it = definition.text_at(&["kind"]) == "CustomResourceDefinition"
             && definition.text_at(&["spec", "group"]) == &*kind[0]
             && definition.text_at(&["spec", "names", "kind"]) == &*kind[2];
-        if is_it && let Some(found) = custom(definition, &kind[1]) {
+        if is_it && let Some(found) = custom(definition, &kind[1], types) {
             return Some(found);
         }
     }
-    let types = Types::built_in();
     Some(object(types.of_kind(kind)?, types, &mut Vec::new()))
 }
 
 /// The schema of a version of a custom resource, with what every object has.
-fn custom(definition: &Value, version: &str) -> Option<Value> {
+fn custom(definition: &Value, version: &str, types: &Types) -> Option<Value> {
     let versions = definition.at(&["spec", "versions"])?.as_list()?;
     let served = |v: &&Value| {
         v.text_at(&["name"]) == version && v.get("served").and_then(Value::as_bool) != Some(false)
@@ -30,7 +35,6 @@ fn custom(definition: &Value, version: &str) -> Option<Value> {
     let own = versions.iter().find(served)?.at(&["schema", "openAPIV3Schema"])?;
     let mut schema = own.as_map()?.clone();
     let mut properties = schema.get("properties").and_then(Value::as_map).cloned().unwrap_or_default();
-    let types = Types::built_in();
     properties.insert("apiVersion", typed("string"));
     properties.insert("kind", typed("string"));
     if let Some(metadata) = types.named("meta/v1.ObjectMeta") {
@@ -109,7 +113,7 @@ mod tests {
     use super::*;
 
     fn at(kind: [&str; 3], path: &[&str]) -> Option<Value> {
-        let mut found = schema(&kind.map(Str::from), [])?;
+        let mut found = schema(&kind.map(Str::from), [], Release::default())?;
         for key in path {
             found = found.get(key)?.clone();
         }
@@ -133,6 +137,13 @@ mod tests {
         let kind = ["apiextensions.k8s.io", "v1", "CustomResourceDefinition"];
         let found = at(kind, &schema).unwrap();
         assert!(found.text_at(&["type"]) == "object" && found.get("properties").is_none());
+    }
+
+    #[test]
+    fn a_kind_has_the_schema_of_the_release() {
+        let kind = ["resource.k8s.io", "v1", "DeviceTaintRule"].map(Str::from);
+        assert!(schema(&kind, [], Release::V1_36).is_none());
+        assert!(schema(&kind, [], Release::V1_37).is_some());
     }
 
     #[test]

@@ -41,10 +41,10 @@ pub fn warnings(policy: &Value, definitions: &[Value], release: Release) -> Vec<
     let checkers: Vec<(String, Compiler)> = kinds
         .iter()
         .filter_map(|kind| {
-            let object = declared(kind, 1, definitions)?;
+            let object = declared(kind, 1, definitions, release)?;
             // Types of one kind in two places are not the same type.
             let place = if params.as_ref() == Some(kind) { 2 } else { 1 };
-            let params = params.as_ref().and_then(|p| declared(p, place, definitions));
+            let params = params.as_ref().and_then(|p| declared(p, place, definitions, release));
             let env = environment(&object, has_params, params.as_ref(), level);
             Some((render_kind(kind), compiler(env, list(&spec, "variables"))))
         })
@@ -112,8 +112,8 @@ fn kinds_of(rules: &[Value], known: &Kinds) -> BTreeSet<[Str; 3]> {
 
 /// The type of a kind; where the API server puts a part of the time behind its name, there is a
 /// number.
-fn declared(kind: &[Str; 3], number: u8, definitions: &[Value]) -> Option<Declared> {
-    let schema = published::schema(kind, definitions)?;
+fn declared(kind: &[Str; 3], number: u8, definitions: &[Value], release: Release) -> Option<Declared> {
+    let schema = published::schema(kind, definitions, release)?;
     Declared::of(&schema, true, &format!("{}{number}", kind[2]))
 }
 

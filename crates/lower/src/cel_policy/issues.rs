@@ -16,6 +16,7 @@ use ephor_cel::schema::{Declared, TypeKind, names};
 use ephor_cel::types::Type;
 use ephor_functions::CelLevel;
 use ephor_kubernetes::published;
+use ephor_value::release::Release;
 use ephor_value::suggest::did_you_mean;
 use ephor_value::{Str, Value};
 
@@ -48,7 +49,7 @@ pub struct KindTypes {
 impl KindTypes {
     /// Those of a group, version and kind.
     pub fn of(kind: &[Str; 3], definitions: &[Value]) -> Option<KindTypes> {
-        let schema = published::schema(kind, definitions)?;
+        let schema = published::schema(kind, definitions, Release::default())?;
         let mut written = Vec::new();
         written_types(&schema, "Object", &mut written);
         Some(KindTypes { declared: Declared::of(&schema, true, &format!("{}1", kind[2]))?, written })
