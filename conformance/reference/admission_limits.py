@@ -66,7 +66,7 @@ class Limits:
         else:
             policy = validating("p-" + namespace, where, [{"expression": f"!({text})", "message": "evaluated"}])
         obj = {"apiVersion": "random.test/v1", "kind": "Loose", "metadata": {"name": "o", "namespace": namespace}, "spec": dict(EMPTY)}
-        return {"setup": [policy, binding(policy)], "requests": [create(obj)], "validates": True, "probe": lambda ask: around(obj, ask)}
+        return {"setup": [policy, binding(policy)], "requests": [create(obj)], "validates": True, "audited": True, "probe": lambda send: around(obj, send)}
 
     def _size(self, rng, namespace):
         """A policy at a limit of the API: nesting, length, how many parts."""
@@ -90,16 +90,16 @@ class Limits:
         validation = {"expression": test, **({"message": "m" * (5120 + by)} if kind == "message" else {})}
         where = matching(self.server, namespace, "v1", "ConfigMap", ("CREATE",))
         policy = validating("p-" + namespace, where, [validation], **spec)
-        return {"setup": [policy, binding(policy)], "requests": [create(base("ConfigMap", namespace))], "validates": True}
+        return {"setup": [policy, binding(policy)], "requests": [create(base("ConfigMap", namespace))], "validates": True, "audited": True}
 
 
-def around(obj, ask):
+def around(obj, send):
     """Requests on both sides of the limit that a policy meets; the one of the object alone where there is no limit."""
     def request(spec):
         return create({**copy.deepcopy(obj), "spec": {**EMPTY, **spec, "s": "a" * spec.get("s", 0)}})
 
     def is_over(spec):
-        reply = ask(request(spec))
+        reply = send(request(spec))
         return "cost limit" in reply.message or "budget" in reply.message or "exceed" in reply.message
 
     if is_over({}):

@@ -92,8 +92,8 @@ class Observer(Hooks):
     def answer(self, name, path, review):
         request = review["request"]
         obj = request.get("object") or request.get("oldObject") or {}
-        label = ((obj.get("metadata") or {}).get("labels") or {}).get("case")
-        self.seen[name, request.get("namespace") or label or request.get("name")].append(request)
+        case = request.get("namespace") or (obj.get("metadata") or {}).get("labels", {}).get("case") or request.get("name")
+        self.seen[name, case].append(request)
         response = {"uid": request["uid"], "allowed": True}
         return 200, json.dumps({"apiVersion": review["apiVersion"], "kind": "AdmissionReview", "response": response})
 
@@ -145,7 +145,7 @@ class Reply:
 
 
 class Server(Cluster):
-    """An API server with namespaces for so many cases and the definitions of custom resources that they need."""
+    """An API server with a namespace for each case of a batch, and the definitions of custom resources that they need."""
 
     def __init__(self, bin_dir, size, definitions):
         super().__init__(bin_dir, [
@@ -337,7 +337,7 @@ class Server(Cluster):
     def batch(self, cases):
         """Answers of all cases; those that the server refuses before admission have none."""
         self.each(self._first, cases)
-        sent = [c for c in cases if c["reviews"]]
+        sent = [c for c in cases if c["reviews"] or c.get("types")]
         policies = [(c, o) for c in sent for o in c["setup"] if is_policy(o)]
         for are_bindings in (True, False):
             pairs = [(c, o) for c, o in policies if o["kind"].endswith("Binding") == are_bindings]
@@ -346,6 +346,7 @@ class Server(Cluster):
         self.settle()
         for case, probed in zip(sent, self.each(self._probe, sent)):
             case["broken"] |= isinstance(probed, Exception)
+        self.each(self._observe, [c for c in sent if c.get("types")])
         whole = [c for c in sent if not c["broken"]]
         results = [[] for _ in whole]
         # Policies come in another order after every change of them.
@@ -407,6 +408,21 @@ class Server(Cluster):
                 obj["spec"] = request["object"]["spec"]
                 case["reviews"].append(({**seen, "object": obj}, more))
             assert all(r["object"].keys() == base["object"].keys() for r in case["requests"])
+
+    def run_controllers(self):
+        """Starts what writes warnings about types into policies."""
+        args = ["--controllers=validatingadmissionpolicy-status-controller", "--leader-elect=false", "--secure-port=0", "--kube-api-qps=500", "--kube-api-burst=1000"]
+        self.run("controllers", [f"{self.bin}/kube-controller-manager", "--kubeconfig", self.kubeconfig, *args])
+
+    def _observe(self, case):
+        """Waits for the warnings of a policy."""
+        for obj in case["stored"]:
+            for _ in range(200):
+                status = self.send("GET", self.paths(obj)[1]).object.get("status") or {}
+                if status.get("observedGeneration"):
+                    break
+                time.sleep(0.1)
+            case["observed"] = plain(status)
 
     def _until_ready(self, case, request):
         for _ in range(12):
@@ -473,8 +489,9 @@ class Server(Cluster):
                     others.append(turn[i])
             if others:
                 first["others"] = others
+        more = {"observedStatus": {"policy": case["observed"]}} if case.get("types") and case["stored"] else {}
         return {
-            "id": case["id"], "setup": case["setup"], "requests": case["requests"], "setupErrors": sorted(case["refused"], key=lambda e: e["index"]),
+            **more, "id": case["id"], "setup": case["setup"], "requests": case["requests"], "setupErrors": sorted(case["refused"], key=lambda e: e["index"]),
             "namespaces": {case["namespace"]: self.namespaces[case["namespace"]]}, "expected": answers, "case": case,
         }
 

@@ -61,11 +61,14 @@ def main():
     lines = []
     for name in sorted(named, key=short):
         schema = types[name]
-        flags = ["atomic"] if schema.get("x-kubernetes-map-type") == "atomic" else []
+        # The server replaces objects of unknown types as a whole, which it does not publish.
+        is_atomic = schema.get("x-kubernetes-map-type") == "atomic" or name.endswith(".RawExtension")
+        flags = ["atomic"] if is_atomic else []
         if name in tops:
             flags.append("kind=" + tops[name])
         if "properties" not in schema:
-            form = {"string": "string", "object": "object"}.get(schema.get("type"), "any")
+            of_object = "object" if name.endswith((".RawExtension", ".FieldsV1")) else "empty"
+            form = {"string": "string", "object": of_object}.get(schema.get("type"), "any")
             flags.append("is=" + LEAVES.get(name, form))
         lines.append(" ".join([short(name)] + flags) + "\n")
         for field, inner in sorted(schema.get("properties", {}).items()):

@@ -10,7 +10,7 @@ use std::path::Path;
 use ephor_value::Value;
 use ephor_value::release::Release;
 
-use super::admission::{Cluster, list, taken};
+use super::admission::{Cluster, list, observed, taken};
 use super::{Failure, Report, gz_lines};
 
 /// What the names of files end in.
@@ -44,6 +44,11 @@ fn one(case: &Value, release: Release) -> Result<(), Failure> {
     let failed = |expected: Value, got: Value| Failure { id: case.text_at(&["id"]).into(), expected, got };
     let (expected, got) = taken(case, release);
     if !expected.json_eq(&got) {
+        return Err(failed(expected, got));
+    }
+    if let Some((expected, got)) = observed(case, release)
+        && !expected.json_eq(&got)
+    {
         return Err(failed(expected, got));
     }
     let cluster = Cluster::new(case, release);

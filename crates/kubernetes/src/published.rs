@@ -49,7 +49,7 @@ fn object(def: &TypeDef, types: &Types, open: &mut Vec<Str>) -> Value {
         // A type whose form is not known has no type in its schema.
         return if known == Leaf::Any && def.open { typed("object") } else { leaf(known) };
     }
-    if open.contains(&def.name) {
+    if open.contains(&def.name) || def.is_empty_structure() {
         return typed("object");
     }
     open.push(def.name.clone());
