@@ -28,7 +28,7 @@ MOMENT = "2026-01-01T00:00:00Z"
 UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CLOCKS = {"creationTimestamp", "deletionTimestamp", "lastTransitionTime", "startTime", "time", "timeAdded"}
 # What other parts of the server write into the audit log.
-OTHERS = ("authorization.k8s.io/", "authentication.k8s.io/", "pod-security.kubernetes.io/", "apiserver.latency.k8s.io/", "k8s.io/deprecated", "k8s.io/removed-release")
+OTHERS = ("authorization.k8s.io/", "authentication.k8s.io/", "authentication.kubernetes.io/", "pod-security.kubernetes.io/", "apiserver.latency.k8s.io/", "k8s.io/deprecated", "k8s.io/removed-release")
 # The server has heard of a policy, but does not use it yet.
 NOT_READY = ("not yet synced", "There can be a delay", "failed to find resource referenced by paramKind")
 BY_POLICY = re.compile(r"AdmissionPolicy '|denied request: |failed to configure (policy|binding)|not yet ready to handle|denied the request")
