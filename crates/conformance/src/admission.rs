@@ -405,12 +405,12 @@ pub(super) fn unmanaged(answer: &Value) -> Value {
 }
 
 /// The server's own changes, which run again after those of policies: every pod tolerates some
-/// taints for a while. What is sent to a subresource stays as it is.
+/// taints for a while, and has a priority. What is sent to a subresource stays as it is.
 pub(super) fn own_changes(subresource: &str) -> fn(Value) -> Value {
-    if subresource.is_empty() { with_tolerations } else { std::convert::identity }
+    if subresource.is_empty() { as_plugins_leave_it } else { std::convert::identity }
 }
 
-fn with_tolerations(object: Value) -> Value {
+fn as_plugins_leave_it(object: Value) -> Value {
     let Value::Map(mut pod) = object else { return object };
     if pod.get("kind").and_then(Value::as_str) == Some("Pod")
         && let Some(Value::Map(spec)) = pod.get_mut("spec")
@@ -422,6 +422,10 @@ fn with_tolerations(object: Value) -> Value {
             }
         }
         spec.insert("tolerations", Value::list(all));
+        if spec.get("priority").is_none() && spec.get("priorityClassName").is_none() {
+            spec.insert("priority", Value::Int(0));
+            spec.insert("preemptionPolicy", "PreemptLowerPriority".into());
+        }
     }
     Value::Map(pod)
 }

@@ -221,6 +221,7 @@ fn before(m: &mut Map, def: &TypeDef) {
         "core/v1.TCPSocketAction" => fill(m, "port", || Value::Int(0)),
         "core/v1.HTTPGetAction" => fill(m, "port", || Value::Int(0)),
         "core/v1.Pod" => {
+            fill(m, "spec", empty);
             if let Some(Value::Map(spec)) = m.get_mut("spec") {
                 fill(spec, "enableServiceLinks", || Value::Bool(true));
                 ["initContainers", "containers"].into_iter().for_each(|key| request_limits(spec, key));
