@@ -206,7 +206,7 @@ SHOWN = [
     "string(request.dryRun) + request.options.?kind.orValue('none') + string(size(request.options))", "object.spec.replicas > 3 ? 'big' : 'small'",
     "string(object.?status.?replicas.orValue(-1)) + string(object.?spec.?replicas.orValue(-1))", "object.command.join(',') + string(object.stdout) + string(has(object.stdin))",
     "string(has(object.metadata.uid)) + string(has(oldObject.metadata.uid)) + string(has(object.metadata.generation))", "string(object == oldObject)",
-    "object.metadata.labels.map(k, k + object.metadata.labels[k]).join(',')", "string(size(object.spec.?metrics.orValue([])))", "string(object.metadata == oldObject.metadata)",
+    "object.metadata.labels.map(k, k + object.metadata.labels[k]).join(',')", "string(size(object.spec.?metrics.orValue([])))",
 ]
 
 
