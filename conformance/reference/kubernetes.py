@@ -70,7 +70,8 @@ def write(get):
         if name in tops:
             flags.append("kind=" + tops[name])
         if "properties" not in schema:
-            form = {"string": "string", "object": "object"}.get(schema.get("type"), "any")
+            of_object = "object" if name.endswith((".RawExtension", ".FieldsV1")) else "empty"
+            form = {"string": "string", "object": of_object}.get(schema.get("type"), "any")
             flags.append("is=" + LEAVES.get(name, form))
         lines.append(" ".join([short(name)] + flags) + "\n")
         for field, inner in sorted(schema.get("properties", {}).items()):

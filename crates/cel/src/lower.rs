@@ -318,7 +318,10 @@ impl Lowering<'_> {
             TypedKind::Call { function, overloads, .. } => {
                 self.form(function, overloads).is_some_and(|form| form.type_params.is_empty())
             }
-            TypedKind::Select { operand, test, .. } => *test || matches!(operand.ty, Type::Struct(_)),
+            // The host gives times of namespaces as texts.
+            TypedKind::Select { operand, test, .. } => {
+                *test || matches!(operand.ty, Type::Struct(_)) && t.ty != Type::Timestamp
+            }
             TypedKind::Variable(name) => !self.scope.contains(name),
             _ => false,
         }

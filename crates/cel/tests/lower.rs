@@ -91,6 +91,7 @@ fn a_choice_reads_in_its_branches_and_a_step_behind_it_goes_into_both() {
 fn results_of_calls_in_branches_are_read_anew_only_at_the_former_level() {
     let at = |cel_level| printed("b ? size(s) : 1", &Context { cel_level, ..Context::default() }, false);
     assert!(at(CelLevel::V26).unwrap().contains("@reread"));
+    assert!(!at(CelLevel::V29).unwrap().contains("@reread"));
     assert!(!at(CelLevel::V30).unwrap().contains("@reread"));
 }
 

@@ -34,9 +34,15 @@ use super::{Failure, Report, round_trip};
 pub fn run(name: &str, dir: &Path, release: Release) -> std::io::Result<Report> {
     let mut report = Report::new(name);
     for case in yaml_files(dir)? {
-        report.count(one(&case, release));
+        report.count(one(&case, release_of(&case, release)));
     }
     Ok(report)
+}
+
+/// The release that a case was recorded of: the one that it names, else that of its suite.
+pub(super) fn release_of(case: &Value, suite: Release) -> Release {
+    let named = case.get("release").and_then(Value::as_str);
+    named.and_then(|name| Release::choose(name).ok()).map_or(suite, |choice| choice.release)
 }
 
 /// The cases of a topic, by name.
@@ -114,10 +120,10 @@ fn one(case: &Value, release: Release) -> Result<(), Failure> {
         let (expected, got) = taken(case, release);
         return if expected.json_eq(&got) { Ok(()) } else { Err(failed(expected, got)) };
     }
-    if let Some(observed) = case.get("observedStatus").filter(|_| requests.is_empty()) {
-        let observed = &numberless(observed);
-        let got = numberless(&Value::map([("policy", status(list(case, "setup"), release))]));
-        return if observed.json_eq(&got) { Ok(()) } else { Err(failed(observed.clone(), got)) };
+    if requests.is_empty()
+        && let Some((expected, got)) = observed(case, release)
+    {
+        return if expected.json_eq(&got) { Ok(()) } else { Err(failed(expected, got)) };
     }
     let cluster = Cluster::new(case, release);
     let sent = |name: &str| list(case, "requests").iter().find(|r| r.text_at(&["name"]) == name);
@@ -129,6 +135,13 @@ fn one(case: &Value, release: Release) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The recorded and the actual status of a policy whose types were checked.
+pub(super) fn observed(case: &Value, release: Release) -> Option<(Value, Value)> {
+    let expected = numberless(case.get("observedStatus")?);
+    let got = numberless(&Value::map([("policy", status(list(case, "setup"), release))]));
+    Some((expected, got))
 }
 
 /// Names of types end in a number that differs from run to run.
@@ -193,11 +206,15 @@ fn updates(case: &Value, old: &Value, release: Release) -> (Value, Value) {
     (Value::list(expected), Value::list(all.iter().map(answer).collect()))
 }
 
-/// The recorded and the actual answers to objects that are created alone.
-fn taken(case: &Value, release: Release) -> (Value, Value) {
+/// The group of policies, bindings and webhook configurations.
+const API_GROUP: &str = "admissionregistration.k8s.io";
+
+/// The recorded and the actual answers to policies, bindings and webhook configurations of a case.
+pub(super) fn taken(case: &Value, release: Release) -> (Value, Value) {
     let objects: Vec<Value> = list(case, "setup").iter().map(defaulted).collect();
     let mut errors = Vec::new();
-    for (i, object) in objects.iter().enumerate() {
+    let is_checked = |object: &Value| object.text_at(&["apiVersion"]).starts_with(API_GROUP);
+    for (i, object) in objects.iter().enumerate().filter(|(_, object)| is_checked(object)) {
         if let Err(refusal) = check(object, &mut lower::Judge::new(object, release)) {
             errors.push(refused(i, object, &refusal));
         }
@@ -225,8 +242,7 @@ fn refused(index: usize, of: &Value, refusal: &Refusal) -> Value {
     m.insert("message", Value::from(&*refusal.message));
     if !refusal.causes.is_empty() {
         m.insert("causes", refusal.causes());
-        let group = "admissionregistration.k8s.io";
-        let mut details = Value::map([("group", group.into()), ("kind", kind.into())]);
+        let mut details = Value::map([("group", API_GROUP.into()), ("kind", kind.into())]);
         if !name.is_empty() {
             details = details.with("name", name.into());
         }
@@ -267,7 +283,7 @@ pub(super) fn with_namespaces(mut objects: Vec<Value>, namespaces: &Map) -> Vec<
 }
 
 /// The objects of a case.
-struct Cluster {
+pub(super) struct Cluster {
     webhooks: Vec<Webhook>,
     replies: Replies,
     policies: Vec<Arc<Policy>>,
@@ -275,7 +291,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn new(case: &Value, release: Release) -> Cluster {
+    pub(super) fn new(case: &Value, release: Release) -> Cluster {
         let (objects, namespaces) = stored_objects(case, release);
         let is = |o: &&Value, end: &str| o.text_at(&["kind"]).ends_with(end);
         let bindings: Vec<PolicyBinding> =
@@ -303,7 +319,7 @@ impl Cluster {
     }
 
     /// The recorded and the actual answer to a request.
-    fn answer(&self, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
+    pub(super) fn answer(&self, wanted: &Value, sent: Option<&Value>) -> (Value, Value) {
         let mut request = wanted.get("request").cloned().unwrap_or_default();
         if let Some(old) = request.get("oldObject").filter(|old| !old.is_null()) {
             request = request.with("oldObject", managed(old));
@@ -389,12 +405,12 @@ pub(super) fn unmanaged(answer: &Value) -> Value {
 }
 
 /// The server's own changes, which run again after those of policies: every pod tolerates some
-/// taints for a while. What is sent to a subresource stays as it is.
+/// taints for a while, and has a priority. What is sent to a subresource stays as it is.
 pub(super) fn own_changes(subresource: &str) -> fn(Value) -> Value {
-    if subresource.is_empty() { with_tolerations } else { std::convert::identity }
+    if subresource.is_empty() { as_plugins_leave_it } else { std::convert::identity }
 }
 
-fn with_tolerations(object: Value) -> Value {
+fn as_plugins_leave_it(object: Value) -> Value {
     let Value::Map(mut pod) = object else { return object };
     if pod.get("kind").and_then(Value::as_str) == Some("Pod")
         && let Some(Value::Map(spec)) = pod.get_mut("spec")
@@ -406,6 +422,10 @@ fn with_tolerations(object: Value) -> Value {
             }
         }
         spec.insert("tolerations", Value::list(all));
+        if spec.get("priority").is_none() && spec.get("priorityClassName").is_none() {
+            spec.insert("priority", Value::Int(0));
+            spec.insert("preemptionPolicy", "PreemptLowerPriority".into());
+        }
     }
     Value::Map(pod)
 }

@@ -1,7 +1,7 @@
 //! Engine suites: policies and resources with the answers of Kyverno's engine, one case a line.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ephor_api::autogen::{Selection, computed_rules};
@@ -16,21 +16,6 @@ use ephor_policies::policy_set::{Engine, Outcome, PolicySet, RuleValues};
 use ephor_value::{Map, Str, Value, print};
 
 use super::{Failure, Report, lines, round_trip};
-
-/// The names of files of cases in a folder, without `.jsonl`; none where there is no folder.
-///
-/// # Errors
-/// The folder cannot be read.
-pub fn stems(dir: &Path) -> std::io::Result<Vec<String>> {
-    if !dir.is_dir() {
-        return Ok(Vec::new());
-    }
-    let entries = std::fs::read_dir(dir)?.map(|e| Ok(e?.path()));
-    let mut files = entries.collect::<std::io::Result<Vec<PathBuf>>>()?;
-    files.retain(|f| f.extension().is_some_and(|e| e == "jsonl"));
-    files.sort();
-    Ok(files.iter().filter_map(|f| Some(f.file_stem()?.to_string_lossy().into_owned())).collect())
-}
 
 /// Runs one file of cases.
 ///

@@ -15,6 +15,8 @@
 //! - [`known`]: differences from recordings that are known, each with its cause.
 //! - [`kubernetes_cel`]: expressions recorded in Kubernetes' own CEL environment: type, value,
 //!   errors and cost.
+//! - [`random_admission`]: random requests of admission, recorded from API servers of several
+//!   releases.
 //! - [`reviews`]: recorded answers of an API server, with its policies behind a webhook: each
 //!   request is sent to the gate as the AdmissionReviews that an API server would send, first to
 //!   `/mutate`, then, as it was left, to `/validate`.
@@ -37,6 +39,7 @@ pub mod engine;
 pub mod jmespath;
 pub mod known;
 pub mod kubernetes_cel;
+pub mod random_admission;
 pub mod reviews;
 pub mod reviews_of_policies;
 pub mod round_trip;
@@ -173,14 +176,19 @@ pub fn run_all(dir: &Path, only: &str, release: Release, mut observe: impl FnMut
         run.one(name, name, |dir| kubernetes_cel::both_levels(name, dir))?;
     }
     run.one("jmespath-kyverno/parse", "jmespath-kyverno", jmespath::parse)?;
-    for stem in engine::stems(&dir.join("engine"))? {
+    for stem in stems(&dir.join("engine"), ".jsonl")? {
         run.one(&format!("engine/{stem}"), &format!("engine/{stem}.jsonl"), engine::run)?;
     }
-    for stem in engine::stems(&dir.join("server"))? {
+    for stem in stems(&dir.join("server"), ".jsonl")? {
         run.one(&format!("server/{stem}"), &format!("server/{stem}.jsonl"), server::run)?;
     }
     for name in topics(dir, "admission")? {
         run.one(&name, &name, |dir| admission::run(&name, dir, release))?;
+    }
+    for stem in stems(&dir.join("admission-random"), random_admission::ENDING)? {
+        let name = format!("admission-random/{stem}");
+        let file = format!("{name}{}", random_admission::ENDING);
+        run.one(&name, &file, |file| random_admission::run(&name, file))?;
     }
     for name in topics(dir, "cases")? {
         run.one(&name, &name, cases::run)?;
@@ -208,12 +216,35 @@ fn nested(dir: &Path) -> Result<Vec<String>> {
     Ok(all)
 }
 
+/// The names of the files of a folder with an ending, without it and in order; none where there is
+/// no folder.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn stems(dir: &Path, ending: &str) -> Result<Vec<String>> {
+    if !dir.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut stems = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let name = entry?.file_name();
+        stems.extend(name.to_string_lossy().strip_suffix(ending).map(String::from));
+    }
+    stems.sort();
+    Ok(stems)
+}
+
 /// The lines of a JSON-lines file; a line that is no JSON becomes null.
 pub fn lines(path: &Path) -> Result<Vec<Value>> {
-    let text = std::fs::read_to_string(path)?;
-    Ok(text
-        .lines()
-        .filter(|l| !l.trim().is_empty())
-        .map(|l| ephor_document::json::parse(l).unwrap_or_default())
-        .collect())
+    Ok(values(&std::fs::read_to_string(path)?))
+}
+
+/// The lines of a compressed JSON-lines file.
+fn gz_lines(path: &Path) -> Result<Vec<Value>> {
+    Ok(values(&data::gunzipped(path)?))
+}
+
+fn values(text: &str) -> Vec<Value> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| ephor_document::json::parse(line).unwrap_or_default()).collect()
 }

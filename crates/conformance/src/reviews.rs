@@ -20,7 +20,8 @@ use ephor_value::release::Release;
 use ephor_value::{Map, Value};
 
 use super::admission::{
-    list, merged, own_changes, recorded, stored_objects, unmanaged, with_doubles, with_namespaces, yaml_files,
+    list, merged, own_changes, recorded, release_of, stored_objects, unmanaged, with_doubles,
+    with_namespaces, yaml_files,
 };
 use super::{Failure, Report, round_trip};
 
@@ -150,7 +151,7 @@ pub fn admission(dir: &Path, release: Release) -> std::io::Result<Report> {
             };
             match why {
                 Some(why) => report.leave_out(why, 1),
-                None => report.count(one(&case, release)),
+                None => report.count(one(&case, release_of(&case, release))),
             }
         }
     }

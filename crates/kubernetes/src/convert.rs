@@ -130,6 +130,8 @@ pub enum KindError {
 
 impl KindError {
     fn unregistered(kind: &str, version: &str) -> KindError {
+        // An empty group is not shown.
+        let version = version.strip_prefix('/').unwrap_or(version);
         KindError::Unregistered { kind: kind.into(), version: version.into() }
     }
 }
@@ -280,6 +282,7 @@ mod tests {
         assert_eq!(changed("{apiVersion: '', kind: ''}"), Ok("ConfigMap".into()));
         assert_eq!(changed("{apiVersion: v1, kind: Nothing}"), unknown("Nothing", "v1"));
         assert_eq!(changed("{apiVersion: apps/v1, kind: ConfigMap}"), unknown("ConfigMap", "apps/v1"));
+        assert_eq!(changed("{apiVersion: /v1x, kind: ConfigMap}"), unknown("ConfigMap", "v1x"));
         let parse = "couldn't get version/kind; json parse error: json: cannot unmarshal";
         let no_text = |found: &str, field: &str| {
             Err(format!("{parse} {found} into Go struct field .{field} of type string"))

@@ -23,6 +23,7 @@
 use std::borrow::Cow;
 
 use super::schema::{Field, Leaf, Type, TypeDef, Types};
+use ephor_value::bytes::decode_base64;
 use ephor_value::number::float_json;
 use ephor_value::quantity::Quantity;
 use ephor_value::time::{self, Time};
@@ -358,7 +359,7 @@ impl<'d> Walk<'d> {
     }
 
     fn bytes(&mut self, text: &str) -> Result<Value, Error> {
-        match decoded_base64(text) {
+        match decode_base64(text.as_bytes()) {
             Ok(bytes) if !self.is_kyverno() => Ok(encoded_base64(&bytes)),
             Ok(_) => Ok(text.into()),
             Err(at) if self.reader == Reader::Converter => Err(Error::ConvertedBase64(at)),
@@ -540,20 +541,6 @@ fn integer(v: &Value, leaf: Leaf) -> Result<Value, Error> {
     Ok(Value::Int(if leaf == Leaf::Int32 { i64::from(wide as i32) } else { wide }))
 }
 
-/// The bytes of a text in base64, which may have ends of lines.
-///
-/// # Errors
-/// The position of the first byte that is not base64.
-fn decoded_base64(text: &str) -> Result<Vec<u8>, usize> {
-    use base64::Engine;
-    let joined =
-        if text.contains(['\r', '\n']) { text.replace(['\r', '\n'], "").into() } else { Cow::Borrowed(text) };
-    base64::engine::general_purpose::STANDARD.decode(&*joined).map_err(|error| match error {
-        base64::DecodeError::InvalidByte(at, _) => at,
-        _ => text.len() - text.len() % 4,
-    })
-}
-
 fn encoded_base64(bytes: &[u8]) -> Value {
     use base64::Engine;
     base64::engine::general_purpose::STANDARD.encode(bytes).into()
@@ -561,7 +548,7 @@ fn encoded_base64(bytes: &[u8]) -> Value {
 
 /// The position of the first byte that is not base64.
 pub(crate) fn bad_base64(text: &str) -> Option<usize> {
-    decoded_base64(text).err()
+    decode_base64(text.as_bytes()).err()
 }
 
 /// The text on unknown fields.

@@ -83,6 +83,9 @@ fn fields(m: &Map, def: &TypeDef, types: &Types, at: (usize, bool)) -> Map {
         if &*def.name == "batch/v1.JobTemplateSpec" && &*field.name == "spec" {
             complete = undecided(v, &complete);
         }
+        if &*def.name == "apps/v1.StatefulSetUpdateStrategy" && !rolls(&out) {
+            complete = as_written(v, complete, "maxUnavailable");
+        }
         out.insert(field.name.clone(), complete);
     }
     out
@@ -94,6 +97,20 @@ fn undecided(written: &Value, complete: &Value) -> Value {
     let (Value::Map(written), Value::Map(complete)) = (written, complete) else { return complete.clone() };
     let stays = |k: &str| k == "template" || written.contains_key(k);
     Value::Map(complete.iter().filter(|(k, _)| stays(k)).map(|(k, v)| (k.clone(), v.clone())).collect())
+}
+
+/// Whether a strategy replaces pods one after the other.
+fn rolls(strategy: &Map) -> bool {
+    strategy.get("type").and_then(Value::as_str).is_none_or(|t| matches!(t, "" | "RollingUpdate"))
+}
+
+/// Without the default of a field, which the server does not fill in here.
+fn as_written(written: &Value, complete: Value, key: &str) -> Value {
+    let Value::Map(mut complete) = complete else { return complete };
+    if written.get(key).is_none() {
+        complete.remove(key);
+    }
+    Value::Map(complete)
 }
 
 /// Whether a null in the place of a value of a built-in kind leaves nothing behind.
@@ -207,6 +224,7 @@ fn before(m: &mut Map, def: &TypeDef) {
         "core/v1.TCPSocketAction" => fill(m, "port", || Value::Int(0)),
         "core/v1.HTTPGetAction" => fill(m, "port", || Value::Int(0)),
         "core/v1.Pod" => {
+            fill(m, "spec", empty);
             if let Some(Value::Map(spec)) = m.get_mut("spec") {
                 fill(spec, "enableServiceLinks", || Value::Bool(true));
                 ["initContainers", "containers"].into_iter().for_each(|key| request_limits(spec, key));
@@ -232,7 +250,7 @@ fn before(m: &mut Map, def: &TypeDef) {
             fill(m, "rollingUpdate", empty);
         }
         "apps/v1.DeploymentStrategy" | "apps/v1.DaemonSetUpdateStrategy" => {
-            if m.get("type").and_then(Value::as_str).is_none_or(|t| matches!(t, "" | "RollingUpdate")) {
+            if rolls(m) {
                 fill(m, "rollingUpdate", empty);
             } else if let Some(Value::Map(rolling)) = m.get_mut("rollingUpdate") {
                 // What other strategies do not use has no defaults, and is stored as numbers.

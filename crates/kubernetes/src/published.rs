@@ -49,7 +49,7 @@ fn object(def: &TypeDef, types: &Types, open: &mut Vec<Str>) -> Value {
         // A type whose form is not known has no type in its schema.
         return if known == Leaf::Any && def.open { typed("object") } else { leaf(known) };
     }
-    if open.contains(&def.name) {
+    if open.contains(&def.name) || def.is_empty_structure() {
         return typed("object");
     }
     open.push(def.name.clone());
@@ -145,6 +145,13 @@ mod tests {
         let kind = ["apiextensions.k8s.io", "v1", "CustomResourceDefinition"];
         let found = at(kind, &schema).unwrap();
         assert!(found.text_at(&["type"]) == "object" && found.get("properties").is_none());
+    }
+
+    #[test]
+    fn a_kind_has_the_schema_of_the_release() {
+        let kind = ["resource.k8s.io", "v1", "DeviceTaintRule"].map(Str::from);
+        assert!(schema(&kind, [], Release::V1_36).is_none());
+        assert!(schema(&kind, [], Release::V1_37).is_some());
     }
 
     #[test]

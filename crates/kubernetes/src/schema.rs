@@ -3,7 +3,8 @@
 //! `schema-R.txt` (R: the release), like `options.txt`, has a line for each type, `package.Type`,
 //! with `atomic` when it is replaced as a whole, `kind=group/version/Kind` when it is a kind,
 //! `sent=` when it is one of which no server publishes a description, `is=` when it is no object
-//! with known fields (`any`: of any kind, `object`: with any fields); and below it a line for each
+//! with known fields (`any`: of any kind, `object`: with any fields, `empty`: a structure without
+//! fields); and below it a line for each
 //! field: name (`!` = required), type, `=` default. A type is a scalar, a type's name (`!` before
 //! it = atomic), `[]T` (atomic list), `[set]T`, `[key,key]T`, `{}T` (map) or `{atomic}T`.
 //! Definitions of custom resources add types of the same form; [`super::go`] adds the names of Go
@@ -124,6 +125,11 @@ impl TypeDef {
         TypeDef { name: name.into(), whole, leaf, open: false, custom: false, fields: Vec::new() }
     }
 
+    /// Whether it is a structure of Go that has no fields.
+    pub fn is_empty_structure(&self) -> bool {
+        self.fields.is_empty() && self.leaf.is_none() && !self.open && !self.custom
+    }
+
     /// The field of a name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|f| *f.name == *name)
@@ -199,6 +205,8 @@ impl Types {
                     Some(("kind", kind)) => types.insert_kind(kind_of(kind), name.into()),
                     Some(("sent", kind)) => _ = types.sent.insert(kind_of(kind), name.into()),
                     Some(("is", "object")) => (def.leaf, def.open) = (Some(Leaf::Any), true),
+                    // A structure without fields: a type like others.
+                    Some(("is", "empty")) => {}
                     Some(("is", leaf)) => def.leaf = leaf_of(leaf),
                     _ => def.whole = Whole::Atomic,
                 }

@@ -22,13 +22,20 @@ pub fn viewed(object: &Value, kind: &[Str; 3], release: Release) -> Value {
     }
 }
 
+/// In the place of a type: the part has no Go type and stays a tree.
+pub const TREE: &str = "";
+
 /// A tree without a schema as a view: its maps are structures of the named types, where one is
 /// given for their place.
 pub fn named(value: &Value, name: &str, fields: &[(&str, &str)]) -> Value {
     let Value::Map(m) = value else { return plain(value) };
     let field = |(key, v): (&Str, &Value)| {
-        let inner = fields.iter().find(|(field, _)| *field == &**key);
-        (key.clone(), inner.map_or_else(|| plain(v), |(_, name)| named(v, name, fields)))
+        let seen = match fields.iter().find(|(field, _)| *field == &**key) {
+            Some((_, name)) if *name == TREE => v.clone(),
+            Some((_, name)) => named(v, name, fields),
+            None => plain(v),
+        };
+        (key.clone(), seen)
     };
     let ty: Arc<dyn StructType> = Arc::new(NamedStruct { name: name.into() });
     Value::Map(Map::viewed(m.iter().map(field).collect(), View::Struct(ty)))
@@ -173,6 +180,15 @@ mod tests {
 
     fn pod(memory: &str) -> Value {
         viewed(&with_limit(memory), &kind(["", "v1", "Pod"]), Release::V1_37)
+    }
+
+    #[test]
+    fn a_part_without_a_go_type_stays_a_tree() {
+        let options = Value::map([("dryRun", Value::list(vec!["All".into()]))]);
+        let request = Value::map([("options", options.clone()), ("userInfo", options)]);
+        let seen = named(&request, "v1.AdmissionRequest", &[("userInfo", "v1.UserInfo"), ("options", TREE)]);
+        let is_view = |key: &str| seen.get(key).and_then(Value::as_map).unwrap().view().is_some();
+        assert!(is_view("userInfo") && !is_view("options"));
     }
 
     #[test]

@@ -249,6 +249,8 @@ impl Check<'_> {
                 }
                 other => self.expected(at, "map", other.describe()),
             },
+            // An object of a type that is not known is sent as anything.
+            Resolved::Object(def, _) if def.leaf == Some(Leaf::Any) => self.free(part, at, depth),
             Resolved::Object(def, _) => match part {
                 Part::Fields(fields) => {
                     let mut undeclared = None;
@@ -260,7 +262,8 @@ impl Check<'_> {
                                 self.part(v, &field.ty, &below, depth + 1);
                                 self.formatted = outer;
                             }
-                            None if def.open => self.free(v, &below, depth + 1),
+                            // Decoding leaves out what a structure without fields is given.
+                            None if def.open || def.is_empty_structure() => self.free(v, &below, depth + 1),
                             None => drop(undeclared.get_or_insert(below)),
                         }
                     }
@@ -435,7 +438,8 @@ fn atomic(part: &Part, ty: &Type, at: &str, types: &Types, found: &mut Vec<Box<s
                 }
             }
         }
-        (Resolved::Map(_, Whole::Atomic), Part::Fields(_)) => found.push(at.into()),
+        (Resolved::Map(_, Whole::Atomic), Part::Fields(_))
+        | (Resolved::Object(_, Whole::Atomic), Part::Items(_)) => found.push(at.into()),
         // A list where the schema says nothing is replaced, and so are the objects in it.
         (Resolved::Leaf(Leaf::Any), Part::Items(items)) => {
             found.push(at.into());

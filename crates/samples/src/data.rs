@@ -87,6 +87,16 @@ pub fn is_required() -> bool {
     REQUIRED.value().is_some_and(|v| v == "1")
 }
 
+/// The text of a compressed file.
+///
+/// # Errors
+/// It cannot be read.
+pub fn gunzipped(path: &Path) -> Result<String> {
+    let mut text = String::new();
+    GzDecoder::new(File::open(path)?).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 /// Unpacks every archive of a folder that is not unpacked yet.
 ///
 /// # Errors

@@ -26,12 +26,14 @@ pub struct AdmissionVariables {
 }
 
 /// The types of the parts of a request and of a namespace.
-const REQUEST: [(&str, &str); 5] = [
+const REQUEST: [(&str, &str); 6] = [
     ("kind", "v1.GroupVersionKind"),
     ("requestKind", "v1.GroupVersionKind"),
     ("resource", "v1.GroupVersionResource"),
     ("requestResource", "v1.GroupVersionResource"),
     ("userInfo", "v1.UserInfo"),
+    // Any object, of a type that is not known.
+    ("options", views::TREE),
 ];
 const NAMESPACE: [(&str, &str); 3] =
     [("metadata", "v1.ObjectMeta"), ("spec", "v1.NamespaceSpec"), ("status", "v1.NamespaceStatus")];

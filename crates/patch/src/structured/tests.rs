@@ -54,6 +54,35 @@ fn keys_of_items_take_the_defaults_of_the_schema() {
 }
 
 #[test]
+fn an_object_of_an_unknown_type_is_replaced_by_scalars_and_by_nothing_else() {
+    let types = Types::built_in();
+    let def = types.named("apps/v1.ControllerRevision").unwrap();
+    let data = |change: &str| {
+        let change = part(&yaml(&format!("{{data: {change}}}")));
+        merge(&yaml("{data: {a: 1}}"), &change, def, types)
+            .map(|v| ephor_value::print::json(&v))
+            .map_err(|e| e.to_string())
+    };
+    assert_eq!(data("x").unwrap(), r#"{"data":"x"}"#);
+    assert_eq!(data("1").unwrap(), r#"{"data":1}"#);
+    for change in ["{}", "{a: 2}", "[]", "[1]"] {
+        let error = "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .data";
+        assert_eq!(data(change).unwrap_err(), error, "{change}");
+    }
+}
+
+#[test]
+fn a_structure_without_fields_takes_maps_only() {
+    use ephor_value::release::Release;
+    let types = Types::of_release(Release::V1_37);
+    let def = types.named("scheduling/v1alpha3.WorkloadPodGroupSchedulingPolicy").unwrap();
+    let basic = |change: &str| merge(&yaml("{}"), &part(&yaml(&format!("{{basic: {change}}}"))), def, types);
+    assert!(basic("{}").is_ok() && basic("{x: 1}").is_ok());
+    let error = basic("1").unwrap_err().to_string();
+    assert!(error.ends_with(".basic: expected map, got &{1}"), "{error}");
+}
+
+#[test]
 fn what_is_replaced_as_a_whole_may_not_be_merged() {
     let text = pod(
         "{}",
