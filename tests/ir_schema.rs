@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 
 /// The files with types that are written, in the order of the page.
-const FILES: [&str; 29] = [
+const FILES: [&str; 30] = [
     "crates/ir/src/json.rs",
     "crates/ir/src/policy.rs",
     "crates/ir/src/facts.rs",
@@ -35,6 +35,7 @@ const FILES: [&str; 29] = [
     "crates/functions/src/lib.rs",
     "crates/functions/src/row.rs",
     "crates/ir/src/pattern.rs",
+    "crates/value/src/release.rs",
     "crates/value/src/wildcard.rs",
     "crates/value/src/quantity/mod.rs",
 ];

@@ -5,8 +5,8 @@ releases.py --ephor PROGRAM --kubernetes A,B --servers DIR,DIR [--time-limit DUR
 
 Each POLICY is a file with policies of Kubernetes and their bindings. The two folders have the programs of both servers, as conformance/kube/build.sh
 makes them. For each difference in clusters the policies of the file are stored in both servers, with a binding that denies where the file has none,
-and the object is sent as a dry run; before an update its former object is stored. A server agrees when it denies exactly what that side is said to
-deny, or warns of or audits. The last line counts; the exit code is 1 when a server does not agree.
+and the object is sent as a dry run; before an update its former object is stored. A server agrees when it denies exactly where that side has the
+verdict `fail` or `error`. The last line counts; the exit code is 1 when a server does not agree.
 """
 import argparse
 import copy
@@ -34,7 +34,7 @@ CANARY = "ephor-canary"
 
 
 def differences(args, path):
-    """Policies of a file, each with the differences in clusters that are said of it."""
+    """Policies of a file, each with its differences in clusters."""
     command = [args.ephor, "diff", path, path, "--kubernetes", args.kubernetes, "--output-format", "json", "--time-limit", args.time_limit]
     answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode == 2:

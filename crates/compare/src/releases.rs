@@ -5,26 +5,19 @@
 //! (`ephor_lower::admission::release_changes`): where nothing does, both are compared on one
 //! release, and a proof is one. Where something does, objects are searched on which the sides
 //! differ, each evaluated as its release does, and without one the answer is "tested". The same
-//! holds for parts that read typed objects otherwise than trees, for which the classes of values
-//! are made. Semantics: `docs/semantics/kubernetes-releases.md`, "The same on two releases".
-
-//!
-//! - `spelling`: objects in which quantities are spelled in two ways
-
-pub(crate) mod spelling;
+//! holds for parts that read typed objects otherwise than trees, of which classes of values are. Semantics: `docs/semantics/kubernetes-releases.md`, "The same on two releases".
 
 use std::sync::Arc;
 
 use ephor_ir::Rule;
-use ephor_kubernetes::release::ServerRules;
 use ephor_lower::admission::{release_changes, typed_parts};
-use ephor_value::Value;
 use ephor_value::release::Release;
 
 use crate::model::answer::{Answer, Comparison};
 use crate::model::observer::Observer;
 use crate::model::options::Options;
 use crate::search::procedure::of_sides;
+use crate::sides::natives::texts;
 use crate::sides::side::Side;
 
 /// What both sides say of releases.
@@ -56,24 +49,6 @@ impl Servers {
             },
         }
     }
-}
-
-/// What of policies means something else on one of two releases.
-pub(crate) fn changes(policies: &[Value], releases: [Release; 2]) -> Vec<String> {
-    texts(policies.iter().flat_map(|policy| release_changes(policy, &[], releases)))
-}
-
-fn texts(changes: impl Iterator<Item = ephor_lower::admission::ReleaseChange>) -> Vec<String> {
-    let mut all: Vec<String> = changes.map(|change| change.to_string()).collect();
-    all.sort();
-    all.dedup();
-    all
-}
-
-/// Whether only one of two sides shows objects of built-in kinds with their types.
-pub(crate) fn shows_types_once(sides: [&Side; 2]) -> bool {
-    let [old, new] = sides.map(|side| side.release().map(|release| ServerRules::of(release).has_typed_views));
-    old.is_some() && new.is_some() && old != new
 }
 
 /// A side whose policies of Kubernetes are evaluated on another release.
@@ -120,10 +95,4 @@ pub(crate) fn no_proof(mut found: Comparison, reasons: &[String]) -> Comparison 
         other => other,
     };
     found
-}
-
-/// The policies of Kubernetes in a side, as documents with their defaults.
-pub(crate) fn native(document: &Value) -> Option<Value> {
-    let is_native = document.text_at(&["apiVersion"]).starts_with("admissionregistration.k8s.io/");
-    is_native.then(|| document.clone())
 }

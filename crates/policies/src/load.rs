@@ -39,7 +39,7 @@ mod served;
 pub use checks::CHECKS;
 pub use foreign::NO_DEFINITIONS;
 use foreign::foreign;
-use loaded::{Item, Reading};
+use loaded::{Item, PlacedReader};
 pub use loaded::{LoadedPolicy, Policies, Problem, Purpose, Reader};
 pub use served::{is_about_policies, is_meant_as_policy, objects};
 
@@ -118,7 +118,7 @@ pub fn argument_as(sources: &[SourceText], reader: Reader, kubernetes: Option<Re
         Reader::Server(release) => Place::Server(release),
         _ => kubernetes.map_or(Place::Kyverno, Place::Server),
     };
-    let reading = Reading { reader, place };
+    let reading = PlacedReader { reader, place };
     let loaded: Vec<Vec<Item>> = parallel::map(sources, |s| source(&s.name, &s.text, reading));
     let mut out = Policies::default();
     let items: Vec<Item> = loaded.into_iter().flatten().collect();
@@ -147,7 +147,7 @@ pub fn argument_as(sources: &[SourceText], reader: Reader, kubernetes: Option<Re
     out
 }
 
-fn source(name: &str, text: &str, reading: Reading) -> Vec<Item> {
+fn source(name: &str, text: &str, reading: PlacedReader) -> Vec<Item> {
     let name: Arc<str> = name.into();
     if json::is_written(text) {
         return vec![lowered::item(name, text, reading.reader)];
@@ -193,7 +193,7 @@ fn text_at(whole: &str, line: usize) -> Cow<'_, str> {
 }
 
 /// The items of a document; one of our own groups is read as Kyverno's, and is not deprecated.
-fn named(mut d: Document, reading: Reading) -> Vec<Item> {
+fn named(mut d: Document, reading: PlacedReader) -> Vec<Item> {
     let Some(read) = groups::read(&d.value) else { return one(&d, reading) };
     d.value = read;
     let current = |item| match item {
@@ -205,7 +205,7 @@ fn named(mut d: Document, reading: Reading) -> Vec<Item> {
     one(&d, reading).into_iter().map(current).collect()
 }
 
-fn one(d: &Document, reading: Reading) -> Vec<Item> {
+fn one(d: &Document, reading: PlacedReader) -> Vec<Item> {
     if d.value.is_null() {
         return Vec::new();
     }
@@ -256,7 +256,7 @@ fn skipped(d: &Document, text: String) -> Item {
     }
 }
 
-fn item(d: &Document, value: &Value, with_schema: bool, reading: Reading) -> Item {
+fn item(d: &Document, value: &Value, with_schema: bool, reading: PlacedReader) -> Item {
     let (api_version, kind) = match (type_field(value, "apiVersion"), type_field(value, "kind")) {
         (Ok(api_version), Ok(kind)) => (api_version, kind),
         (Err(e), _) | (_, Err(e)) => return skipped(d, format!("failed to parse document ({e})")),
@@ -357,7 +357,7 @@ fn review(d: &Document, value: &Value, with_schema: bool, reader: Reader) -> Opt
 }
 
 /// An admission policy of Kubernetes or its binding, in the versions that the reader takes.
-fn admission(d: &Document, value: &Value, Reading { reader, place }: Reading) -> Option<Item> {
+fn admission(d: &Document, value: &Value, PlacedReader { reader, place }: PlacedReader) -> Option<Item> {
     let refused = || ephor_api::admission::readable(value).err();
     let version = value.text_at(&["apiVersion"]).strip_prefix("admissionregistration.k8s.io/")?;
     let kind = value.text_at(&["kind"]);

@@ -31,8 +31,8 @@ use crate::cli::{arguments, console, releases};
 /// need. It reads a cluster, or dumps of one, and writes nothing.
 ///
 /// With --kubernetes it says instead whether ValidatingAdmissionPolicies and
-/// MutatingAdmissionPolicies mean the same after an upgrade of Kubernetes: for each policy that they
-/// do, with proof, or the smallest object on which they do not.
+/// MutatingAdmissionPolicies mean the same after an upgrade of Kubernetes: for each policy that it
+/// does, with proof, or the smallest object on which it does not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # the current cluster

@@ -34,8 +34,8 @@ pub struct Common {
     /// time after which what is not yet compared counts as tested (default none)
     #[arg(long, value_name = "DURATION", value_parser = time)]
     time_limit: Option<Duration>,
-    /// Kubernetes' own policies as the API server of this release evaluates them, or the policies of
-    /// each side as that of its own release does (default as Kyverno does)
+    /// Kubernetes' own policies as the API server of this release evaluates them, or of two
+    /// releases, one for each side (default as Kyverno does)
     #[arg(long, value_name = "VERSION[,VERSION]", value_parser = releases::parse_pair)]
     kubernetes: Option<[Release; 2]>,
     /// number of threads, 0 for one per core; the output is the same for any

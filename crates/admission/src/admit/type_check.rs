@@ -1,8 +1,8 @@
 //! Warnings of expressions that do not fit the types of the kinds that a policy is about.
 //!
-//! In: a ClusterPolicy with its defaults, what the cluster serves, and its release. Out: a warning for each
-//! expression of `validate.cel`, in the words that a ValidatingAdmissionPolicy with the same
-//! expressions has in its status. As in Kyverno only policies are checked that can become one.
+//! In: a ClusterPolicy with its defaults, what the cluster serves, and its release. Out: a warning
+//! for each expression of `validate.cel`, in the words that a ValidatingAdmissionPolicy with the
+//! same expressions has in its status. As in Kyverno only policies are checked that can become one.
 //! Semantics: `docs/semantics/admission.md`, "Warnings about types".
 
 use crate::native::{Known, native};

@@ -7,6 +7,7 @@
 //! - `inputs`: answers of lookups, one of each class
 //! - `product`: combinations, all or spread over all
 //! - `scalars`: texts, integers, quantities and durations
+//! - `spelling`: objects in which quantities are spelled in two ways
 //! - `users`: who sends a request
 
 pub(crate) mod cases;
@@ -16,4 +17,5 @@ pub(crate) mod domain;
 pub(crate) mod inputs;
 pub(crate) mod product;
 pub(crate) mod scalars;
+pub(crate) mod spelling;
 pub(crate) mod users;

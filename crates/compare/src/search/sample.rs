@@ -18,11 +18,11 @@ use crate::model::environment::Environment;
 use crate::model::limits::MAX_WITNESSES;
 use crate::model::request::{Case, request};
 use crate::model::verdict::Verdict;
-use crate::releases::shows_types_once;
-use crate::releases::spelling::respelled;
+use crate::objects::spelling::respelled;
 use crate::search::neighbours::{WithPaths, substituted, varied};
 use crate::search::run::{Pool, Run, Uncovered};
-use crate::sides::side::judge;
+use crate::sides::natives::show_types_once;
+use crate::sides::side::{Side, judge};
 use crate::units::cached::CachedUnit;
 
 /// How many objects of one kind of answer are varied.
@@ -72,7 +72,8 @@ impl Run<'_> {
         let is_over =
             |run: &Self, found: &Uncovered| run.effort.left == 0 || found.in_clusters.len() >= MAX_WITNESSES;
         // Where one side shows objects with their types, equal quantities may count as such.
-        let respells = shows_types_once(self.compared.sides) && among.0.operation == "UPDATE";
+        let respells =
+            show_types_once(self.compared.sides.map(Side::release)) && among.0.operation == "UPDATE";
         for case in some.iter().map(|one| &one.whole).filter(|_| respells).take(VARIED_PER_ANSWER) {
             let base = mended(&case.object, false).unwrap_or_else(|| case.object.clone());
             for [old, new] in respelled(&among.0.object, &base) {

@@ -19,8 +19,8 @@ use ephor_value::{Str, Value};
 use crate::model::environment::Environment;
 use crate::model::request::{Case, RequestContext, request};
 use crate::model::verdict::{Effect, Judgement, Verdict};
-use crate::releases::{self, native};
 use crate::sides::lookup_stub;
+use crate::sides::natives::{changes, native};
 use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 
 /// Why policies cannot be compared.
@@ -109,7 +109,7 @@ impl Side {
     pub fn other_in_later_releases(&self) -> Vec<String> {
         let Some(own) = self.release else { return Vec::new() };
         let later = Release::ALL.into_iter().filter(|release| *release > own);
-        later.flat_map(|release| releases::changes(&self.natives, [own, release])).collect()
+        later.flat_map(|release| changes(&self.natives, [own, release])).collect()
     }
 
     /// The policies of Kubernetes.

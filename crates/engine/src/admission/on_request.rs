@@ -11,7 +11,6 @@ use ephor_ir::Policy;
 use ephor_ir::expressions::API_SERVER;
 use ephor_kubernetes::admitted::as_sent;
 use ephor_kubernetes::resource_object;
-use ephor_value::budget::Excess;
 use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
@@ -21,13 +20,12 @@ use super::bound::BoundPolicy;
 use super::cluster_view::ClusterView;
 use super::mutate::Passes;
 use super::plan::{BoundCall, plan};
-use super::validate::{admits, entered, evaluate, exceeded, result, seen};
+use super::validate::{self, admits, result, seen};
 use crate::Request;
-use crate::call::{CallMatch, Subject, calls};
 use crate::matched::EvalContext;
 use crate::outcome::{RuleOutcome, Status};
 use crate::request::namespace_of_labels;
-use crate::results::{Results, RuleRun};
+use crate::results::Results;
 use crate::run::Phase;
 use crate::view::offline::with_user;
 use crate::view::rule::admission_request;
@@ -59,10 +57,9 @@ pub(crate) fn results(
     let cluster = ClusterView::of_command(context.sources, release, &bound.bound.params, namespace);
     let review = review(request, &cluster);
     let functions = cluster.functions(&review);
-    let mut on = OnRequest { policy: bound, review: &review, cluster: &cluster, cx: &functions };
     match bound.mutates() {
-        true => on.changed(),
-        false => calls(plan(bound, &review, &cluster), &mut on),
+        true => changed(bound, &review, &cluster, &functions),
+        false => validated(bound, &review, &cluster, &functions).into(),
     }
 }
 
@@ -104,82 +101,47 @@ fn review(request: &Request, cluster: &ClusterView<'_>) -> Review {
     Review::new(Value::Map(sent))
 }
 
-/// A request that a policy is evaluated on.
-struct OnRequest<'c> {
-    policy: BoundPolicy<'c>,
-    review: &'c Review,
-    cluster: &'c ClusterView<'c>,
-    cx: &'c Context,
+/// What a policy that validates gives, each result with the name of its binding.
+fn validated(
+    policy: BoundPolicy<'_>,
+    review: &Review,
+    cluster: &ClusterView<'_>,
+    cx: &Context,
+) -> Vec<RuleOutcome> {
+    let all = validate::results(policy, review, cluster, cx, true);
+    all.into_iter().map(|result| named(policy, shown(result))).collect()
 }
 
-impl Subject for OnRequest<'_> {
-    type Call = BoundCall;
-
-    fn enter(&mut self, call: &BoundCall) -> CallMatch {
-        entered(self.policy, call, "")
-    }
-
-    fn evaluate(&mut self, call: &BoundCall) -> RuleRun {
-        let Ok(view) = &call.with else { return RuleRun::default() };
-        let found = match evaluate(self.policy, view, self.review, self.cluster, self.cx) {
-            None => vec![self.row(Status::Skip, API_SERVER.unmet)],
-            Some(found) if found.iter().all(|one| !one.status.is_violation()) => {
-                vec![self.row(Status::Pass, API_SERVER.passed)]
-            }
-            Some(found) => found.into_iter().map(shown).collect(),
-        };
-        self.of(call, found).into()
-    }
-
-    fn exceeded(&mut self, call: &BoundCall, run: RuleRun, excess: Excess) -> Option<RuleRun> {
-        Some(self.of(call, exceeded(self.policy, run, excess)).into())
-    }
-}
-
-impl OnRequest<'_> {
-    fn row(&self, status: Status, text: &str) -> RuleOutcome {
-        result(self.policy, status, text, BindingRow::default())
-    }
-
-    /// The results of a call, each with its binding.
-    fn of(&self, call: &BoundCall, mut results: Vec<RuleOutcome>) -> Vec<RuleOutcome> {
-        let key = if self.policy.mutates() { "mapBinding" } else { "binding" };
-        let binding = call.binding.and_then(|at| self.policy.bindings().get(at));
-        for one in &mut results {
-            one.binding.iter_mut().for_each(|row| row.binding = call.binding);
-            one.properties.extend(
-                binding.filter(|b| !b.name.is_empty()).map(|binding| (key.into(), binding.name.clone())),
-            );
-        }
-        results
-    }
-
-    /// The results of a policy that changes the object, and the object.
-    fn changed(&mut self) -> Results {
-        let plan = plan(self.policy, self.review, self.cluster);
-        if plan.is_empty() || self.review.object().is_null() {
-            return Results::default();
-        }
-        let mut passes = Passes::new(self.review, self.cluster);
-        let denied = passes.run(&[self.policy], self.review, false).err();
-        let object = Some(passes.object.clone()).filter(|_| passes.changed);
-        let row = match denied {
-            Some(denial) => self.row(Status::Error, &denial.message),
-            None if object.is_some() || plan.iter().any(|call| self.is_met(call)) => {
-                self.row(Status::Pass, "mutation is successfully applied")
-            }
-            None => self.row(Status::Skip, API_SERVER.unmet),
-        };
-        let last = plan.last().map(|call| self.of(call, vec![row])).unwrap_or_default();
-        Results { object, ..last.into() }
-    }
-
-    fn is_met(&self, call: &BoundCall) -> bool {
+/// The result of a policy that changes the object, and the object.
+fn changed(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterView<'_>, cx: &Context) -> Results {
+    let plan = plan(policy, review, cluster);
+    let Some(last) = plan.last().filter(|_| !review.object().is_null()) else { return Results::default() };
+    let mut passes = Passes::new(review, cluster);
+    let denied = passes.run(&[policy], review, false).err();
+    let object = Some(passes.object.clone()).filter(|_| passes.changed);
+    let is_met = |call: &BoundCall| {
         let Ok(view) = &call.with else { return false };
-        let (object, release) = (self.review.object(), self.cluster.release());
-        let seen = seen(&view.accepted, view.param.clone(), self.review, object, release);
-        admits(self.policy, view, self.review, &seen, self.cx).unwrap_or(false)
-    }
+        let seen = seen(&view.accepted, view.param.clone(), review, review.object(), cluster.release());
+        admits(policy, view, review, &seen, cx).unwrap_or(false)
+    };
+    let (status, text) = match &denied {
+        Some(denial) => (Status::Error, &*denial.message),
+        None if object.is_some() || plan.iter().any(is_met) => {
+            (Status::Pass, "mutation is successfully applied")
+        }
+        None => (Status::Skip, API_SERVER.unmet),
+    };
+    let row = BindingRow { binding: last.binding, ..BindingRow::default() };
+    Results { object, ..vec![named(policy, result(policy, status, text, row))].into() }
+}
+
+/// A result with the name of its binding, as reports have it.
+fn named(policy: BoundPolicy<'_>, mut result: RuleOutcome) -> RuleOutcome {
+    let key = if policy.mutates() { "mapBinding" } else { "binding" };
+    let at = result.binding.as_ref().and_then(|row| row.binding);
+    let binding = at.and_then(|at| policy.bindings().get(at)).filter(|binding| !binding.name.is_empty());
+    result.properties.extend(binding.map(|binding| (key.into(), binding.name.clone())));
+    result
 }
 
 /// A result as commands show it: a denial with its message.

@@ -48,7 +48,19 @@ pub fn verdict(
     cx: &Context,
 ) -> Vec<RuleOutcome> {
     let Some(policy) = BoundPolicy::of(policy).filter(|bound| !bound.mutates()) else { return Vec::new() };
-    let mut subject = ValidatedRequest { policy, review, cluster, cx, without_parameter: None };
+    results(policy, review, cluster, cx, false)
+}
+
+/// The results of a policy that validates; `says_all`: also that it passes, and that its conditions
+/// are not met.
+pub(super) fn results(
+    policy: BoundPolicy<'_>,
+    review: &Review,
+    cluster: &ClusterView<'_>,
+    cx: &Context,
+    says_all: bool,
+) -> Vec<RuleOutcome> {
+    let mut subject = ValidatedRequest { policy, review, cluster, cx, says_all, without_parameter: None };
     calls(plan(policy, review, cluster), &mut subject).rules
 }
 
@@ -58,11 +70,22 @@ struct ValidatedRequest<'c> {
     review: &'c Review,
     cluster: &'c ClusterView<'c>,
     cx: &'c Context,
+    says_all: bool,
     /// Of a binding expressions see its parameter only: without one all give the same.
     without_parameter: Option<Vec<RuleOutcome>>,
 }
 
 impl ValidatedRequest<'_> {
+    /// What an evaluation gave, in at least one result.
+    fn all(&self, found: Option<Vec<RuleOutcome>>) -> Vec<RuleOutcome> {
+        let row = |status, text: &str| vec![result(self.policy, status, text, BindingRow::default())];
+        match found {
+            None => row(Status::Skip, API_SERVER.unmet),
+            Some(found) if found.iter().any(|one| one.status.is_violation()) => found,
+            Some(_) => row(Status::Pass, API_SERVER.passed),
+        }
+    }
+
     /// The results of a call, each with its binding.
     fn of(&mut self, call: &BoundCall, mut results: Vec<RuleOutcome>) -> RuleRun {
         if call.with.as_ref().is_ok_and(|view| view.param.is_none()) {
@@ -85,37 +108,29 @@ impl Subject for ValidatedRequest<'_> {
         let Ok(view) = &call.with else { return RuleRun::default() };
         let known = self.without_parameter.take().filter(|_| view.param.is_none());
         let results = known.unwrap_or_else(|| {
-            evaluate(self.policy, view, self.review, self.cluster, self.cx).unwrap_or_default()
+            let found = evaluate(self.policy, view, self.review, self.cluster, self.cx);
+            if self.says_all { self.all(found) } else { found.unwrap_or_default() }
         });
         self.of(call, results)
     }
 
+    /// It fails, unless it denies all the same.
     fn exceeded(&mut self, call: &BoundCall, run: RuleRun, excess: Excess) -> Option<RuleRun> {
-        let results = exceeded(self.policy, run, excess);
-        let denies = |result: &RuleOutcome| result.binding.as_ref().is_some_and(|row| row.denial.is_some());
-        match results.iter().any(denies) {
-            true => Some(results.into()),
-            false => Some(self.of(call, results)),
+        let RuleRun { mut results, .. } = run;
+        if results.iter().any(|result| result.binding.as_ref().is_some_and(|row| row.denial.is_some())) {
+            return Some(results.into());
         }
+        results.retain(|result| result.status == Status::Fail);
+        // Validations are counted without those that the bound has cut off.
+        for (at, result) in results.iter_mut().enumerate() {
+            result.binding.iter_mut().for_each(|row| {
+                row.validation = Some(at);
+                row.annotations.clear();
+            });
+        }
+        results.push(failed(self.policy, results.len(), excess.text()));
+        Some(self.of(call, results))
     }
-}
-
-/// The results of a call that exceeds a bound: it fails, unless it denies all the same.
-pub(super) fn exceeded(policy: BoundPolicy<'_>, run: RuleRun, excess: Excess) -> Vec<RuleOutcome> {
-    let RuleRun { mut results, .. } = run;
-    if results.iter().any(|result| result.binding.as_ref().is_some_and(|row| row.denial.is_some())) {
-        return results;
-    }
-    results.retain(|result| result.status == Status::Fail);
-    // Validations are counted without those that the bound has cut off.
-    for (at, result) in results.iter_mut().enumerate() {
-        result.binding.iter_mut().for_each(|row| {
-            row.validation = Some(at);
-            row.annotations.clear();
-        });
-    }
-    results.push(failed(policy, results.len(), excess.text()));
-    results
 }
 
 /// Whether a call of a native policy is evaluated: it matches, but may have a mistake, which is
@@ -258,7 +273,7 @@ fn failed(policy: BoundPolicy<'_>, at: usize, text: impl Into<Str>) -> RuleOutco
 }
 
 /// The validations and annotations of a policy; `None` where its conditions do not hold.
-pub(super) fn evaluate(
+fn evaluate(
     policy: BoundPolicy<'_>,
     view: &BoundView,
     review: &Review,

@@ -63,8 +63,8 @@ pub fn as_stored(object: &Value, def: &TypeDef, types: &Types) -> Value {
 }
 
 /// An object that a client sends as policies see it: one of a built-in kind has no fields that its
-/// release does not know, and the constant defaults. What has a value of a wrong type, which the API
-/// server refuses, stays as it is.
+/// release does not know, and the constant defaults. What has a value of a wrong type, which the
+/// API server refuses, stays as it is.
 pub fn as_sent(object: &Value, kind: &[Str; 3], types: &Types) -> Value {
     let object = object.with_whole_numbers();
     let Some(def) = types.of_object(kind).filter(|def| !def.custom) else { return object };

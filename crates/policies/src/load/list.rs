@@ -10,16 +10,16 @@ use ephor_document::{Document, locate};
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, dotted, follow};
 
-use super::loaded::{Item, LoadedPolicy, Policies, Problem, Reading};
+use super::loaded::{Item, LoadedPolicy, PlacedReader, Policies, Problem};
 use super::{is_meant_as_policy, item, type_field};
 
 /// The items of a list, one after the other.
-pub(super) fn items(d: &Document, reading: Reading) -> Vec<Item> {
+pub(super) fn items(d: &Document, reading: PlacedReader) -> Vec<Item> {
     let items = d.value.get("items").and_then(Value::as_list).unwrap_or_default();
     items.iter().enumerate().flat_map(|(at, value)| of(d, at, value, reading)).collect()
 }
 
-fn of(d: &Document, at: usize, value: &Value, reading: Reading) -> Vec<Item> {
+fn of(d: &Document, at: usize, value: &Value, reading: PlacedReader) -> Vec<Item> {
     let prefix: Path = vec![PathPart::Key("items".into()), PathPart::Index(at)];
     let left = |inner: &[PathPart], text: String| {
         let path: Path = prefix.iter().chain(inner).cloned().collect();

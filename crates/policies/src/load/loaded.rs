@@ -178,7 +178,7 @@ pub enum Reader {
 
 /// Who reads, and where Kubernetes' own policies run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
+pub(super) struct PlacedReader {
     pub reader: Reader,
     pub place: Place,
 }

@@ -12,7 +12,7 @@ use ephor_document::Document;
 use ephor_value::place::{Path, PathPart};
 use ephor_value::{Map, Value};
 
-use super::loaded::{Item, LoadedPolicy, Problem, Reader, Reading};
+use super::loaded::{Item, LoadedPolicy, PlacedReader, Problem, Reader};
 use super::{item, left, type_field};
 
 /// The API groups of policies.
@@ -23,7 +23,7 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 const MISTAKES: usize = 2;
 
 /// The items of a document.
-pub(super) fn items(d: &Document, reading: Reading) -> Vec<Item> {
+pub(super) fn items(d: &Document, reading: PlacedReader) -> Vec<Item> {
     let of = |found: Found| match found {
         Found::Object(prefix, value) => match object(d, &value, reading) {
             Item::Policy(policy, deprecation) => {
@@ -133,7 +133,7 @@ fn typed(item: &Value, api_version: &str, kind: &str) -> Value {
     Value::Map(fields)
 }
 
-fn object(d: &Document, value: &Value, reading: Reading) -> Item {
+fn object(d: &Document, value: &Value, reading: PlacedReader) -> Item {
     let text = |key: &'static str| type_field(value, key).unwrap_or_default().into_owned();
     let is_policy = is_about_policies(&text("apiVersion"), &text("kind"));
     match item(d, value, true, reading) {

@@ -207,7 +207,7 @@ impl Walk<'_> {
             (
                 "dyn" | "optional.of" | "optional.ofNonZeroValue" | "value" | "reverse" | "sort" | "distinct",
                 _,
-            ) => made_of(function, at(0)),
+            ) => passed_on(function, at(0)),
             ("slice" | "flatten", _) => Seen::Made(Box::new(deep_items(at(0)))),
             ("first" | "last", _) => at(0).items(),
             ("optional.none", _) => Seen::Never,
@@ -486,7 +486,7 @@ fn of_type(ty: &Type) -> Seen {
 }
 
 /// The value of a function that gives what it gets, in a list of its own where it is one.
-fn made_of(function: &str, seen: Seen) -> Seen {
+fn passed_on(function: &str, seen: Seen) -> Seen {
     match function {
         "reverse" | "sort" | "distinct" => Seen::Made(Box::new(seen.items())),
         _ => seen,
