@@ -5,7 +5,8 @@
 //! (`ephor_lower::admission::release_changes`): where nothing does, both are compared on one
 //! release, and a proof is one. Where something does, objects are searched on which the sides
 //! differ, each evaluated as its release does, and without one the answer is "tested". The same
-//! holds for parts that read typed objects otherwise than trees, of which classes of values are. Semantics: `docs/semantics/kubernetes-releases.md`, "The same on two releases".
+//! holds for parts that read typed objects otherwise than trees, of which classes of values are.
+//! Semantics: `docs/semantics/kubernetes-releases.md`, "The same on two releases".
 
 use std::sync::Arc;
 

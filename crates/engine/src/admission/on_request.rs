@@ -18,7 +18,7 @@ use super::Review;
 use super::binding_row::BindingRow;
 use super::bound::BoundPolicy;
 use super::cluster_view::ClusterView;
-use super::mutate::Passes;
+use super::mutate::{Mutated, mutate};
 use super::plan::{BoundCall, plan};
 use super::validate::{self, admits, result, seen};
 use crate::Request;
@@ -116,15 +116,14 @@ fn validated(
 fn changed(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterView<'_>, cx: &Context) -> Results {
     let plan = plan(policy, review, cluster);
     let Some(last) = plan.last().filter(|_| !review.object().is_null()) else { return Results::default() };
-    let mut passes = Passes::new(review, cluster);
-    let denied = passes.run(&[policy], review, false).err();
-    let object = Some(passes.object.clone()).filter(|_| passes.changed);
+    let Mutated { object, denial } = mutate(&[policy], review, cluster);
+    let object = Some(object).filter(|object| !object.json_eq(review.object()));
     let is_met = |call: &BoundCall| {
         let Ok(view) = &call.with else { return false };
         let seen = seen(&view.accepted, view.param.clone(), review, review.object(), cluster.release());
         admits(policy, view, review, &seen, cx).unwrap_or(false)
     };
-    let (status, text) = match &denied {
+    let (status, text) = match &denial {
         Some(denial) => (Status::Error, &*denial.message),
         None if object.is_some() || plan.iter().any(is_met) => {
             (Status::Pass, "mutation is successfully applied")
