@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ephor_admission::admit::{Deadline, Gate};
+use ephor_kubernetes::Types;
 use ephor_policies::load::Policies;
 use ephor_policies::policy_set;
 
-use crate::{Error, ExternalData, NoData, Outcome, PolicySet, Profile, Request, outcome};
+use crate::{Error, ExternalData, NoData, Outcome, PolicySet, Profile, Release, Request, outcome};
 
 /// How long a review may take, unless [`Engine::with_time_limit`] says otherwise: the default
 /// timeout of webhooks.
@@ -49,6 +50,7 @@ pub struct Engine {
     policies: Policies,
     engine: policy_set::Engine,
     external: Arc<dyn ExternalData>,
+    kubernetes: Release,
     /// Built for the first review.
     gate: OnceLock<Gate>,
     time_limit: Duration,
@@ -57,7 +59,7 @@ pub struct Engine {
 impl Engine {
     /// An engine that decides as in a cluster, without external data: what needs some is an error.
     pub fn new(policies: PolicySet) -> Engine {
-        let policies = policies.loaded;
+        let PolicySet { loaded: policies, kubernetes } = policies;
         let mut bound = policies.clone();
         bound.bind(Vec::new());
         let all = bound.policies.into_iter().filter_map(|p| p.policy).collect();
@@ -65,7 +67,8 @@ impl Engine {
         Engine {
             policies,
             engine: policy_set::Engine::new(set).with_profile(Profile::cluster()),
-            external: Arc::new(NoData),
+            external: Arc::new(OnRelease { inner: Arc::new(NoData), kubernetes }),
+            kubernetes,
             gate: OnceLock::new(),
             time_limit: TIME_LIMIT,
         }
@@ -82,7 +85,7 @@ impl Engine {
     #[must_use]
     pub fn with_external(mut self, external: Arc<dyn ExternalData>) -> Engine {
         self.engine = self.engine.with_external(external.clone());
-        self.external = external;
+        self.external = Arc::new(OnRelease { inner: external, kubernetes: self.kubernetes });
         self.gate = OnceLock::new();
         self
     }
@@ -135,5 +138,21 @@ impl Engine {
         let gate = self.gate.get_or_init(|| Gate::new(self.policies.clone(), self.external.clone(), &[]));
         let answer = gate.review(path, review, &deadline);
         answer.map_err(|e| Error::Review { status: e.status, message: e.text })
+    }
+}
+
+/// External data in a cluster of a release, where they do not say what the cluster knows.
+struct OnRelease {
+    inner: Arc<dyn ExternalData>,
+    kubernetes: Release,
+}
+
+impl ExternalData for OnRelease {
+    fn inner(&self) -> Option<&dyn ExternalData> {
+        Some(&*self.inner)
+    }
+
+    fn types(&self) -> Option<&Types> {
+        Some(self.inner.types().unwrap_or_else(|| Types::of_release(self.kubernetes)))
     }
 }

@@ -52,6 +52,7 @@ pub use engine::Engine;
 pub use ephor_engine::{Profile, Status};
 pub use ephor_external::{self as external, ExternalData, NoData};
 pub use ephor_value::Value;
+pub use ephor_value::release::Release;
 pub use expressions::{Cel, Environment, JmesPath};
 pub use outcome::{Action, Field, Outcome, RuleResult, Severity};
 pub use policy_set::{PolicyInfo, PolicySet};

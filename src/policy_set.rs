@@ -31,6 +31,7 @@ use crate::{Problem, Problems};
 #[derive(Clone, Debug, Default)]
 pub struct PolicySet {
     pub(crate) loaded: Policies,
+    pub(crate) kubernetes: Release,
 }
 
 /// A policy of a set.
@@ -56,7 +57,42 @@ impl PolicySet {
     /// Every problem of the text: documents that do not parse, break the schema, fail the policy
     /// check or do not compile. Documents of other kinds are ignored.
     pub fn from_text(name: &str, text: &str) -> Result<PolicySet, Problems> {
-        PolicySet::from_sources(vec![SourceText { name: name.into(), text: text.into() }], Vec::new())
+        PolicySet::from_text_on(Release::default(), name, text)
+    }
+
+    /// The same where Kubernetes' own policies are read and evaluated as the API server of a release
+    /// does.
+    ///
+    /// ```
+    /// use ephor::{Engine, PolicySet, Release, Request, Status};
+    ///
+    /// let policy = r#"
+    /// apiVersion: admissionregistration.k8s.io/v1
+    /// kind: ValidatingAdmissionPolicy
+    /// metadata: {name: mixed}
+    /// spec:
+    ///   matchConstraints:
+    ///     resourceRules:
+    ///     - {apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}
+    ///   validations:
+    ///   - expression: "!object.spec.containers.exists(c, c == 'x')"
+    /// "#;
+    /// let pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}]}}";
+    /// let mut found = Vec::new();
+    /// for release in [Release::V1_36, Release::V1_37] {
+    ///     let engine = Engine::new(PolicySet::from_text_on(release, "p.yaml", policy)?);
+    ///     let outcome = engine.check(Request::from_yaml(pod)?)?;
+    ///     found.push(outcome.results.first().ok_or("no result")?.status);
+    /// }
+    /// assert_eq!(found, [Status::Pass, Status::Error]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`PolicySet::from_text`], and what that API server refuses.
+    pub fn from_text_on(kubernetes: Release, name: &str, text: &str) -> Result<PolicySet, Problems> {
+        let source = SourceText { name: name.into(), text: text.into() };
+        PolicySet::from_sources(kubernetes, vec![source], Vec::new())
     }
 
     /// As [`PolicySet::from_text`] for a text without a name.
@@ -74,6 +110,14 @@ impl PolicySet {
     /// Every problem: files that are missing or cannot be read, and what [`PolicySet::from_text`]
     /// reports.
     pub fn from_path(path: impl AsRef<Path>) -> Result<PolicySet, Problems> {
+        PolicySet::from_path_on(Release::default(), path)
+    }
+
+    /// The same for a release, as [`PolicySet::from_text_on`].
+    ///
+    /// # Errors
+    /// As [`PolicySet::from_path`].
+    pub fn from_path_on(kubernetes: Release, path: impl AsRef<Path>) -> Result<PolicySet, Problems> {
         let path = path.as_ref().to_string_lossy();
         let files::Loaded { sources, notices, .. } = files::served_policies(&[&*path]);
         let unreadable =
@@ -85,11 +129,15 @@ impl PolicySet {
             policy: None,
             message: n.text.clone(),
         };
-        PolicySet::from_sources(sources, unreadable.map(problem).collect())
+        PolicySet::from_sources(kubernetes, sources, unreadable.map(problem).collect())
     }
 
-    fn from_sources(sources: Vec<SourceText>, mut problems: Vec<Problem>) -> Result<PolicySet, Problems> {
-        let loaded = load::argument_for(&sources, Reader::Server(Release::default()));
+    fn from_sources(
+        kubernetes: Release,
+        sources: Vec<SourceText>,
+        mut problems: Vec<Problem>,
+    ) -> Result<PolicySet, Problems> {
+        let loaded = load::argument_for(&sources, Reader::Server(kubernetes));
         problems.extend(loaded.problems.iter().filter(|p| !p.foreign).map(Problem::from));
         for policy in &loaded.policies {
             let message = policy.refused.as_ref().or(policy.uncompiled.as_ref());
@@ -101,7 +149,7 @@ impl PolicySet {
                 message: message.clone(),
             }));
         }
-        if problems.is_empty() { Ok(PolicySet { loaded }) } else { Err(Problems(problems)) }
+        if problems.is_empty() { Ok(PolicySet { loaded, kubernetes }) } else { Err(Problems(problems)) }
     }
 
     /// The set with the policies of another one behind its own.

@@ -27,7 +27,9 @@ impl<'e> ClusterView<'e> {
     /// The cluster that external data is of.
     pub fn of(external: &'e dyn ExternalData) -> ClusterView<'e> {
         let types = external.types().unwrap_or_else(|| Types::built_in());
-        ClusterView { external, kinds: external.known_kinds(), types, parameters: None, namespace: None }
+        let known = external.kinds().and_then(Result::ok);
+        let kinds = known.unwrap_or_else(|| Kinds::of_release(types.release()).clone());
+        ClusterView { external, kinds, types, parameters: None, namespace: None }
     }
 
     /// The cluster around the request of a command: an API server of a release, with the

@@ -85,7 +85,7 @@ impl Seen {
     pub fn of(ty: &Type, types: &Types) -> Seen {
         match ty {
             Type::Leaf(leaf) => Seen::of_leaf(*leaf),
-            Type::Named(name, _) => types.named(name).map_or(Seen::Unknown, |def| Seen::of_def(def)),
+            Type::Named(name, _) => types.named(name).map_or(Seen::Unknown, Seen::of_def),
             Type::List(_, item) => Seen::List(Box::new(Seen::of(item, types))),
             Type::Map(value, _) => Seen::Map(Box::new(Seen::of(value, types))),
         }
