@@ -200,6 +200,10 @@ spec:
         said.contains("`c == 'x'` compares a structure, list or map with a scalar: an error in 1.37"),
         "{said}"
     );
+    let lines = classic("pattern: {spec: {=(hostNetwork): false}}")
+        .replace("message: m", "message: \"one\\n\\n  two\"");
+    files.write("lines.yaml", lines.as_bytes());
+    assert!(run("lines.yaml").contains("message: one two"), "{}", run("lines.yaml"));
     let other = files.run(&["migrate", "pattern.yaml", "--kubernetes", "1.36"]);
     assert!(other.err.contains("--kubernetes has no effect without --to vap"), "{}", other.err);
 }

@@ -6,16 +6,17 @@ use std::sync::Arc;
 
 use clap::{ValueEnum, ValueHint};
 
-use ephor_inspect::lint::{CHECKS, Finding, Linted, Roles, Severity, lint};
+use ephor_inspect::lint::{CHECKS, Finding, Linted, Roles, Severity, lint_on};
 use ephor_report::lint_formats::{self, Annotation, Level};
 use ephor_sources::files::{self, FileCause};
 use ephor_sources::kustomize::Patches;
+use ephor_value::release::Release;
 
 use super::diff::why_unread;
 use super::flags::{Record, fields};
 use super::{CommandError, lint_deep};
 use crate::cli::arguments::some_policies;
-use crate::cli::{console, policy_files};
+use crate::cli::{console, policy_files, releases};
 
 /// Checks policies before they run
 ///
@@ -51,6 +52,9 @@ pub struct LintArgs {
     /// files with CustomResourceDefinitions
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     definition: Vec<Record>,
+    /// release of the clusters that the policies are for
+    #[arg(long, value_name = "VERSION", default_value = releases::DEFAULT, value_parser = releases::parse)]
+    kubernetes: Release,
     /// least severity with which the exit code is 1
     #[arg(long, value_name = "SEVERITY", default_value = "error")]
     fail_on: LintFailOn,
@@ -115,7 +119,7 @@ pub fn run(args: &LintArgs) -> Result<i32, CommandError> {
         sources.extend(loaded.sources);
     }
     let roles = Roles { patches: Patches::around(&sources), named };
-    let mut found = lint(&sources, &definitions, &roles);
+    let mut found = lint_on(args.kubernetes, &sources, &definitions, &roles);
     if args.deep {
         unread.extend(lint_deep::add(&sources, &mut found));
     }

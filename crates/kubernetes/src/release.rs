@@ -45,6 +45,35 @@ impl ServerRules {
     }
 }
 
+/// Fields that schemas have before their gates open, with the first release that keeps their values:
+/// type, field, release. Of volumes 1.34 drops those that have an image. Gates: `facts-R.txt` in
+/// `conformance/reference`.
+const KEPT_SINCE: [(&str, &str, Release); 12] = [
+    ("apps/v1.RollingUpdateStatefulSetStrategy", "maxUnavailable", Release::V1_37),
+    ("autoscaling/v2.HPAScalingRules", "tolerance", Release::V1_35),
+    ("core/v1.Container", "restartPolicy", Release::V1_35),
+    ("core/v1.Container", "restartPolicyRules", Release::V1_35),
+    ("core/v1.ContainerRestartRule", "action", Release::V1_36),
+    ("core/v1.EnvVarSource", "fileKeyRef", Release::V1_35),
+    ("core/v1.PodSpec", "hostnameOverride", Release::V1_35),
+    ("core/v1.PodSpec", "resources", Release::V1_37),
+    ("core/v1.PodSpec", "volumes", Release::V1_35),
+    ("core/v1.Volume", "image", Release::V1_35),
+    ("core/v1.VolumeProjection", "clusterTrustBundle", Release::V1_37),
+    ("core/v1.VolumeProjection", "podCertificate", Release::V1_37),
+];
+
+/// The types of dynamic allocation, most of whose gates opened in 1.36.
+const ALLOCATION: (&str, Release) = ("resource/", Release::V1_36);
+
+/// The first release that keeps all values of a field which earlier schemas have, too; `None` = each
+/// release that knows the field keeps them.
+pub fn kept_since(of: &str, field: &str) -> Option<Release> {
+    let (allocation, since) = ALLOCATION;
+    let of_field = KEPT_SINCE.iter().find(|(ty, name, _)| *ty == of && *name == field);
+    of_field.map(|(.., since)| *since).or_else(|| of.starts_with(allocation).then_some(since))
+}
+
 const V1_36: ServerRules = ServerRules {
     has_typed_views: false,
     audits_all_failures: false,

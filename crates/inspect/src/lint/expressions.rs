@@ -11,7 +11,7 @@ use ephor_api::admission::{check as validate, defaulted};
 use ephor_functions::registry::{Language, all};
 use ephor_ir::check::Check;
 use ephor_ir::rule::Body;
-use ephor_lower::admission::{Judge, warnings};
+use ephor_lower::admission::{Judge, release_changes, warnings};
 use ephor_lower::cel_policy::issues::{
     ExpressionIssue, KindTypes, issues, issues_of_mutations, issues_of_rule,
 };
@@ -171,7 +171,8 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &Typ
     if let Some(constraints) = policy.at(&["spec", "matchConstraints"]) {
         check_constraints(subject, known, constraints, &parse("spec.matchConstraints"));
     }
-    if let Err(refusal) = validate(&stored, &mut Judge::new(&stored, Release::default())) {
+    let release = known.types.release();
+    if let Err(refusal) = validate(&stored, &mut Judge::new(&stored, release)) {
         if refusal.causes.is_empty() {
             subject.add("admission-validation", Severity::Error, None, refusal.message, None);
         }
@@ -182,9 +183,10 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &Typ
         }
         return;
     }
-    for warning in warnings(&stored, &known.definitions, Release::default()) {
+    for warning in warnings(&stored, &known.definitions, release) {
         from_text(subject, policy, &warning.field, warning.text.trim_end(), "cel-type", Severity::Warning);
     }
+    check_later_releases(subject, policy, (&stored, known));
     let spec = policy.get("spec").unwrap_or(&Value::Null);
     if spec.get("mutations").is_some() {
         let kinds = spec.get("matchConstraints").and_then(|c| known.of_constraints(c)).unwrap_or_default();
@@ -193,6 +195,22 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &Typ
         }
     }
     unused(subject, spec, &parse("spec"));
+}
+
+/// Notes what means something else on a later release, for the first one.
+fn check_later_releases(subject: &mut Subject<'_>, policy: &Value, (stored, known): (&Value, &Known)) {
+    let own = known.types.release();
+    let mut seen: Vec<(String, usize)> = Vec::new();
+    for later in Release::ALL.into_iter().filter(|release| *release > own) {
+        for change in release_changes(stored, &known.definitions, [own, later]) {
+            let at = (change.field.clone(), change.at);
+            if !seen.contains(&at) {
+                let text = format!("`{}` {}", change.part, change.text);
+                from_text(subject, policy, &change.field, &text, "other-release", Severity::Note);
+                seen.push(at);
+            }
+        }
+    }
 }
 
 /// A finding about an expression whose text may begin with the place in the expression.

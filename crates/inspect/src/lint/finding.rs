@@ -32,7 +32,7 @@ impl Severity {
 pub type Check = (&'static str, &'static str, &'static str);
 
 /// All checks.
-pub const CHECKS: [Check; 29] = [
+pub const CHECKS: [Check; 30] = [
     (
         "yaml-syntax",
         "The document is not YAML, or a key comes twice.",
@@ -103,6 +103,11 @@ pub const CHECKS: [Check; 29] = [
         "cel-type",
         "A CEL expression that does not fit the kinds that the policy is about.",
         "Read a field that these kinds have, with a value of its type, or match other kinds.",
+    ),
+    (
+        "other-release",
+        "A part of an expression means something else on a later release of Kubernetes.",
+        "Write it so that it means the same: compare scalars with scalars, read optional fields with `.?field`; `ephor cluster-check --kubernetes VERSION` shows an object.",
     ),
     (
         "unknown-kind",

@@ -117,10 +117,15 @@ pub struct Roles {
 
 /// Checks the policies in files.
 pub fn lint(sources: &[SourceText], definitions: &[Value], roles: &Roles) -> Linted {
+    lint_on(Release::default(), sources, definitions, roles)
+}
+
+/// The same for clusters of a release.
+pub fn lint_on(kubernetes: Release, sources: &[SourceText], definitions: &[Value], roles: &Roles) -> Linted {
     let cx = Context {
         known: Known {
-            kinds: Kinds::with(definitions),
-            types: Types::with(definitions),
+            kinds: Kinds::of_release_with(kubernetes, definitions),
+            types: Types::of_release_with(kubernetes, definitions),
             definitions: definitions.to_vec(),
         },
         cache: TypeCache::default(),

@@ -580,3 +580,27 @@ fn what_is_wrong_with_a_misspelt_field_is_marked_at_its_value_as_it_is_written()
     let found = of(&format!("{head}  rules:\n  - name: !!int 3\n{rest}"));
     assert!(found.iter().all(|f| !f.contains("quote it: \"!!")), "{found:?}");
 }
+
+#[test]
+fn what_means_something_else_on_a_later_release_is_a_note() {
+    let text = "apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [pods]}
+  validations:
+  - expression: object.spec.containers.all(c, c.name != 'a' && (c == 'x' || true))
+";
+    let notes = |release| {
+        let source = SourceText { name: "p.yaml".into(), text: text.into() };
+        let found = lint_on(release, &[source], &[], &Roles::default()).findings;
+        let notes = found.into_iter().filter(|f| f.severity == Severity::Note);
+        notes.map(|f| (f.id, f.line, f.message)).collect::<Vec<_>>()
+    };
+    let message = "spec.validations[0].expression: `c == 'x'` compares a structure, list or map with a \
+                   scalar: an error in 1.37";
+    assert_eq!(notes(Release::V1_36), [("other-release", 9, message.to_string())]);
+    assert_eq!(notes(Release::V1_37), []);
+}

@@ -7,7 +7,7 @@ use ephor_ir::matcher::{Requirement, SetOperator};
 
 use crate::constraints::model::NAME_OF_NAMESPACE;
 use crate::kinds::shared::document_of;
-use crate::model::draft::Draft;
+use crate::model::draft::{Check, Draft};
 use crate::model::migrated::{Document, SEPARATOR};
 use crate::model::original::NewMetadata;
 use crate::model::source::Source;
@@ -30,12 +30,22 @@ pub fn document(source: &Source<'_>, draft: &Draft, named: &NewMetadata<'_>) -> 
     }
     spec.push_some("paramKind", draft.params.as_ref().map(|(kind, _)| Node::of(kind)));
     Draft { matching, ..draft.clone() }.write_selection(&mut spec);
-    draft.write_checks(&mut spec);
+    let in_a_line =
+        |check: &Check| Check { message: check.message.as_deref().map(in_a_line), ..check.clone() };
+    Draft { checks: draft.checks.iter().map(in_a_line).collect(), ..draft.clone() }.write_checks(&mut spec);
     let of_cluster = NewMetadata { namespace: None, ..named.clone() };
     let mut out = document_of(VERSION, source.original, "ValidatingAdmissionPolicy", &of_cluster, spec);
     out.text.push_str(SEPARATOR);
     out.text.push_str(&write(&binding(draft, named), 0));
     out
+}
+
+/// A message as an API server takes it: without line breaks but for those around it.
+fn in_a_line(message: &str) -> String {
+    match message.trim().contains('\n') {
+        true => message.split_whitespace().collect::<Vec<_>>().join(" "),
+        false => message.into(),
+    }
 }
 
 fn binding(draft: &Draft, named: &NewMetadata<'_>) -> Node {

@@ -97,8 +97,28 @@ fn fields_and_defaults_of_one_release_are_found() {
     let expression = "has(object.spec.updateStrategy.rollingUpdate.maxUnavailable)";
     let of = policy(sets, &format!("validations: [{{expression: '{expression}'}}]"));
     let found = release_changes(&of, &[], BOTH);
-    assert_eq!(found.len(), 1);
-    assert!(found[0].text.contains("1.37 has the default 1"), "{}", found[0]);
+    let texts: Vec<&str> = found.iter().map(|change| &*change.text).collect();
+    assert_eq!(
+        texts,
+        [
+            "reads `maxUnavailable`, for which 1.37 has the default 1",
+            "reads `maxUnavailable`, of which 1.36 does not keep all that 1.37 does"
+        ]
+    );
+}
+
+#[test]
+fn fields_whose_values_a_release_drops_are_found() {
+    let found = |expression: &str, releases: [Release; 2]| {
+        let of = policy(PODS, &format!("validations: [{{expression: '{expression}'}}]"));
+        release_changes(&of, &[], releases).into_iter().map(|change| change.text).collect::<Vec<_>>()
+    };
+    let overridden = "has(object.spec.hostnameOverride)";
+    let text = "reads `hostnameOverride`, of which 1.34 does not keep all that 1.36 does";
+    assert_eq!(found(overridden, [Release::V1_34, Release::V1_36]), [text]);
+    assert_eq!(found(overridden, [Release::V1_35, Release::V1_36]), Vec::<String>::new());
+    let projected = "object.spec.volumes.all(v, v.projected.sources.all(s, !has(s.podCertificate)))";
+    assert_eq!(found(projected, BOTH).len(), 1);
 }
 
 #[test]

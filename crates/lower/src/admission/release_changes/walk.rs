@@ -13,6 +13,7 @@ use ephor_cel::check::{Typed, TypedFold, TypedKind};
 use ephor_cel::types::Type;
 use ephor_functions::LevelRules;
 use ephor_kubernetes::defaults;
+use ephor_kubernetes::release::kept_since;
 use ephor_kubernetes::schema::{TypeDef, Types};
 use ephor_value::release::Release;
 use ephor_value::{Str, Value};
@@ -143,6 +144,9 @@ impl Walk<'_> {
         match (has(older), has(newer)) {
             (false, true) => self.note(t, format!("reads `{name}`, which {old} drops and {new} knows")),
             (true, false) => self.note(t, format!("reads `{name}`, which {old} knows and {new} drops")),
+            (true, true) if kept_since(&def.name, name).is_some_and(|since| old < since && since <= new) => {
+                self.note(t, format!("reads `{name}`, of which {old} does not keep all that {new} does"));
+            }
             _ => {}
         }
         let default = |release| defaults::constant_of(&def.name, name, release);
