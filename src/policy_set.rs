@@ -60,8 +60,8 @@ impl PolicySet {
         PolicySet::from_text_on(Release::default(), name, text)
     }
 
-    /// The same where Kubernetes' own policies are read and evaluated as the API server of a release
-    /// does.
+    /// The same where Kubernetes' own policies are read and evaluated as the API server of a
+    /// release does.
     ///
     /// ```
     /// use ephor::{Engine, PolicySet, Release, Request, Status};

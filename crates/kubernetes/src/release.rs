@@ -45,9 +45,9 @@ impl ServerRules {
     }
 }
 
-/// Fields that schemas have before their gates open, with the first release that keeps their values:
-/// type, field, release. Of volumes 1.34 drops those that have an image. Gates: `facts-R.txt` in
-/// `conformance/reference`.
+/// Fields that schemas have before their gates open, with the first release that keeps their
+/// values: type, field, release. Of volumes 1.34 drops those that have an image. Gates:
+/// `facts-R.txt` in `conformance/reference`.
 const KEPT_SINCE: [(&str, &str, Release); 12] = [
     ("apps/v1.RollingUpdateStatefulSetStrategy", "maxUnavailable", Release::V1_37),
     ("autoscaling/v2.HPAScalingRules", "tolerance", Release::V1_35),
@@ -66,8 +66,8 @@ const KEPT_SINCE: [(&str, &str, Release); 12] = [
 /// The types of dynamic allocation, most of whose gates opened in 1.36.
 const ALLOCATION: (&str, Release) = ("resource/", Release::V1_36);
 
-/// The first release that keeps all values of a field which earlier schemas have, too; `None` = each
-/// release that knows the field keeps them.
+/// The first release that keeps all values of a field which earlier schemas have, too; `None` =
+/// each release that knows the field keeps them.
 pub fn kept_since(of: &str, field: &str) -> Option<Release> {
     let (allocation, since) = ALLOCATION;
     let of_field = KEPT_SINCE.iter().find(|(ty, name, _)| *ty == of && *name == field);
