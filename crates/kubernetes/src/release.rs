@@ -48,7 +48,7 @@ impl ServerRules {
 /// Fields that schemas have before their gates open, with the first release that keeps their
 /// values: type, field, release. Of volumes 1.34 drops those that have an image. Gates:
 /// `facts-R.txt` in `conformance/reference`.
-const KEPT_SINCE: [(&str, &str, Release); 12] = [
+const KEPT_SINCE: [(&str, &str, Release); 13] = [
     ("apps/v1.RollingUpdateStatefulSetStrategy", "maxUnavailable", Release::V1_37),
     ("autoscaling/v2.HPAScalingRules", "tolerance", Release::V1_35),
     ("core/v1.Container", "restartPolicy", Release::V1_35),
@@ -58,6 +58,7 @@ const KEPT_SINCE: [(&str, &str, Release); 12] = [
     ("core/v1.PodSpec", "hostnameOverride", Release::V1_35),
     ("core/v1.PodSpec", "resources", Release::V1_37),
     ("core/v1.PodSpec", "volumes", Release::V1_35),
+    ("core/v1.PodStatus", "qosClass", Release::V1_37),
     ("core/v1.Volume", "image", Release::V1_35),
     ("core/v1.VolumeProjection", "clusterTrustBundle", Release::V1_37),
     ("core/v1.VolumeProjection", "podCertificate", Release::V1_37),

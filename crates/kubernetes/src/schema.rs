@@ -224,6 +224,11 @@ impl Types {
         self.all.get(name)
     }
 
+    /// All descriptions, in no order.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<TypeDef>> {
+        self.all.values()
+    }
+
     /// The description of a kind, as a server publishes it.
     pub fn of_kind(&self, kind: &[Str; 3]) -> Option<&Arc<TypeDef>> {
         self.named(self.kinds.get(kind)?)

@@ -3,6 +3,8 @@
 //! In: texts with policies and bindings, and two releases. Out: for each policy whether it means
 //! the same on both, with the object on which it does not; and what only one of them takes.
 
+use std::collections::BTreeSet;
+
 use ephor_compare::{Answer, Ignored, Mapping, Options, pairs};
 use ephor_policies::load::{self, LoadedPolicy, Policies};
 use ephor_sources::files::SourceText;
@@ -37,8 +39,11 @@ impl OnReleases {
     ) -> Result<OnReleases, CommandError> {
         let [mut old, mut new] = releases.map(|release| natives(sources, release));
         let mut refused = Vec::new();
+        // What cannot be read is no policy on either.
+        let unread: BTreeSet<String> =
+            [&old, &new].into_iter().flat_map(|side| &side.problems).map(ToString::to_string).collect();
+        refused.extend(unread);
         for (side, release) in [&old, &new].into_iter().zip(releases) {
-            refused.extend(side.problems.iter().map(|problem| format!("{problem} (Kubernetes {release})")));
             refused.extend(side.policies.iter().filter_map(|policy| {
                 let why = policy.refused.as_ref().or(policy.uncompiled.as_ref())?;
                 let (place, line, name) = (&policy.source, policy.line, &policy.name);
@@ -109,11 +114,7 @@ fn natives(sources: &[SourceText], release: Release) -> Policies {
     Policies {
         policies: all.policies.into_iter().filter(is_native).collect(),
         bindings: all.bindings,
-        problems: all
-            .problems
-            .into_iter()
-            .filter(|p| p.text.contains("admissionregistration.k8s.io"))
-            .collect(),
+        problems: all.problems.into_iter().filter(|problem| !problem.foreign).collect(),
         ..Policies::default()
     }
 }

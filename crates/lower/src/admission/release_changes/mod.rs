@@ -25,7 +25,7 @@ use ephor_value::{Str, Value};
 
 use super::super::compiler::Compiler;
 use super::{list, param_kind};
-use seen::{REQUEST, Seen};
+use seen::{REQUEST, Seen, changed_field};
 use walk::{Releases, Walk};
 
 /// A part of a policy that means something else on another release.
@@ -97,20 +97,17 @@ fn changes_of(policy: &Value, definitions: &[Value], releases: Releases) -> Vec<
     let known = Kinds::of_release_with(releases.of[1], definitions);
     let rules = spec.at(&["matchConstraints", "resourceRules"]).and_then(Value::as_list).unwrap_or_default();
     let (kinds, is_open) = about(rules, &known);
-    // Only where there are conditions does a mutation see types.
-    let is_tree = mutates && list(&spec, "matchConditions").is_empty();
     let mut found: BTreeMap<(String, usize, String, String), Vec<String>> = BTreeMap::new();
     let roots = kinds.iter().map(|kind| {
         let def = releases.types[1].of_object(kind);
         let seen = match def {
-            _ if is_tree => Seen::Tree,
             // A custom resource.
             None => Seen::Tree,
             Some(def) => Seen::of_def(def),
         };
         (Some(kind), seen)
     });
-    let open = is_open.then_some((None, if is_tree { Seen::Tree } else { Seen::Unknown }));
+    let open = is_open.then_some((None, Seen::Unknown));
     let namespace = releases.types[1].named("core/v1.Namespace").map_or(Seen::Unknown, Seen::of_def);
     let of_params = params.as_ref().map(|kind| match releases.types[1].of_object(kind) {
         Some(def) => Seen::of_def(def),
@@ -126,6 +123,17 @@ fn changes_of(policy: &Value, definitions: &[Value], releases: Releases) -> Vec<
             ("authorizer".into(), Seen::Tree),
             ("authorizer.requestResource".into(), Seen::Tree),
         ];
+        // What a mutation writes is not followed: any field that differs may be written or removed.
+        let written = kind.filter(|_| mutates).and_then(|kind| releases.types[1].of_object(kind));
+        if let Some(field) = written
+            .and_then(|def| changed_field(def, releases.types[1], &|of, name| releases.changed(of, name)))
+        {
+            let [old, new] = releases.of;
+            let text = format!("writes objects with `{field}`, which {old} and {new} treat differently");
+            let change = ("spec.mutations".to_string(), 0, "mutations".to_string(), text);
+            let kinds = found.entry(change).or_default();
+            kinds.extend(kind.map(|[group, version, kind]| format!("{group}/{version}, Kind={kind}")));
+        }
         for change in of_kind(&spec, (choice, names), releases) {
             let kinds = found.entry(change).or_default();
             kinds.extend(kind.map(|[group, version, kind]| format!("{group}/{version}, Kind={kind}")));

@@ -23,12 +23,29 @@ pub(super) enum Seen {
     /// A map of a typed object.
     Map(Box<Seen>),
     /// A list or map that an expression made, with what its items or values are.
-    Made(Box<Seen>),
+    Made(Form, Box<Seen>),
     /// A part of an object that no release shows with types: of a custom resource, of a mutation
     /// without conditions.
     Tree,
     /// Anything.
     Unknown,
+}
+
+/// What an expression made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A list.
+    List,
+    /// A map.
+    Map,
+    /// One of both.
+    Either,
+}
+
+impl Form {
+    fn or(self, other: Form) -> Form {
+        if self == other { self } else { Form::Either }
+    }
 }
 
 /// A value without parts.
@@ -136,19 +153,24 @@ impl Seen {
             (Seen::Known(a), Seen::Known(b)) if std::ptr::eq(a, b) => Seen::Known(a),
             (Seen::List(a), Seen::List(b)) => Seen::List(Box::new(a.or(*b))),
             (Seen::Map(a), Seen::Map(b)) => Seen::Map(Box::new(a.or(*b))),
-            (Seen::Made(a), Seen::Made(b)) => Seen::Made(Box::new(a.or(*b))),
+            (Seen::Made(f, a), Seen::Made(g, b)) => Seen::Made(f.or(g), Box::new(a.or(*b))),
             // Comparisons take it for the typed one.
-            (Seen::List(a), Seen::Made(b)) | (Seen::Made(b), Seen::List(a)) if is_alike(&a, &b) => {
+            (Seen::List(a), Seen::Made(Form::List, b)) | (Seen::Made(Form::List, b), Seen::List(a))
+                if is_alike(&a, &b) =>
+            {
                 Seen::List(Box::new(a.or(*b)))
             }
-            (Seen::Map(a), Seen::Made(b)) | (Seen::Made(b), Seen::Map(a)) if is_alike(&a, &b) => {
+            (Seen::Map(a), Seen::Made(Form::Map, b)) | (Seen::Made(Form::Map, b), Seen::Map(a))
+                if is_alike(&a, &b) =>
+            {
                 Seen::Map(Box::new(a.or(*b)))
             }
             (Seen::Tree, Seen::Tree) => Seen::Tree,
-            (Seen::Tree, Seen::Made(of)) | (Seen::Made(of), Seen::Tree) if !of.has_view() => Seen::Tree,
+            (Seen::Tree, Seen::Made(_, of)) | (Seen::Made(_, of), Seen::Tree) if !of.has_view() => Seen::Tree,
             (Seen::Tree, Seen::Scalar(_)) | (Seen::Scalar(_), Seen::Tree) => Seen::Tree,
             // A structure, or `{}` where there is none.
-            (Seen::Struct(def), Seen::Made(of)) | (Seen::Made(of), Seen::Struct(def))
+            (Seen::Struct(def), Seen::Made(Form::Map, of))
+            | (Seen::Made(Form::Map, of), Seen::Struct(def))
                 if matches!(*of, Seen::Never) =>
             {
                 Seen::Struct(def)
@@ -160,7 +182,7 @@ impl Seen {
     /// What its items are, or the values of its keys.
     pub fn items(&self) -> Seen {
         match self {
-            Seen::List(item) | Seen::Map(item) | Seen::Made(item) => (**item).clone(),
+            Seen::List(item) | Seen::Map(item) | Seen::Made(_, item) => (**item).clone(),
             Seen::Never => Seen::Never,
             Seen::Tree => Seen::Tree,
             Seen::Scalar(_) | Seen::Struct(_) | Seen::Known(_) | Seen::Unknown => Seen::Unknown,
@@ -174,7 +196,7 @@ impl Seen {
 
     /// Whether there is such a part in it.
     pub fn has_view(&self) -> bool {
-        self.is_view() || matches!(self, Seen::Made(of) if of.has_view())
+        self.is_view() || matches!(self, Seen::Made(_, of) if of.has_view())
     }
 
     /// Whether two values of it can differ in spelling and mean the same: there is a structure with
@@ -186,7 +208,7 @@ impl Seen {
                 let is_one = |ty: &Type| matches!(ty, Type::Leaf(Leaf::Quantity | Leaf::Any));
                 defs.iter().any(|def| holds(def, types, &mut Vec::new(), &is_one))
             }
-            Seen::List(of) | Seen::Map(of) | Seen::Made(of) => of.has_spellings(types),
+            Seen::List(of) | Seen::Map(of) | Seen::Made(_, of) => of.has_spellings(types),
             _ => false,
         }
     }
@@ -222,16 +244,25 @@ fn in_type(ty: &Type, types: &Types, open: &mut Vec<Arc<str>>, is_one: &dyn Fn(&
     }
 }
 
-/// The first field of a structure, or of one in it, that another release does not know.
-pub(super) fn unknown_field(def: &TypeDef, types: &Types, other: &Types) -> Option<String> {
-    fn of(def: &TypeDef, [types, other]: [&Types; 2], open: &mut Vec<Arc<str>>) -> Option<String> {
+/// The first field of a structure, or of one in it, that differs between two releases; `changed`
+/// says so of a field of a type.
+pub(super) fn changed_field(
+    def: &TypeDef,
+    types: &Types,
+    changed: &dyn Fn(&str, &str) -> bool,
+) -> Option<String> {
+    fn of(
+        def: &TypeDef,
+        types: &Types,
+        changed: &dyn Fn(&str, &str) -> bool,
+        open: &mut Vec<Arc<str>>,
+    ) -> Option<String> {
         if open.contains(&def.name) {
             return None;
         }
         open.push(def.name.clone());
-        let old = other.named(&def.name);
         let found = def.fields.iter().find_map(|field| {
-            if old.is_none_or(|old| old.field(&field.name).is_none()) {
+            if changed(&def.name, &field.name) {
                 return Some(field.name.to_string());
             }
             let mut ty = &field.ty;
@@ -241,11 +272,11 @@ pub(super) fn unknown_field(def: &TypeDef, types: &Types, other: &Types) -> Opti
                 ty = inner;
             }
             let Type::Named(name, _) = ty else { return None };
-            let inner = of(types.named(name)?, [types, other], open)?;
+            let inner = of(types.named(name)?, types, changed, open)?;
             Some(format!("{path}.{inner}"))
         });
         open.pop();
         found
     }
-    of(def, [types, other], &mut Vec::new())
+    of(def, types, changed, &mut Vec::new())
 }

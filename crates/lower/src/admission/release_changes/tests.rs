@@ -139,17 +139,60 @@ fn only_the_kinds_for_which_a_part_differs_are_named() {
 }
 
 #[test]
-fn mutations_without_conditions_see_trees() {
-    let mutation = |conditions: &str| {
+fn mutations_of_kinds_with_other_fields_are_no_proof() {
+    let mutation = |resources: &str| {
         let text = format!(
             "{{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingAdmissionPolicy, metadata: {{name: a}}, spec: {{matchConstraints: \
-             {{resourceRules: [{{{PODS}, operations: [CREATE]}}]}}, {conditions}mutations: [{{patchType: JSONPatch, jsonPatch: {{expression: \
-             '[JSONPatch{{op: \"add\", path: \"/metadata/annotations\", value: object.metadata.labels}}]'}}}}]}}}}"
+             {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], resources: [{resources}], operations: [CREATE]}}]}}, mutations: \
+             [{{patchType: JSONPatch, jsonPatch: {{expression: '[JSONPatch{{op: \"remove\", path: \"/metadata/labels\"}}]'}}}}]}}}}"
         );
         release_changes(&ephor_document::yaml_value(&text).unwrap(), &[], BOTH).len()
     };
-    assert_eq!(mutation(""), 0);
-    assert_eq!(mutation("matchConditions: [{name: a, expression: 'true'}], "), 1);
+    assert_eq!(mutation("configmaps"), 0);
+    assert_eq!(mutation("pods"), 1);
+}
+
+#[test]
+fn what_once_was_a_false_proof_is_found() {
+    for expression in [
+        "!(object.metadata.labels == [])",
+        "!(object.spec.containers == {})",
+        "!(object.spec.containers == {'a': 1})",
+        "!(object.metadata.?labels.orValue({}) == dyn([]))",
+        "object.spec.containers.exists(c, c.?args.orValue([]) == {})",
+        "!(object.spec.securityContext == (has(object.spec.nodeName) ? object.spec.securityContext : dyn([])))",
+        "!(object.metadata.labels[?1].hasValue())",
+        "!(optional.of(object.metadata.labels)[?1].hasValue())",
+        "!({dyn(1): 'x'}.exists(k, k in object.metadata.labels))",
+        "([] + object.spec.containers[0].args)[dyn(0u)] == 'a'",
+        "!(dyn([] + object.spec.containers[0].args) == 'x')",
+        "object.status.qosClass == 'BestEffort'",
+        "has(dyn(variables).s.evictionResponders)",
+        "object.exists(k, v, k == 'spec' && has(v.evictionResponders))",
+    ] {
+        assert_ne!(parts(expression), Vec::<String>::new(), "{expression}");
+    }
+    let sets = "apiGroups: [apps], apiVersions: [v1], resources: [statefulsets]";
+    let any = "apiGroups: [apps], apiVersions: ['*'], resources: [statefulsets]";
+    let rolling = "object.spec.updateStrategy.rollingUpdate";
+    for (kinds, expression) in [
+        (sets, format!("'maxUnavailable' in {rolling}")),
+        (sets, format!("size({rolling}) == 1")),
+        (sets, format!("{rolling}.all(k, k in ['partition'])")),
+        (sets, format!("{rolling}[?'max' + 'Unavailable'].hasValue()")),
+        (sets, "object.spec.updateStrategy == oldObject.spec.updateStrategy".into()),
+        (any, format!("has({rolling}.maxUnavailable)")),
+    ] {
+        let quoted = expression.replace('\'', "''");
+        let of = policy(kinds, &format!("validations: [{{expression: '{quoted}'}}]"));
+        assert_ne!(release_changes(&of, &[], BOTH), [], "{expression}");
+    }
+    let deployments = "apiGroups: [apps], apiVersions: [v1], resources: [deployments]";
+    let of = policy(
+        deployments,
+        "validations: [{expression: 'object.spec.template.spec == oldObject.spec.template.spec'}]",
+    );
+    assert_ne!(release_changes(&of, &[], [Release::V1_34, Release::V1_36]), []);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use ephor_kubernetes::schema::{TypeDef, Types};
 use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
-use super::seen::{Scalar, Seen, unknown_field};
+use super::seen::{Form, Scalar, Seen, changed_field};
 
 /// Two releases: the older one and the newer one.
 #[derive(Clone, Copy)]
@@ -36,6 +36,22 @@ pub(super) struct Releases {
 impl Releases {
     fn newer(&self) -> Release {
         self.of[1]
+    }
+
+    /// Whether a field of a type is known, kept, or filled in by one of both alone.
+    pub fn changed(&self, of: &str, field: &str) -> bool {
+        let [old, new] = self.of;
+        let has = |types: &Types| types.named(of).is_some_and(|def| def.field(field).is_some());
+        let default = |release| defaults::constant_of(of, field, release);
+        has(self.types[0]) != has(self.types[1])
+            || kept_since(of, field).is_some_and(|since| old < since && since <= new)
+            || default(old) != default(new)
+    }
+
+    /// Whether a field of this name is so in any type.
+    fn may_change(&self, field: &str) -> bool {
+        let all = self.types.iter().flat_map(|types| types.all());
+        all.into_iter().any(|def| def.field(field).is_some() && self.changed(&def.name, field))
     }
 }
 
@@ -82,7 +98,7 @@ impl Walk<'_> {
             TypedKind::Call { function, args, .. } => self.call(t, function, args),
             TypedKind::List { items, .. } => {
                 let all = items.iter().map(|item| self.seen(item)).fold(Seen::Never, Seen::or);
-                Seen::Made(Box::new(all))
+                Seen::Made(Form::List, Box::new(all))
             }
             TypedKind::Map(entries) => {
                 let mut all = Seen::Never;
@@ -90,7 +106,7 @@ impl Walk<'_> {
                     self.seen(&entry.key);
                     all = all.or(self.seen(&entry.value));
                 }
-                Seen::Made(Box::new(all))
+                Seen::Made(Form::Map, Box::new(all))
             }
             TypedKind::Struct { name, fields } => {
                 for field in fields {
@@ -104,7 +120,7 @@ impl Walk<'_> {
                         ));
                     }
                 }
-                Seen::Made(Box::new(Seen::Never))
+                Seen::Made(Form::Map, Box::new(Seen::Never))
             }
             TypedKind::Fold(fold) => self.fold(fold),
         }
@@ -132,8 +148,27 @@ impl Walk<'_> {
                 let found = fields.iter().find(|(known, _)| *known == name);
                 found.map_or(Seen::Never, |(_, field)| Seen::of_known(*field))
             }
+            Seen::Unknown => {
+                if self.releases.may_change(name) {
+                    let [old, new] = self.releases.of;
+                    self.note(t, format!("may read a field `{name}` that {old} and {new} treat differently"));
+                }
+                Seen::Unknown
+            }
             other => other.items(),
         }
+    }
+
+    /// Notes that all fields of a structure count, where one of them is not the same.
+    fn all_fields(&mut self, t: &Typed, of: &Seen) {
+        let Seen::Struct(defs) = of else { return };
+        let [old, new] = self.releases.of;
+        let changed = |def: &Arc<TypeDef>| {
+            let field = def.fields.iter().find(|field| self.releases.changed(&def.name, &field.name))?;
+            Some(format!("reads all fields, of which {old} and {new} treat `{}` differently", field.name))
+        };
+        let texts: Vec<String> = defs.iter().filter_map(changed).collect();
+        texts.into_iter().for_each(|text| self.note(t, text));
     }
 
     /// Notes a field that only one release knows, or for which one has another default.
@@ -162,6 +197,7 @@ impl Walk<'_> {
 
     fn fold(&mut self, fold: &TypedFold) -> Seen {
         let range = self.seen(&fold.range);
+        self.all_fields(&fold.range, &range);
         let before = self.names.len();
         let init = self.seen(&fold.init);
         if fold.shape == Shape::Bind {
@@ -172,10 +208,17 @@ impl Walk<'_> {
             self.names.truncate(before);
             return result;
         }
-        let key = || Seen::Scalar(Scalar::Text);
+        let key = || match &fold.range.ty {
+            // Keys of what an expression made may be no texts.
+            _ if matches!(range, Seen::Map(_) | Seen::Struct(_) | Seen::Known(_)) => {
+                Seen::Scalar(Scalar::Text)
+            }
+            Type::Map(key, _) => of_type(key),
+            _ => Seen::Scalar(Scalar::Other),
+        };
         let is_map = matches!(range, Seen::Map(_) | Seen::Struct(_) | Seen::Known(_))
             || matches!(fold.range.ty, Type::Map(..));
-        let is_open = matches!(range, Seen::Unknown | Seen::Tree | Seen::Made(_)) && !is_map;
+        let is_open = matches!(range, Seen::Unknown | Seen::Tree | Seen::Made(..)) && !is_map;
         match &fold.var2 {
             Some(second) => {
                 let first = if is_map { key() } else { Seen::Scalar(Scalar::Whole) };
@@ -204,15 +247,27 @@ impl Walk<'_> {
         let seen: Vec<Seen> = args.iter().map(|arg| self.seen(arg)).collect();
         let at = |i: usize| seen.get(i).cloned().unwrap_or(Seen::Unknown);
         self.of_level(t, (function, args), &seen);
-        if self.releases.shows_types {
-            self.of_views(t, function, args, &seen);
+        match self.releases.shows_types {
+            true => self.of_views(t, function, args, &seen),
+            false => self.of_trees(t, function, &seen),
+        }
+        match (function, args) {
+            ("@in" | "_in_", [Typed { kind: TypedKind::Const(Value::Str(key)), .. }, _]) => {
+                let key = key.clone();
+                self.field(t, &at(1), &key);
+            }
+            ("_[_]" | "_[?_]", [_, Typed { kind: TypedKind::Const(Value::Str(_)), .. }]) => {}
+            ("@in" | "_in_" | "_[_]" | "_[?_]" | "size", _) => {
+                seen.iter().for_each(|one| self.all_fields(t, one));
+            }
+            _ => {}
         }
         match (function, args) {
             (
                 "dyn" | "optional.of" | "optional.ofNonZeroValue" | "value" | "reverse" | "sort" | "distinct",
                 _,
             ) => passed_on(function, at(0)),
-            ("slice" | "flatten", _) => Seen::Made(Box::new(deep_items(at(0)))),
+            ("slice" | "flatten", _) => Seen::Made(Form::List, Box::new(deep_items(at(0)))),
             ("first" | "last", _) => at(0).items(),
             ("optional.none", _) => Seen::Never,
             ("_?._", [_, Typed { kind: TypedKind::Const(Value::Str(field)), .. }]) => {
@@ -231,27 +286,52 @@ impl Walk<'_> {
             ("_+_", _) if is_scalar(&t.ty) => of_type(&t.ty),
             ("_+_", _) => match (at(0), at(1)) {
                 (a @ Seen::Scalar(_), b @ Seen::Scalar(_)) => a.or(b),
-                (a, b) => Seen::Made(Box::new(a.items().or(b.items()))),
+                // Where one is empty the sum is the other one itself.
+                (a, b) if a.is_view() || b.is_view() => Seen::List(Box::new(a.items().or(b.items()))),
+                (a, b) => Seen::Made(Form::List, Box::new(a.items().or(b.items()))),
             },
-            ("cel.@mapInsert", _) => {
-                Seen::Made(Box::new(at(0).items().or(seen.last().cloned().unwrap_or(Seen::Unknown))))
-            }
+            ("cel.@mapInsert", _) => Seen::Made(
+                Form::Map,
+                Box::new(at(0).items().or(seen.last().cloned().unwrap_or(Seen::Unknown))),
+            ),
             ("@sortByAssociatedKeys" | "@not_strictly_false", _) => at(0),
             _ if is_scalar(&t.ty) => of_type(&t.ty),
             _ if let Type::List(item) | Type::Map(_, item) = &t.ty
                 && is_scalar(item) =>
             {
-                Seen::Made(Box::new(of_type(item)))
+                Seen::Made(Form::Either, Box::new(of_type(item)))
             }
             _ => match seen.iter().any(Seen::has_view) {
                 // Functions give values of their own.
                 true | false if matches!(t.ty, Type::List(_) | Type::Map(..)) => {
                     let all = seen.iter().map(deep_items_of).fold(Seen::Never, Seen::or);
-                    Seen::Made(Box::new(all.or(Seen::Scalar(Scalar::Other))))
+                    Seen::Made(Form::Either, Box::new(all.or(Seen::Scalar(Scalar::Other))))
                 }
                 true => Seen::Unknown,
                 false => Seen::Tree,
             },
+        }
+    }
+
+    /// Calls that compare structures where both releases show trees.
+    fn of_trees(&mut self, t: &Typed, function: &str, seen: &[Seen]) {
+        let compares = ["_==_", "_!=_", "@in", "_in_", "distinct", "indexOf", "lastIndexOf"];
+        if compares.contains(&function) || function.starts_with("sets.") {
+            let structures = seen.iter().find_map(|one| self.spelling_of_trees(one));
+            structures.into_iter().for_each(|text| self.note(t, text));
+        }
+    }
+
+    fn spelling_of_trees(&self, seen: &Seen) -> Option<String> {
+        match seen {
+            Seen::List(of) | Seen::Map(of) | Seen::Made(_, of) => self.spelling_of_trees(of),
+            Seen::Struct(defs) => defs.iter().find_map(|def| {
+                let field =
+                    changed_field(def, self.releases.types[1], &|of, name| self.releases.changed(of, name))?;
+                let [old, new] = self.releases.of;
+                Some(format!("compares structures with `{field}`, which {old} and {new} treat differently"))
+            }),
+            _ => None,
         }
     }
 
@@ -270,7 +350,7 @@ impl Walk<'_> {
                     Seen::Map(_) | Seen::Struct(_) | Seen::Known(_) if key != Some(Scalar::Text) => {
                         Some("looks a key up that is no text: an error in".to_string() + &self.is_newer())
                     }
-                    Seen::List(_) | Seen::Made(_) => {
+                    Seen::List(_) | Seen::Made(..) => {
                         self.equality(&a, &b.items(), true).or_else(|| self.equality(&b.items(), &a, true))
                     }
                     Seen::Unknown if a.has_view() || key != Some(Scalar::Text) => {
@@ -280,10 +360,11 @@ impl Walk<'_> {
                 };
                 text.into_iter().for_each(|text| self.note(t, text));
             }
-            "_[_]" => {
+            "_[_]" | "_[?_]" => {
                 let key = args.get(1).map(|arg| text_or_other(arg, &b));
                 let text = match (&a, key) {
                     (Seen::List(_), Some(Scalar::Whole)) => None,
+                    (Seen::List(_), _) if function == "_[?_]" => None,
                     (Seen::Map(_) | Seen::Struct(_) | Seen::Known(_), Some(Scalar::Text)) => None,
                     (Seen::Unknown, Some(Scalar::Whole | Scalar::Text)) => None,
                     (Seen::List(_) | Seen::Map(_) | Seen::Struct(_) | Seen::Known(_) | Seen::Unknown, _) => {
@@ -342,14 +423,16 @@ impl Walk<'_> {
             (Seen::List(own), Seen::List(its)) | (Seen::Map(own), Seen::Map(its)) => {
                 self.equality(own, its, true).or_else(|| self.spelling(own, types))
             }
-            (Seen::List(own), Seen::Made(its)) | (Seen::Map(own), Seen::Made(its)) => {
+            (Seen::List(own), Seen::Made(Form::List, its)) | (Seen::Map(own), Seen::Made(Form::Map, its)) => {
                 self.equality(own, its, true)
             }
             // In what an expression made a structure and another type count as equal.
-            (Seen::Made(own), Seen::List(its) | Seen::Map(its) | Seen::Made(its)) => match own.has_view() {
-                true => Some(self.unsure("compares a list or map with parts of an object in it")),
-                false => self.equality(own, its, true),
-            },
+            (Seen::Made(_, own), Seen::List(its) | Seen::Map(its) | Seen::Made(_, its)) => {
+                match own.has_view() {
+                    true => Some(self.unsure("compares a list or map with parts of an object in it")),
+                    false => self.equality(own, its, true),
+                }
+            }
             _ => Some(self.unsure("compares a structure of an object with a value of another type")),
         }
     }
@@ -364,8 +447,8 @@ impl Walk<'_> {
         }
         let Seen::Struct(defs) = seen else { return None };
         let def = defs.first()?;
-        let field = unknown_field(def, types, self.releases.types[0])?;
-        Some(format!("compares structures with `{field}`, which only {newer} knows"))
+        let field = changed_field(def, types, &|of, field| self.releases.changed(of, field))?;
+        Some(format!("compares structures with `{field}`, which {newer} treats differently"))
     }
 
     fn is_newer(&self) -> String {
@@ -492,7 +575,7 @@ fn of_type(ty: &Type) -> Seen {
 /// The value of a function that gives what it gets, in a list of its own where it is one.
 fn passed_on(function: &str, seen: Seen) -> Seen {
     match function {
-        "reverse" | "sort" | "distinct" => Seen::Made(Box::new(seen.items())),
+        "reverse" | "sort" | "distinct" => Seen::Made(Form::List, Box::new(seen.items())),
         _ => seen,
     }
 }
@@ -501,7 +584,7 @@ fn passed_on(function: &str, seen: Seen) -> Seen {
 fn deep_items(seen: Seen) -> Seen {
     let items = seen.items();
     match &items {
-        Seen::List(_) | Seen::Made(_) => items.items(),
+        Seen::List(_) | Seen::Made(..) => items.items(),
         _ => items,
     }
 }
