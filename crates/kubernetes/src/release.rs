@@ -48,7 +48,7 @@ impl ServerRules {
 /// Fields that schemas have before their gates open, with the first release that keeps their
 /// values: type, field, release. Of volumes 1.34 drops those that have an image. Gates:
 /// `facts-R.txt` in `conformance/reference`.
-const KEPT_SINCE: [(&str, &str, Release); 13] = [
+const STORED_SINCE: [(&str, &str, Release); 13] = [
     ("apps/v1.RollingUpdateStatefulSetStrategy", "maxUnavailable", Release::V1_37),
     ("autoscaling/v2.HPAScalingRules", "tolerance", Release::V1_35),
     ("core/v1.Container", "restartPolicy", Release::V1_35),
@@ -69,9 +69,9 @@ const ALLOCATION: (&str, Release) = ("resource/", Release::V1_36);
 
 /// The first release that keeps all values of a field which earlier schemas have, too; `None` =
 /// each release that knows the field keeps them.
-pub fn kept_since(of: &str, field: &str) -> Option<Release> {
+pub fn stored_since(of: &str, field: &str) -> Option<Release> {
     let (allocation, since) = ALLOCATION;
-    let of_field = KEPT_SINCE.iter().find(|(ty, name, _)| *ty == of && *name == field);
+    let of_field = STORED_SINCE.iter().find(|(ty, name, _)| *ty == of && *name == field);
     of_field.map(|(.., since)| *since).or_else(|| of.starts_with(allocation).then_some(since))
 }
 

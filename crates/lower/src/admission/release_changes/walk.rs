@@ -13,7 +13,7 @@ use ephor_cel::check::{Typed, TypedFold, TypedKind};
 use ephor_cel::types::Type;
 use ephor_functions::LevelRules;
 use ephor_kubernetes::defaults;
-use ephor_kubernetes::release::kept_since;
+use ephor_kubernetes::release::stored_since;
 use ephor_kubernetes::schema::{TypeDef, Types};
 use ephor_value::release::Release;
 use ephor_value::{Str, Value};
@@ -44,7 +44,7 @@ impl Releases {
         let has = |types: &Types| types.named(of).is_some_and(|def| def.field(field).is_some());
         let default = |release| defaults::constant_of(of, field, release);
         has(self.types[0]) != has(self.types[1])
-            || kept_since(of, field).is_some_and(|since| old < since && since <= new)
+            || stored_since(of, field).is_some_and(|since| old < since && since <= new)
             || default(old) != default(new)
     }
 
@@ -179,7 +179,9 @@ impl Walk<'_> {
         match (has(older), has(newer)) {
             (false, true) => self.note(t, format!("reads `{name}`, which {old} drops and {new} knows")),
             (true, false) => self.note(t, format!("reads `{name}`, which {old} knows and {new} drops")),
-            (true, true) if kept_since(&def.name, name).is_some_and(|since| old < since && since <= new) => {
+            (true, true)
+                if stored_since(&def.name, name).is_some_and(|since| old < since && since <= new) =>
+            {
                 self.note(t, format!("reads `{name}`, of which {old} does not keep all that {new} does"));
             }
             _ => {}
