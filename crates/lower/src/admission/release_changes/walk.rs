@@ -38,7 +38,7 @@ impl Releases {
         self.of[1]
     }
 
-    /// Whether a field of a type is known, kept, or filled in by one of both alone.
+    /// Whether a field of a type is known, stored, or filled in by one of both alone.
     pub fn changed(&self, of: &str, field: &str) -> bool {
         let [old, new] = self.of;
         let has = |types: &Types| types.named(of).is_some_and(|def| def.field(field).is_some());
@@ -48,10 +48,16 @@ impl Releases {
             || default(old) != default(new)
     }
 
-    /// Whether a field of this name is so in any type.
+    /// Whether a field of this name is so in any type that both have: what only one has stands below
+    /// such a field.
     fn may_change(&self, field: &str) -> bool {
-        let all = self.types.iter().flat_map(|types| types.all());
-        all.into_iter().any(|def| def.field(field).is_some() && self.changed(&def.name, field))
+        let [old, new] = self.types;
+        let is_old = |def: &Arc<TypeDef>| old.named(&def.name).is_some();
+        let has = |def: &Arc<TypeDef>| {
+            let fields = [old, new].map(|types| types.named(&def.name).and_then(|def| def.field(field)));
+            fields.iter().any(Option::is_some)
+        };
+        new.all().any(|def| is_old(def) && has(def) && self.changed(&def.name, field))
     }
 }
 
