@@ -48,8 +48,8 @@ impl Releases {
             || default(old) != default(new)
     }
 
-    /// Whether a field of this name is so in any type that both have: what only one has stands below
-    /// such a field.
+    /// Whether a field of this name is so in any type that both have: what only one has stands
+    /// below such a field.
     fn may_change(&self, field: &str) -> bool {
         let [old, new] = self.types;
         let is_old = |def: &Arc<TypeDef>| old.named(&def.name).is_some();
