@@ -7,7 +7,7 @@
 use crate::model::answer::{Answer, Comparison};
 use crate::model::observer::Observer;
 use crate::model::options::Options;
-use crate::releases::{Servers, are_one, no_proof, on_two, served_by};
+use crate::releases::{Servers, are_one, no_proof, served_by};
 use crate::search::any_inputs::{SymbolicResult, compare_for_any_inputs};
 use crate::search::procedure::of_sides;
 use crate::sides::side::Side;
@@ -24,31 +24,25 @@ pub fn compare_observed<'s>(
     options: Options,
     observer: Option<&'s dyn Observer>,
 ) -> Comparison {
-    let (served, parts) = match Servers::of([old, new]) {
-        Servers::Two(_, changes) if !changes.is_empty() => {
-            return on_two(old, new, (options, observer), &changes);
+    match Servers::of([old, new]) {
+        Servers::None => compare_as_is(old, new, options, observer),
+        Servers::Same(parts) => no_proof(compare_as_is(old, new, options, observer), &parts),
+        Servers::Two(release, changes) if changes.is_empty() => {
+            let [old, new] = [old, new].map(|side| served_by(side, release));
+            let found = compare_as_is(&old, &new, options, observer);
+            // Also where nothing is known of the kinds of objects.
+            let is_open = matches!(found.answer, Answer::Tested(_)) && found.differences.is_empty();
+            match is_open && are_one([&old, &new]) {
+                true => Comparison { answer: Answer::Proved, reasons: Vec::new(), ..found },
+                false => found,
+            }
         }
-        Servers::Two([_, release], _) => {
-            let sides = [served_by(old, release), served_by(new, release)];
-            (Some(sides), Vec::new())
-        }
-        Servers::Same(parts) => (None, parts),
-        Servers::None => (None, Vec::new()),
-    };
-    if let Some([old, new]) = &served {
-        let found = compare_observed_as_is(old, new, options, observer);
-        // Also where nothing is known of the kinds of objects.
-        let is_open = matches!(found.answer, Answer::Tested(_)) && found.differences.is_empty();
-        return match is_open && are_one([old, new]) {
-            true => Comparison { answer: Answer::Proved, reasons: Vec::new(), ..found },
-            false => found,
-        };
+        Servers::Two(_, changes) => no_proof(of_sides(old, new, options, observer), &changes),
     }
-    no_proof(compare_observed_as_is(old, new, options, observer), &parts)
 }
 
 /// The same for sides that are evaluated as they are.
-fn compare_observed_as_is<'s>(
+fn compare_as_is<'s>(
     old: &'s Side,
     new: &'s Side,
     options: Options,

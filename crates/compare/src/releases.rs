@@ -11,14 +11,11 @@
 use std::sync::Arc;
 
 use ephor_ir::Rule;
-use ephor_lower::admission::{release_changes, typed_parts};
+use ephor_lower::admission::typed_parts;
 use ephor_value::release::Release;
 
 use crate::model::answer::{Answer, Comparison};
-use crate::model::observer::Observer;
-use crate::model::options::Options;
-use crate::search::procedure::of_sides;
-use crate::sides::natives::texts;
+use crate::sides::natives::{changes, texts};
 use crate::sides::side::Side;
 
 /// What both sides say of releases.
@@ -28,8 +25,9 @@ pub(crate) enum Servers {
     /// Both are evaluated on one release, or only one of them; what of their policies reads typed
     /// objects in its own way.
     Same(Vec<String>),
-    /// They are evaluated on two; what of their policies means something else there.
-    Two([Release; 2], Vec<String>),
+    /// They are evaluated on two, of which this is the new side's; what of their policies means
+    /// something else there.
+    Two(Release, Vec<String>),
 }
 
 impl Servers {
@@ -38,8 +36,7 @@ impl Servers {
         match (old.release(), new.release()) {
             (None, None) => Servers::None,
             (Some(a), Some(b)) if a != b => {
-                let all = old.natives().iter().chain(new.natives());
-                Servers::Two([a, b], texts(all.flat_map(|policy| release_changes(policy, &[], [a, b]))))
+                Servers::Two(b, changes(old.natives().iter().chain(new.natives()), [a, b]))
             }
             (Some(release), _) | (None, Some(release)) => match old.natives() == new.natives() {
                 true => Servers::Same(Vec::new()),
@@ -69,16 +66,6 @@ pub(crate) fn are_one([old, new]: [&Side; 2]) -> bool {
     one.policies() == other.policies()
         && one.exceptions() == other.exceptions()
         && one.cel_exceptions() == other.cel_exceptions()
-}
-
-/// Compares sides on two releases of which one gives some parts another meaning.
-pub(crate) fn on_two<'s>(
-    old: &'s Side,
-    new: &'s Side,
-    (options, observer): (Options, Option<&'s dyn Observer>),
-    changes: &[String],
-) -> Comparison {
-    no_proof(of_sides(old, new, options, observer), changes)
 }
 
 /// A comparison that is no proof for these reasons.

@@ -1,8 +1,8 @@
 //! Random requests of admission, recorded from an API server of one release.
 //!
 //! In: a file `RELEASE.jsonl.gz`: a line with definitions of custom resources by kind, then a case
-//! a line: objects, policies and requests, with what the API said of the policies and what became
-//! of the requests (`conformance/reference/admission_random.py`). Out: a report. An answer may have
+//! a line: objects, policies and requests, with what the API answered about the policies and to
+//! the requests (`conformance/reference/admission_random.py`). Out: a report. An answer may have
 //! `others`: those that the server gives when it runs policies in another order.
 
 use std::path::Path;

@@ -25,7 +25,7 @@ const KINDS: [&str; 4] = [
     "MutatingAdmissionPolicyBinding",
 ];
 
-/// The longest time for one policy.
+/// The longest time for all policies: what is not compared by then counts as tested.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Compares the policies before and after the upgrade, and prints what came of it.

@@ -15,8 +15,11 @@ pub(crate) fn native(document: &Value) -> Option<Value> {
 }
 
 /// What of policies means something else on one of two releases.
-pub(crate) fn changes(policies: &[Value], releases: [Release; 2]) -> Vec<String> {
-    texts(policies.iter().flat_map(|policy| release_changes(policy, &[], releases)))
+pub(crate) fn changes<'p>(
+    policies: impl IntoIterator<Item = &'p Value>,
+    releases: [Release; 2],
+) -> Vec<String> {
+    texts(policies.into_iter().flat_map(|policy| release_changes(policy, &[], releases)))
 }
 
 /// Changes as lines, each once.

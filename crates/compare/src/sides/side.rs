@@ -109,7 +109,7 @@ impl Side {
     pub fn other_in_later_releases(&self) -> Vec<String> {
         let Some(own) = self.release else { return Vec::new() };
         let later = Release::ALL.into_iter().filter(|release| *release > own);
-        later.flat_map(|release| changes(&self.natives, [own, release])).collect()
+        later.flat_map(|release| changes(&*self.natives, [own, release])).collect()
     }
 
     /// The policies of Kubernetes.

@@ -226,11 +226,13 @@ impl Walk<'_> {
         };
         let is_map = matches!(range, Seen::Map(_) | Seen::Struct(_) | Seen::Known(_))
             || matches!(fold.range.ty, Type::Map(..));
-        let is_open = matches!(range, Seen::Unknown | Seen::Tree | Seen::Made(..)) && !is_map;
         match &fold.var2 {
             Some(second) => {
-                let first = if is_map { key() } else { Seen::Scalar(Scalar::Whole) };
-                let first = if is_open { Seen::Scalar(Scalar::Other) } else { first };
+                let first = match &range {
+                    _ if is_map => key(),
+                    Seen::Unknown | Seen::Tree | Seen::Made(..) => Seen::Scalar(Scalar::Other),
+                    _ => Seen::Scalar(Scalar::Whole),
+                };
                 self.names.push((fold.var.clone(), first));
                 self.names.push((second.clone(), range.items()));
             }
@@ -309,15 +311,13 @@ impl Walk<'_> {
             {
                 Seen::Made(Form::Either, Box::new(of_type(item)))
             }
-            _ => match seen.iter().any(Seen::has_view) {
-                // Functions give values of their own.
-                true | false if matches!(t.ty, Type::List(_) | Type::Map(..)) => {
-                    let all = seen.iter().map(deep_items_of).fold(Seen::Never, Seen::or);
-                    Seen::Made(Form::Either, Box::new(all.or(Seen::Scalar(Scalar::Other))))
-                }
-                true => Seen::Unknown,
-                false => Seen::Tree,
-            },
+            // Functions give values of their own.
+            _ if matches!(t.ty, Type::List(_) | Type::Map(..)) => {
+                let all = seen.iter().map(deep_items_of).fold(Seen::Never, Seen::or);
+                Seen::Made(Form::Either, Box::new(all.or(Seen::Scalar(Scalar::Other))))
+            }
+            _ if seen.iter().any(Seen::has_view) => Seen::Unknown,
+            _ => Seen::Tree,
         }
     }
 
@@ -404,13 +404,8 @@ impl Walk<'_> {
     /// unequal, as in `!=` and inside of lists.
     fn equality(&self, a: &Seen, b: &Seen, is_open: bool) -> Option<String> {
         let types = self.releases.types[1];
-        let null = Seen::Scalar(Scalar::Null);
-        let is_null = |seen: &Seen| matches!((seen, &null), (Seen::Scalar(Scalar::Null), _));
-        if is_null(a) || is_null(b) || !a.has_view() && !b.has_view() {
-            return None;
-        }
-        let never = matches!(a, Seen::Never) || matches!(b, Seen::Never);
-        if never {
+        let is_alike = |seen: &Seen| matches!(seen, Seen::Never | Seen::Scalar(Scalar::Null));
+        if is_alike(a) || is_alike(b) || !a.has_view() && !b.has_view() {
             return None;
         }
         match (a, b) {
