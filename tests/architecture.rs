@@ -30,6 +30,15 @@ fn files(dir: &Path, extension: &str, out: &mut Vec<PathBuf>) {
     }
 }
 
+#[test]
+fn commands_write_to_standard_error_through_one_function_that_survives_a_closed_pipe() {
+    let mut all = Vec::new();
+    files(&root().join("src"), "rs", &mut all);
+    let writes = |path: &PathBuf| code(path).contains("eprint");
+    let found: Vec<&PathBuf> = all.iter().filter(|path| writes(path)).collect();
+    assert_eq!(found, Vec::<&PathBuf>::new());
+}
+
 /// The file's code without comments and without what is compiled for tests only.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();

@@ -372,6 +372,12 @@ pub enum CommandError {
     /// A cluster does not answer, or refuses.
     #[error(transparent)]
     Cluster(#[from] ephor_cluster::Failure),
+    /// `cluster-check` has neither files nor a cluster.
+    #[error("{cause}\nhint: name a kubeconfig with `--kubeconfig`, or the files of a dump of the cluster")]
+    NoClusterToCheck {
+        /// Why there is no cluster.
+        cause: ephor_cluster::Failure,
+    },
     /// The resources of a cluster cannot be read.
     #[error("failed to load resources ({cause})")]
     ClusterResources {

@@ -178,12 +178,17 @@ pub fn main(args: &[String]) -> i32 {
     match read(args).and_then(|cli| cli.map_or(Ok(0), run)) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("Error: {error}");
+            console::error(&format!("Error: {error}\n"));
             if error.is_about_arguments() && !is_kyverno() {
                 let (_, command) = usage::meant(&commands(), args);
-                eprintln!("help: `{command} --help` shows what it takes");
+                console::error(&format!("help: `{command} --help` shows what it takes\n"));
             }
-            error.exit_code()
+            // Of a comparison the exit code 1 says that there is a difference.
+            let compares = [Some("diff"), Some("cluster-check"), Some("equivalent"), Some("implies")];
+            match error {
+                CommandError::Usage(_) if compares.contains(&args.first().map(String::as_str)) => 2,
+                error => error.exit_code(),
+            }
         }
     }
 }

@@ -210,6 +210,29 @@ impl Claim {
     }
 }
 
+/// Compares both on every request; and where that is no whole proof, what the claim says.
+///
+/// The claim cannot come first: it does not distinguish errors from violations, leaves kinds out,
+/// and so says less than the answer. A proof of everything is the same claim, unless it is relative
+/// to what the claim assumes.
+pub fn compare_and_claim(
+    before: &Side,
+    after: &Side,
+    options: Options,
+    observer: Option<&dyn Observer>,
+) -> (Comparison, Option<Claim>) {
+    let found = compare_observed(before, after, options, observer);
+    let is_whole = !before.may_order_otherwise(after)
+        && found.answer == Answer::Proved
+        && found.existing.is_none()
+        && !before.has_ambiguous_wildcard_keys();
+    // Of two releases every difference counts.
+    let is_claimed =
+        !is_whole && !before.is_on_another_release(after) && !matches!(found.answer, Answer::Incomparable(_));
+    let claim = is_claimed.then(|| Claim::about(before, after, options, None));
+    (found, claim)
+}
+
 fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn Observer>) -> Claim {
     let (options, leaves) = Options { question: EQUIVALENT_BUT_FOR_ERRORS, ..options }.of_both(before, after);
     let mut found = compare_observed(before, after, options, observer);

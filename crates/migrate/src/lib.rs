@@ -30,6 +30,7 @@ pub use crate::driver::files::{
     DocumentOutcome, File, FileDocument, Refused, document, exceptions, file, shadows,
 };
 pub use crate::driver::policy::{migrate, migrate_in};
+pub use crate::driver::rows;
 pub use crate::expressions::refusal::Refusal;
 pub use crate::kinds::deleting::denial_of_deletion;
 pub use crate::model::migrated::{AutogenStrategy, Document, Migrated, Note, Options, TargetApi};

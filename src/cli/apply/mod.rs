@@ -48,7 +48,7 @@ use ephor_report::policy_report::PolicyFacts;
 
 use super::CommandError;
 use super::arguments::{Global, given, use_threads};
-use super::console::print;
+use super::console::{self, print};
 use super::explain::decisions::{self, Wanted};
 use super::outbound;
 use super::outputs::{self, absolute};
@@ -79,7 +79,7 @@ pub fn run(args: &ApplyArgs, global: &Global) -> Result<i32, CommandError> {
     let is_strict = options.strict;
     match apply(args, global, options) {
         Err(error) if is_strict => {
-            eprintln!("Error: {error}");
+            console::error(&format!("Error: {error}\n"));
             Ok(CANNOT_RUN)
         }
         done => done,
@@ -106,7 +106,7 @@ fn apply(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i3
     let is_document = matches!(options.output, ApplyOutput::Own(format) if format != Format::Text);
     let code = evaluated(Run { args, options, log, started, inputs, destination, invocation }, engine)?;
     match explanation {
-        Some(text) if is_document => eprint!("\n{text}"),
+        Some(text) if is_document => console::error(&format!("\n{text}")),
         Some(text) => print(&format!("\n{text}")),
         None => {}
     }

@@ -29,8 +29,8 @@ mod text;
 use clap::ValueHint;
 
 use ephor_compare::{
-    Answer, Apart, Certified, Claim, Collector, Ignored, MAX_WITH_MESSAGES, Mapping, Observer, Options, Pair,
-    PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs, policy_name,
+    Answer, Apart, Certified, Collector, Ignored, MAX_WITH_MESSAGES, Mapping, Observer, Options, Pair,
+    PairedBy, Side, compare_and_claim, equivalent, implies, messages, messages_after, pairs, policy_name,
 };
 use ephor_document::yaml_value_strict;
 use ephor_migrate::compare_acting;
@@ -274,10 +274,10 @@ fn of_pair(
     let shares = says && !records && question != Question::Implies;
     let collector = Collector::new(if shares { MAX_WITH_MESSAGES } else { MAX_IN_CERTIFICATE });
     let observer: Option<&dyn Observer> = (records || shares).then_some(&collector as &dyn Observer);
-    let comparison = match question {
-        Question::Diff => compare_observed(&before, &after, options, observer),
-        Question::Implies => implies(&before, &after, options, observer),
-        Question::Equivalent => equivalent(&before, &after, options, observer),
+    let (comparison, claim) = match question {
+        Question::Diff => compare_and_claim(&before, &after, options, observer),
+        Question::Implies => (implies(&before, &after, options, observer), None),
+        Question::Equivalent => (equivalent(&before, &after, options, observer), None),
     };
     let (recorded, shared) = if shares { (None, Some(collector)) } else { (Some(collector), None) };
     let certified = match (&comparison.answer, recorded.filter(|_| records)) {
@@ -290,20 +290,7 @@ fn of_pair(
     };
     let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
     let mut compared = Compared::of(comparison, [&before, &after], [old, new], pair.by);
-    // A proof of everything is the same claim, unless it is relative to what the claim takes for
-    // granted. The claim cannot come first: it does not distinguish errors from violations, leaves
-    // kinds out, and so says less than the answer.
     let moves_items = before.may_order_otherwise(&after);
-    let is_whole = !moves_items
-        && compared.answer == Answer::Proved
-        && compared.existing.is_none()
-        && !before.has_ambiguous_wildcard_keys();
-    // Of two releases every difference counts.
-    let is_claimed = question == Question::Diff
-        && !is_whole
-        && !before.is_on_another_release(&after)
-        && !matches!(compared.answer, Answer::Incomparable(_));
-    let claim = is_claimed.then(|| Claim::about(&before, &after, options, None));
     compared.ignore(&name, ignored, &reasons, &relative_to);
     compared.claim(claim.as_ref());
     if question == Question::Equivalent && moves_items && compared.claimed.is_proved() {

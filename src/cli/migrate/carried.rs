@@ -18,7 +18,7 @@ use crate::cli::create::from_run;
 use crate::cli::outputs::Outputs;
 
 use super::out::Layout;
-use super::rows::MigrateRow;
+use ephor_migrate::rows::MigrateRow;
 
 /// The name of test files.
 const NAME: &str = "kyverno-test.yaml";

@@ -7,7 +7,8 @@ use ephor_document::write::{Style, to_string};
 
 use crate::cli::diff::{changes, counted};
 
-use super::rows::{MigrateRow, Status, count, universe};
+use super::json::universe;
+use ephor_migrate::rows::{MigrateRow, MigrateStatus, count};
 
 /// One line a policy, with what a reader needs to decide below it.
 pub fn lines(rows: &[MigrateRow<'_>], tests: &[String]) -> String {
@@ -62,8 +63,8 @@ fn headline(difference: &Difference) -> String {
 
 /// `5 policies: 3 proved (2 but for what is named), 1 tested, 1 refused`
 pub fn summary(rows: &[MigrateRow<'_>]) -> String {
-    let counts = Status::ALL.into_iter().map(|status| (count(rows, status), status));
-    let one = |(n, status): (usize, Status)| {
+    let counts = MigrateStatus::ALL.into_iter().map(|status| (count(rows, status), status));
+    let one = |(n, status): (usize, MigrateStatus)| {
         let apart = rows.iter().filter(|row| row.status == status && !row.but_for.is_empty()).count();
         counted(n, status.name(), apart)
     };

@@ -2,6 +2,8 @@
 //!
 //! - `files`: files of policies
 //! - `policy`: one policy
+//! - `rows`: what a report says about each policy
 
 pub(crate) mod files;
 pub(crate) mod policy;
+pub mod rows;

@@ -1,10 +1,12 @@
 //! What a report says about each policy.
+//!
+//! In: files that were migrated. Out: a row a policy: its status in one word, why, what the status
+//! is not about, and both texts.
 
-use serde_json::json;
+use ephor_compare::{Answer, Apart, Difference, but_for};
 
-use ephor_compare::{Answer, Apart, Difference, Universe, but_for};
-use ephor_document::json::to_serde;
-use ephor_migrate::{DocumentOutcome, File, FileDocument, Proof, Refused};
+use crate::driver::files::{DocumentOutcome, File, FileDocument, Refused};
+use crate::proof::prove::Proof;
 
 /// A line of a report.
 #[derive(Debug)]
@@ -16,7 +18,7 @@ pub struct MigrateRow<'f> {
     /// Its name.
     pub name: &'f str,
     /// What came of it.
-    pub status: Status,
+    pub status: MigrateStatus,
     /// Why, where that needs words.
     pub why: String,
     /// What the status is not about: deletions, ReplicationControllers and the like.
@@ -41,7 +43,7 @@ pub struct MigrateRow<'f> {
 
 /// What came of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
+pub enum MigrateStatus {
     /// It means the same for every object.
     Proved,
     /// The same when external data is the same for both.
@@ -58,28 +60,28 @@ pub enum Status {
     Failed,
 }
 
-impl Status {
+impl MigrateStatus {
     /// All of them.
-    pub const ALL: [Status; 7] = [
-        Status::Proved,
-        Status::Relative,
-        Status::Tested,
-        Status::NotCompared,
-        Status::Differs,
-        Status::Refused,
-        Status::Failed,
+    pub const ALL: [MigrateStatus; 7] = [
+        MigrateStatus::Proved,
+        MigrateStatus::Relative,
+        MigrateStatus::Tested,
+        MigrateStatus::NotCompared,
+        MigrateStatus::Differs,
+        MigrateStatus::Refused,
+        MigrateStatus::Failed,
     ];
 
     /// The words for it.
     pub fn name(self) -> &'static str {
         match self {
-            Status::Proved => "proved",
-            Status::Relative => "proved relative",
-            Status::Tested => "tested",
-            Status::NotCompared => "not compared",
-            Status::Differs => "differs",
-            Status::Refused => "refused",
-            Status::Failed => "cannot be used",
+            MigrateStatus::Proved => "proved",
+            MigrateStatus::Relative => "proved relative",
+            MigrateStatus::Tested => "tested",
+            MigrateStatus::NotCompared => "not compared",
+            MigrateStatus::Differs => "differs",
+            MigrateStatus::Refused => "refused",
+            MigrateStatus::Failed => "cannot be used",
         }
     }
 }
@@ -87,7 +89,7 @@ impl Status {
 impl MigrateRow<'_> {
     /// Whether the policy moved and means the same, as far as anybody can say.
     pub fn is_good(&self) -> bool {
-        matches!(self.status, Status::Proved | Status::Relative | Status::Tested)
+        matches!(self.status, MigrateStatus::Proved | MigrateStatus::Relative | MigrateStatus::Tested)
     }
 
     /// The status, and what it is not about: `proved but for deletions and ReplicationControllers`.
@@ -111,7 +113,7 @@ fn row<'f>(file: &'f File, part: &'f FileDocument) -> Option<MigrateRow<'f>> {
         file: &file.name,
         line: part.line,
         name: if part.id.1.is_empty() { "a document without a name" } else { &part.id.1 },
-        status: Status::Failed,
+        status: MigrateStatus::Failed,
         why: String::new(),
         but_for: Vec::new(),
         remarks: Vec::new(),
@@ -127,7 +129,7 @@ fn row<'f>(file: &'f File, part: &'f FileDocument) -> Option<MigrateRow<'f>> {
         DocumentOutcome::Unchanged => return None,
         DocumentOutcome::Unreadable(why) => row.why.clone_from(why),
         DocumentOutcome::Refused(all) => {
-            row.status = Status::Refused;
+            row.status = MigrateStatus::Refused;
             row.refused = all;
         }
         DocumentOutcome::Moved(migrated, proof) => {
@@ -151,13 +153,13 @@ fn row<'f>(file: &'f File, part: &'f FileDocument) -> Option<MigrateRow<'f>> {
     Some(row)
 }
 
-fn answer(answer: &Answer) -> (Status, String) {
+fn answer(answer: &Answer) -> (MigrateStatus, String) {
     match answer {
-        Answer::Proved => (Status::Proved, String::new()),
-        Answer::ProvedRelative(to) => (Status::Relative, to.join("; ")),
-        Answer::Tested(why) => (Status::Tested, why.join("; ")),
-        Answer::Differs => (Status::Differs, String::new()),
-        Answer::Incomparable(why) => (Status::NotCompared, why.clone()),
+        Answer::Proved => (MigrateStatus::Proved, String::new()),
+        Answer::ProvedRelative(to) => (MigrateStatus::Relative, to.join("; ")),
+        Answer::Tested(why) => (MigrateStatus::Tested, why.join("; ")),
+        Answer::Differs => (MigrateStatus::Differs, String::new()),
+        Answer::Incomparable(why) => (MigrateStatus::NotCompared, why.clone()),
     }
 }
 
@@ -182,47 +184,6 @@ fn remarks(proof: &Proof) -> Vec<String> {
 }
 
 /// How many rows have a status.
-pub fn count(rows: &[MigrateRow<'_>], status: Status) -> usize {
+pub fn count(rows: &[MigrateRow<'_>], status: MigrateStatus) -> usize {
     rows.iter().filter(|row| row.status == status).count()
-}
-
-/// The report as an object.
-pub fn json(rows: &[MigrateRow<'_>], tests: &[String]) -> serde_json::Value {
-    let difference = |d: &Difference| {
-        json!({
-            "kind": d.kind.name(),
-            "request": d.environment.name(),
-            "where": d.universe.name(),
-            "object": to_serde(&d.object),
-            "old": {"verdict": d.old.verdict.name(), "message": &*d.old.message},
-            "new": {"verdict": d.new.verdict.name(), "message": &*d.new.message},
-        })
-    };
-    let row = |row: &MigrateRow<'_>| {
-        json!({
-            "file": row.file,
-            "line": row.line,
-            "policy": row.name,
-            "status": row.status.name(),
-            "reason": row.why,
-            "butFor": row.but_for,
-            "remarks": row.remarks,
-            "refused": row.refused.iter().map(|r| json!({"place": r.place, "construct": r.construct, "nearest": r.nearest})).collect::<Vec<_>>(),
-            "differences": row.differences.iter().map(difference).collect::<Vec<_>>(),
-            "new": row.new.iter().map(|(kind, name)| json!({"kind": kind, "name": name})).collect::<Vec<_>>(),
-            "text": row.new_text,
-            "milliseconds": row.time,
-        })
-    };
-    let counts: serde_json::Map<String, serde_json::Value> =
-        Status::ALL.iter().map(|status| (status.name().to_string(), count(rows, *status).into())).collect();
-    json!({"policies": rows.iter().map(row).collect::<Vec<_>>(), "summary": counts, "tests": tests})
-}
-
-/// Where an object of a difference exists, unless that is usual.
-pub fn universe(difference: &Difference) -> String {
-    match difference.universe {
-        Universe::Cluster => String::new(),
-        other => format!(", {}", other.name()),
-    }
 }
