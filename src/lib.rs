@@ -28,10 +28,10 @@
 //! [`lint`](fn@lint), [`explain`](fn@explain), [`diff`](fn@diff) and [`migrate`](fn@migrate) look
 //! into policies, as the commands of these names do.
 //!
-//! Features: `commands` (default) is the program; `authoring` has the calls that look into policies;
-//! `network`, `signatures`, `tokens`, `x509`, `gzip` and `parallel` are parts of the engine. Without
-//! the default features this is the engine alone: policies that need a part which is not there are
-//! errors that name it.
+//! Features: `commands` (default) is the program; `authoring` has the calls that look into
+//! policies; `network`, `signatures`, `tokens`, `x509`, `gzip` and `parallel` are parts of the
+//! engine. Without the default features this is the engine alone: policies that need a part which
+//! is not there are errors that name it.
 //!
 //! - `cli`: the command line: reads flags and calls the library.
 //! - `diff`: whether two sets of policies mean the same.
