@@ -372,6 +372,14 @@ pub enum CommandError {
     /// A cluster does not answer, or refuses.
     #[error(transparent)]
     Cluster(#[from] ephor_cluster::Failure),
+    /// No kind of this name has a schema.
+    #[error("there is no schema of `{kind}`{}", suggestion(meant))]
+    NoSchema {
+        /// The name.
+        kind: String,
+        /// The kind that was probably meant.
+        meant: Option<String>,
+    },
     /// `cluster-check` has neither files nor a cluster.
     #[error("{cause}\nhint: name a kubeconfig with `--kubeconfig`, or the files of a dump of the cluster")]
     NoClusterToCheck {

@@ -53,6 +53,7 @@
 //! - `releases`: `--kubernetes VERSION`: the release whose API server's behaviour applies.
 //! - `report_file`: the file of a report, and the format that its extension names.
 //! - `roots`: the folders that names of files begin in, for documents that build servers read.
+//! - [`schema`]: `ephor schema`: JSON schemas of policies and of the files that go with them.
 //! - [`serve`]: `ephor serve`: the admission webhook server.
 //! - [`mod@test`]: `ephor test`: tests of policies.
 //! - [`version`]: `ephor version`: the version of the program, and of whose behaviour it has.
@@ -101,6 +102,7 @@ mod prompt;
 mod releases;
 mod report_file;
 mod roots;
+pub mod schema;
 pub mod serve;
 pub mod test;
 pub mod usage;
@@ -139,6 +141,7 @@ enum Top {
     Conformance(conformance::ConformanceArgs),
     Convert(convert::ConvertArgs),
     Crds(crds::CrdsArgs),
+    Schema(schema::SchemaArgs),
     Create(create::CreateArgs),
     Diff(Box<diff::DiffArgs>),
     Docs(docs::DocsArgs),
@@ -230,6 +233,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         Top::Conformance(args) => conformance::run(&args),
         Top::Convert(args) => convert::run(&args, &global),
         Top::Crds(args) => crds::run(&args),
+        Top::Schema(args) => schema::run(&args),
         Top::Diff(args) => diff::run(&args),
         Top::Create(args) => create::run(args, commands),
         Top::Docs(args) => docs::run(&args, commands),
