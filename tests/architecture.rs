@@ -286,6 +286,7 @@ const NAMING_KINDS: &[(&str, &str)] = &[
     ("crates/engine/src/admission/answer.rs", "texts of the API server"),
     ("crates/engine/src/manifests/difference.rs", "kinds of objects whose manifests were signed"),
     ("crates/inspect/src/lint/", "documents of policies, as they are written"),
+    ("crates/inspect/src/results.rs", "results of reports name the kind of their policy"),
     ("crates/inspect/src/upgrade/", "documents of policies, as they are stored"),
     ("crates/ir/src/policy.rs", "the identity of a policy, which exceptions name"),
     ("crates/policies/src/kinds.rs", "the kinds that a cluster serves: a table"),
@@ -329,8 +330,8 @@ fn other_crates_read_the_facts_of_a_policy_and_not_its_kind() {
     assert!(unused.is_empty(), "these name no kind any more: {unused:?}");
 }
 
-/// The crates that a page in a browser may link: those below these, features with a network aside.
-const IN_BROWSERS: [&str; 4] = ["ephor-inspect", "ephor-migrate", "ephor-report", "ephor-search"];
+/// The crates that a page in a browser may link: those below these (features with a network aside).
+const IN_BROWSERS: [&str; 1] = ["ephor-page"];
 
 #[test]
 fn what_runs_in_browsers_reads_one_clock_and_starts_no_threads_of_its_own() {

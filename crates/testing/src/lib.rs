@@ -1,8 +1,9 @@
 //! Inputs of commands, and test files.
 //!
 //! - [`inputs`]: the inputs of a run: values of variables, the user, exceptions, resources.
-//! - [`testing`]: tests of policies: expected results for objects, declared in files.
+//! - `testing`: tests of policies: expected results for objects, declared in files.
 #![forbid(unsafe_code)]
 
 pub mod inputs;
+#[cfg(feature = "test-files")]
 pub mod testing;
