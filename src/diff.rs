@@ -1,6 +1,7 @@
 //! Whether two sets of policies mean the same.
 
-use ephor_compare::{self as compare, Answer, Mapping, Options, Side, pairs};
+use ephor_compare::{self as compare, Answer, Ignored, Mapping, Options, Side, compare_observed, pairs};
+use ephor_inspect::compared::answered::Compared;
 use ephor_value::Value;
 
 use crate::{Error, PolicySet};
@@ -107,23 +108,23 @@ pub fn diff(old: &PolicySet, new: &PolicySet) -> Result<Vec<Comparison>, Error> 
             out.push(Comparison::without(pair.name, verdict));
             continue;
         };
-        let before = Side::new(before, &pair.name).map_err(|cause| failed(&cause))?;
-        let after = Side::new(after, &pair.name).map_err(|cause| failed(&cause))?;
-        let (found, claim) = compare::compare_and_claim(&before, &after, Options::default(), None);
-        let (answer, but_for) = match &claim {
-            Some(claim) => (claim.answer.clone(), claim.but_for()),
-            None => (found.answer.clone(), Vec::new()),
-        };
+        let side = |load: &_, name: &str| Side::new(Clone::clone(load), name).map_err(|cause| failed(&cause));
+        let (old, new) = (side(&before, &pair.name)?, side(&after, &pair.name)?);
+        let options = Options::default();
+        let found = compare_observed(&old, &new, options, None);
+        let claims = (options, &Ignored::default(), true);
+        let loads = ([&before, &after], pair.by);
+        let found = Compared::answered(&pair.name, found, [&old, &new], loads, claims);
         out.push(Comparison {
             name: pair.name,
-            verdict: Verdict::of(&answer),
-            reasons: match answer {
+            verdict: Verdict::of(&found.claimed),
+            reasons: match found.claimed {
                 Answer::ProvedRelative(all) | Answer::Tested(all) => all,
                 Answer::Incomparable(why) => vec![why],
                 Answer::Proved | Answer::Differs => Vec::new(),
             },
-            but_for,
-            differences: found.differences.iter().map(Difference::from).collect(),
+            but_for: found.but_for,
+            differences: found.differences.iter().map(|one| Difference::from(&one.difference)).collect(),
             objects: found.objects,
         });
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ephor_kubernetes::{Kinds, Types};
-use ephor_migrate::rows::{MigrateRow, MigrateStatus, rows};
+use ephor_migrate::report::{MigrateRow, Status, rows};
 use ephor_migrate::{File, Limits, Options, TargetApi, exceptions, file};
 
 use crate::diff::{Difference, Verdict};
@@ -125,13 +125,11 @@ impl From<MigrateRow<'_>> for MigratedPolicy {
             name: row.name.into(),
             line: row.line,
             verdict: match row.status {
-                MigrateStatus::Proved => Verdict::Proved,
-                MigrateStatus::Relative => Verdict::ProvedRelative,
-                MigrateStatus::Tested => Verdict::Tested,
-                MigrateStatus::Differs => Verdict::Differs,
-                MigrateStatus::NotCompared | MigrateStatus::Refused | MigrateStatus::Failed => {
-                    Verdict::Incomparable
-                }
+                Status::Proved => Verdict::Proved,
+                Status::Relative => Verdict::ProvedRelative,
+                Status::Tested => Verdict::Tested,
+                Status::Differs => Verdict::Differs,
+                Status::NotCompared | Status::Refused | Status::Failed => Verdict::Incomparable,
             },
             reason: row.why,
             but_for: row.but_for,

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use clap::{ValueEnum, ValueHint};
 
-use ephor_inspect::lint::{CHECKS, Finding, Linted, Roles, Severity, lint_on};
-use ephor_report::lint_formats::{self, Annotation, Level};
+use ephor_inspect::annotations::annotation;
+use ephor_inspect::lint::{CHECKS, Linted, Roles, Severity, lint_on};
+use ephor_report::lint_formats::{self, Annotation};
 use ephor_sources::files::{self, FileCause};
 use ephor_sources::kustomize::Patches;
 use ephor_value::release::Release;
@@ -155,25 +156,6 @@ fn templates(files: &[Arc<str>]) {
         n => format!("{n} files with templates are not checked"),
     };
     console::warn(&format!("{what}: {} (check what is filled in)", files.join(", ")));
-}
-
-fn annotation(finding: &Finding) -> Annotation<'_> {
-    Annotation {
-        id: finding.id,
-        level: match finding.severity {
-            Severity::Note => Level::Note,
-            Severity::Warning => Level::Warning,
-            Severity::Error => Level::Error,
-        },
-        policy: &finding.policy,
-        file: &finding.file,
-        line: finding.line,
-        column: finding.column,
-        end: finding.end,
-        message: &finding.message,
-        help: finding.help.as_deref(),
-        excerpt: &finding.excerpt,
-    }
 }
 
 /// The findings, and what was counted.

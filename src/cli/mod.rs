@@ -44,7 +44,6 @@
 //! - `outbound`: flags about requests to services, registries and other servers that are not the
 //!   cluster.
 //! - `outputs`: files that a command writes.
-//! - `places`: places in the texts of policies.
 //! - `policy_files`: files that arguments name as policies: whether they exist, and what is wrong
 //!   in them.
 //! - `program_name`: the name under which the program was called: its own, or Kyverno's.
@@ -94,7 +93,6 @@ mod lint_deep;
 pub mod migrate;
 mod outbound;
 mod outputs;
-mod places;
 mod policy_files;
 mod program_name;
 mod progress;

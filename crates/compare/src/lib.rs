@@ -62,7 +62,7 @@ pub(crate) mod trace;
 pub(crate) mod units;
 
 pub use certificate::{Certificate, CertificateError, Certified, CheckedCertificate};
-pub use claim::{Apart, Claim, LEFT_KIND, but_for, compare_and_claim};
+pub use claim::{Apart, Claim, LEFT_KIND, but_for};
 pub use messages::{MessagePair, OtherMessages, messages, messages_after};
 pub use model::limits::MAX_WITH_MESSAGES;
 pub use questions::{equivalent, implies, is_equivalent};

@@ -13,6 +13,7 @@
 //! - `model`: what conversions share
 //! - `notes`: what a reader has to know
 //! - `proof`: whether both mean the same
+//! - [`report`]: what a report says about each policy
 //! - `text`: documents as people write them
 #![forbid(unsafe_code)]
 
@@ -24,13 +25,13 @@ pub(crate) mod kinds;
 pub(crate) mod model;
 pub(crate) mod notes;
 pub(crate) mod proof;
+pub mod report;
 pub(crate) mod text;
 
 pub use crate::driver::files::{
     DocumentOutcome, File, FileDocument, Refused, document, exceptions, file, shadows,
 };
 pub use crate::driver::policy::{migrate, migrate_in};
-pub use crate::driver::rows;
 pub use crate::expressions::refusal::Refusal;
 pub use crate::kinds::deleting::denial_of_deletion;
 pub use crate::model::migrated::{AutogenStrategy, Document, Migrated, Note, Options, TargetApi};

@@ -82,20 +82,22 @@ pub fn sarif(annotations: &[Annotation<'_>], checks: &[CheckText], roots: &Roots
 
 /// One object an annotation.
 pub fn json(annotations: &[Annotation<'_>]) -> String {
-    let all = annotations.iter().map(|a| {
-        json!({
-            "id": a.id,
-            "severity": a.level.word(),
-            "policy": a.policy,
-            "file": a.file,
-            "line": a.line,
-            "column": a.column,
-            "endColumn": a.end,
-            "message": a.message,
-            "help": a.help,
-        })
-    });
-    format!("{:#}\n", Value::Array(all.collect()))
+    format!("{:#}\n", Value::Array(annotations.iter().map(object).collect()))
+}
+
+/// An annotation as an object.
+pub fn object(a: &Annotation<'_>) -> Value {
+    json!({
+        "id": a.id,
+        "severity": a.level.word(),
+        "policy": a.policy,
+        "file": a.file,
+        "line": a.line,
+        "column": a.column,
+        "endColumn": a.end,
+        "message": a.message,
+        "help": a.help,
+    })
 }
 
 /// Commands that a GitHub workflow shows at the lines of a change.

@@ -41,10 +41,13 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ephor_engine::Profile;
+use ephor_inspect::results::Collector;
+use ephor_ir::Policy;
 use ephor_policies::pitfalls::Remarks;
 use ephor_policies::policy_set::Engine;
 use ephor_report::formats::Format;
 use ephor_report::policy_report::PolicyFacts;
+use ephor_value::Value;
 
 use super::CommandError;
 use super::arguments::{Global, given, use_threads};
@@ -63,7 +66,6 @@ use output_options::OutputContext;
 pub(super) use output_options::OutputOptions;
 use render::baseline::Baseline;
 use render::changes::destination;
-use render::findings::Collector;
 use render::finish::CANNOT_RUN;
 use render::results::Style;
 use run::Run;
@@ -146,9 +148,11 @@ fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, CommandError> {
         _ => Baseline::default(),
     };
     let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    let requests =
+        |policy: &Policy, object: &Value| run.inputs.requests.of_policy(policy, object.clone(), &engine).ok();
     let collector = Collector::new(
         &engine,
-        &run.inputs.requests,
+        &requests,
         &run.inputs.resources,
         &run.inputs.policies.policies,
         !run.options.is_own() && run.options.report_file.is_none(),

@@ -4,7 +4,6 @@
 //! prompt. Values and types go to standard output, what is wrong to standard error with exit code
 //! 1.
 //!
-//! - `blame`: where an evaluation failed, and what was probably meant.
 //! - `check`: `ephor cel check`: what is wrong with an expression.
 //! - `complete`: completion of CEL expressions at the cursor.
 //! - `eval`: `ephor cel eval`: an expression on a document.
@@ -12,7 +11,6 @@
 //! - `output`: what is printed of an expression: types, costs, traces, and the place of a fault.
 //! - `repl`: `ephor cel repl`: a prompt on a document.
 
-mod blame;
 mod check;
 mod complete;
 mod eval;

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use ephor_compare::{Answer, Ignored, Mapping, Options, pairs};
+use ephor_inspect::compared::answered::Answered;
+use ephor_inspect::compared::json::json_of;
 use ephor_policies::load::{self, LoadedPolicy, Policies};
 use ephor_sources::files::SourceText;
 use ephor_value::parallel;
 use ephor_value::release::Release;
 
-use super::answered::Answered;
-use super::formats;
 use super::of_pair;
 use super::question::Question;
 use super::replay::Replay;
@@ -120,7 +120,7 @@ impl OnReleases {
 
     /// The answers for programs.
     pub fn to_json(&self) -> serde_json::Value {
-        let mut all = formats::json_of(&self.found);
+        let mut all = json_of(&self.found);
         if let Some(fields) = all.as_object_mut() {
             fields.insert("kubernetes".into(), self.releases.map(Release::name).to_vec().into());
             fields.insert("refused".into(), self.refused.clone().into());

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use ephor_document::write::{Style, to_string};
+use ephor_migrate::report::{MigrateRow, Status};
 use ephor_report::formats::html::escape;
 
 use super::text::summary;
-use ephor_migrate::rows::{MigrateRow, MigrateStatus};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -77,14 +77,14 @@ fn notes(row: &MigrateRow<'_>) -> Vec<String> {
     out
 }
 
-fn class(status: MigrateStatus) -> &'static str {
+fn class(status: Status) -> &'static str {
     match status {
-        MigrateStatus::Proved => "proved",
-        MigrateStatus::Relative => "relative",
-        MigrateStatus::Tested | MigrateStatus::NotCompared => "tested",
-        MigrateStatus::Differs => "differs",
-        MigrateStatus::Refused => "refused",
-        MigrateStatus::Failed => "failed",
+        Status::Proved => "proved",
+        Status::Relative => "relative",
+        Status::Tested | Status::NotCompared => "tested",
+        Status::Differs => "differs",
+        Status::Refused => "refused",
+        Status::Failed => "failed",
     }
 }
 

@@ -11,7 +11,6 @@
 //! - `out`: `--out`: where the migrated files stand in the folder, laid out as the old ones.
 //! - `own`: policies of our own groups: they move as Kyverno's do, and what takes their place is
 //!   in our own groups again.
-//! - `json`: the report as an object.
 //! - `stored`: `kyverno migrate`: objects of custom resources in the version in which they are
 //!   stored.
 //! - `stored_error`: why definitions of custom resources are not migrated.
@@ -21,7 +20,6 @@ mod boundary;
 mod carried;
 pub mod cluster;
 mod html;
-mod json;
 mod out;
 mod own;
 mod stored;
@@ -35,6 +33,7 @@ use std::time::Duration;
 use clap::{ValueEnum, ValueHint};
 
 use ephor_kubernetes::{Kinds, Types};
+use ephor_migrate::report::{self, MigrateRow, rows};
 use ephor_migrate::{File, Limits, Options, file};
 use ephor_sources::files::{self, SourceText};
 use ephor_value::release::Release;
@@ -48,7 +47,6 @@ use crate::cli::flag_values::time;
 use crate::cli::policy_files;
 use crate::cli::program_name::is_kyverno;
 use crate::cli::releases;
-use ephor_migrate::rows::{MigrateRow, rows};
 use out::Layout;
 pub(super) use stored::with_flags_of_kyverno;
 
@@ -250,7 +248,7 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
         }
         MigrateFormat::Text => print(&text::lines(&rows, &tests)),
         MigrateFormat::Markdown => print(&text::markdown(&rows, &tests)),
-        MigrateFormat::Json => print(&(serde_json::to_string_pretty(&json::report(&rows, &tests))? + "\n")),
+        MigrateFormat::Json => print(&(serde_json::to_string_pretty(&report::json(&rows, &tests))? + "\n")),
         MigrateFormat::Html => print(&html::page(&rows)),
     }
     Ok(if rows.iter().all(MigrateRow::is_good) { 0 } else { 2 })

@@ -4,11 +4,9 @@ use std::fmt::Write;
 
 use ephor_compare::Difference;
 use ephor_document::write::{Style, to_string};
+use ephor_migrate::report::{MigrateRow, Status, count, universe};
 
 use crate::cli::diff::{changes, counted};
-
-use super::json::universe;
-use ephor_migrate::rows::{MigrateRow, MigrateStatus, count};
 
 /// One line a policy, with what a reader needs to decide below it.
 pub fn lines(rows: &[MigrateRow<'_>], tests: &[String]) -> String {
@@ -63,8 +61,8 @@ fn headline(difference: &Difference) -> String {
 
 /// `5 policies: 3 proved (2 but for what is named), 1 tested, 1 refused`
 pub fn summary(rows: &[MigrateRow<'_>]) -> String {
-    let counts = MigrateStatus::ALL.into_iter().map(|status| (count(rows, status), status));
-    let one = |(n, status): (usize, MigrateStatus)| {
+    let counts = Status::ALL.into_iter().map(|status| (count(rows, status), status));
+    let one = |(n, status): (usize, Status)| {
         let apart = rows.iter().filter(|row| row.status == status && !row.but_for.is_empty()).count();
         counted(n, status.name(), apart)
     };

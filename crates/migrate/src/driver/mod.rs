@@ -2,8 +2,6 @@
 //!
 //! - `files`: files of policies
 //! - `policy`: one policy
-//! - `rows`: what a report says about each policy
 
 pub(crate) mod files;
 pub(crate) mod policy;
-pub mod rows;

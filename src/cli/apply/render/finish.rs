@@ -15,13 +15,13 @@ use ephor_value::Value;
 use super::super::output::ApplyOutput;
 use super::super::run::Run;
 use super::baseline::Baseline;
-use super::findings::Collector;
 use super::generated_exceptions;
 use super::results::FailedRule;
 use super::sink::Sink;
 use crate::cli::outputs::write_whole;
 use crate::cli::roots;
 use crate::cli::{CommandError, console};
+use ephor_inspect::results::Collector;
 
 /// The exit code of `--strict` for what cannot be used.
 pub(in crate::cli::apply) const CANNOT_RUN: i32 = 2;

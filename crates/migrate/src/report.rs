@@ -1,12 +1,13 @@
 //! What a report says about each policy.
 //!
-//! In: files that were migrated. Out: a row a policy: its status in one word, why, what the status
-//! is not about, and both texts.
+//! In: migrated files. Out: a row for each policy, and all of them as an object.
 
-use ephor_compare::{Answer, Apart, Difference, but_for};
+use serde_json::json;
 
 use crate::driver::files::{DocumentOutcome, File, FileDocument, Refused};
 use crate::proof::prove::Proof;
+use ephor_compare::{Answer, Apart, Difference, Universe, but_for};
+use ephor_document::json::to_serde;
 
 /// A line of a report.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub struct MigrateRow<'f> {
     /// Its name.
     pub name: &'f str,
     /// What came of it.
-    pub status: MigrateStatus,
+    pub status: Status,
     /// Why, where that needs words.
     pub why: String,
     /// What the status is not about: deletions, ReplicationControllers and the like.
@@ -43,7 +44,7 @@ pub struct MigrateRow<'f> {
 
 /// What came of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MigrateStatus {
+pub enum Status {
     /// It means the same for every object.
     Proved,
     /// The same when external data is the same for both.
@@ -60,28 +61,28 @@ pub enum MigrateStatus {
     Failed,
 }
 
-impl MigrateStatus {
+impl Status {
     /// All of them.
-    pub const ALL: [MigrateStatus; 7] = [
-        MigrateStatus::Proved,
-        MigrateStatus::Relative,
-        MigrateStatus::Tested,
-        MigrateStatus::NotCompared,
-        MigrateStatus::Differs,
-        MigrateStatus::Refused,
-        MigrateStatus::Failed,
+    pub const ALL: [Status; 7] = [
+        Status::Proved,
+        Status::Relative,
+        Status::Tested,
+        Status::NotCompared,
+        Status::Differs,
+        Status::Refused,
+        Status::Failed,
     ];
 
     /// The words for it.
     pub fn name(self) -> &'static str {
         match self {
-            MigrateStatus::Proved => "proved",
-            MigrateStatus::Relative => "proved relative",
-            MigrateStatus::Tested => "tested",
-            MigrateStatus::NotCompared => "not compared",
-            MigrateStatus::Differs => "differs",
-            MigrateStatus::Refused => "refused",
-            MigrateStatus::Failed => "cannot be used",
+            Status::Proved => "proved",
+            Status::Relative => "proved relative",
+            Status::Tested => "tested",
+            Status::NotCompared => "not compared",
+            Status::Differs => "differs",
+            Status::Refused => "refused",
+            Status::Failed => "cannot be used",
         }
     }
 }
@@ -89,7 +90,7 @@ impl MigrateStatus {
 impl MigrateRow<'_> {
     /// Whether the policy moved and means the same, as far as anybody can say.
     pub fn is_good(&self) -> bool {
-        matches!(self.status, MigrateStatus::Proved | MigrateStatus::Relative | MigrateStatus::Tested)
+        matches!(self.status, Status::Proved | Status::Relative | Status::Tested)
     }
 
     /// The status, and what it is not about: `proved but for deletions and ReplicationControllers`.
@@ -113,7 +114,7 @@ fn row<'f>(file: &'f File, part: &'f FileDocument) -> Option<MigrateRow<'f>> {
         file: &file.name,
         line: part.line,
         name: if part.id.1.is_empty() { "a document without a name" } else { &part.id.1 },
-        status: MigrateStatus::Failed,
+        status: Status::Failed,
         why: String::new(),
         but_for: Vec::new(),
         remarks: Vec::new(),
@@ -129,7 +130,7 @@ fn row<'f>(file: &'f File, part: &'f FileDocument) -> Option<MigrateRow<'f>> {
         DocumentOutcome::Unchanged => return None,
         DocumentOutcome::Unreadable(why) => row.why.clone_from(why),
         DocumentOutcome::Refused(all) => {
-            row.status = MigrateStatus::Refused;
+            row.status = Status::Refused;
             row.refused = all;
         }
         DocumentOutcome::Moved(migrated, proof) => {
@@ -153,13 +154,13 @@ fn row<'f>(file: &'f File, part: &'f FileDocument) -> Option<MigrateRow<'f>> {
     Some(row)
 }
 
-fn answer(answer: &Answer) -> (MigrateStatus, String) {
+fn answer(answer: &Answer) -> (Status, String) {
     match answer {
-        Answer::Proved => (MigrateStatus::Proved, String::new()),
-        Answer::ProvedRelative(to) => (MigrateStatus::Relative, to.join("; ")),
-        Answer::Tested(why) => (MigrateStatus::Tested, why.join("; ")),
-        Answer::Differs => (MigrateStatus::Differs, String::new()),
-        Answer::Incomparable(why) => (MigrateStatus::NotCompared, why.clone()),
+        Answer::Proved => (Status::Proved, String::new()),
+        Answer::ProvedRelative(to) => (Status::Relative, to.join("; ")),
+        Answer::Tested(why) => (Status::Tested, why.join("; ")),
+        Answer::Differs => (Status::Differs, String::new()),
+        Answer::Incomparable(why) => (Status::NotCompared, why.clone()),
     }
 }
 
@@ -184,6 +185,47 @@ fn remarks(proof: &Proof) -> Vec<String> {
 }
 
 /// How many rows have a status.
-pub fn count(rows: &[MigrateRow<'_>], status: MigrateStatus) -> usize {
+pub fn count(rows: &[MigrateRow<'_>], status: Status) -> usize {
     rows.iter().filter(|row| row.status == status).count()
+}
+
+/// The report as an object.
+pub fn json(rows: &[MigrateRow<'_>], tests: &[String]) -> serde_json::Value {
+    let difference = |d: &Difference| {
+        json!({
+            "kind": d.kind.name(),
+            "request": d.environment.name(),
+            "where": d.universe.name(),
+            "object": to_serde(&d.object),
+            "old": {"verdict": d.old.verdict.name(), "message": &*d.old.message},
+            "new": {"verdict": d.new.verdict.name(), "message": &*d.new.message},
+        })
+    };
+    let row = |row: &MigrateRow<'_>| {
+        json!({
+            "file": row.file,
+            "line": row.line,
+            "policy": row.name,
+            "status": row.status.name(),
+            "reason": row.why,
+            "butFor": row.but_for,
+            "remarks": row.remarks,
+            "refused": row.refused.iter().map(|r| json!({"place": r.place, "construct": r.construct, "nearest": r.nearest})).collect::<Vec<_>>(),
+            "differences": row.differences.iter().map(difference).collect::<Vec<_>>(),
+            "new": row.new.iter().map(|(kind, name)| json!({"kind": kind, "name": name})).collect::<Vec<_>>(),
+            "text": row.new_text,
+            "milliseconds": row.time,
+        })
+    };
+    let counts: serde_json::Map<String, serde_json::Value> =
+        Status::ALL.iter().map(|status| (status.name().to_string(), count(rows, *status).into())).collect();
+    json!({"policies": rows.iter().map(row).collect::<Vec<_>>(), "summary": counts, "tests": tests})
+}
+
+/// Where an object of a difference exists, unless that is usual.
+pub fn universe(difference: &Difference) -> String {
+    match difference.universe {
+        Universe::Cluster => String::new(),
+        other => format!(", {}", other.name()),
+    }
 }

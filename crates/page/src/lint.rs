@@ -1,0 +1,30 @@
+//! Findings, as `ephor lint --output-format json` lists them.
+
+use serde_json::{Value as Json, json};
+
+use ephor_inspect::annotations::annotation;
+use ephor_inspect::lint::{Roles, lint_on};
+use ephor_report::lint_formats;
+use ephor_sources::kustomize::Patches;
+
+use crate::evaluate::documents;
+use crate::question::{Lint, QuestionError, release};
+
+/// What is wrong with policies.
+///
+/// # Errors
+/// The release is none, or a definition cannot be read.
+pub fn answer(asked: &Lint) -> Result<Json, QuestionError> {
+    let sources = asked.policies.sources("policies.yaml");
+    let definitions = documents("definitions", &asked.definitions)?;
+    let named = sources.iter().map(|source| source.name.clone()).collect();
+    let roles = Roles { patches: Patches::around(&sources), named };
+    let found = lint_on(release(&asked.kubernetes)?.unwrap_or_default(), &sources, &definitions, &roles);
+    let findings: Vec<Json> = found.findings.iter().map(|f| lint_formats::object(&annotation(f))).collect();
+    Ok(json!({
+        "findings": findings,
+        "policies": found.policies,
+        "partial": found.partial,
+        "others": found.others,
+    }))
+}
