@@ -4,7 +4,6 @@
 //! what a [`PromptSession`] answers. History and editing are `rustyline`'s; Tab offers what the
 //! session completes.
 
-use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -19,7 +18,7 @@ use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use ephor_document::locate::Position;
 use ephor_report::diagnostic::Diagnostic;
 use ephor_search::Problem;
-use ephor_value::{Value, environment};
+use ephor_value::environment;
 
 use crate::cli::console;
 
@@ -122,29 +121,6 @@ impl<S> Hinter for Assistant<S> {
 impl<S> Highlighter for Assistant<S> {}
 impl<S> Validator for Assistant<S> {}
 impl<S: PromptSession> Helper for Assistant<S> {}
-
-/// The keys of an object, or of the objects in a list.
-pub(super) fn keys(value: &Value, out: &mut BTreeSet<String>) {
-    match value {
-        Value::Map(map) => out.extend(map.iter().map(|(k, _)| k.to_string())),
-        Value::List(items) => {
-            for item in items.iter().filter(|item| matches!(item, Value::Map(_))) {
-                keys(item, out);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The keys of every object inside of a value.
-pub(super) fn all_keys(value: &Value, out: &mut BTreeSet<String>) {
-    keys(value, out);
-    match value {
-        Value::Map(map) => map.values().for_each(|v| all_keys(v, out)),
-        Value::List(items) => items.iter().for_each(|v| all_keys(v, out)),
-        _ => {}
-    }
-}
 
 /// The line of the expression where the problem is, with a caret under the place and advice; empty
 /// where no place is known.

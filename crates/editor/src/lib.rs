@@ -2,12 +2,17 @@
 #![forbid(unsafe_code)]
 mod cancel;
 mod check;
+pub mod complete;
 mod compiled;
 mod cursor;
 mod diagnostic;
+mod embedded;
 mod entry;
+mod fields;
+mod functions;
 mod index;
 mod places;
+mod readable;
 mod settings;
 mod span;
 mod text;

@@ -11,7 +11,7 @@ use ephor_search::cel::{CelExpression, Environment, EvaluationError};
 use ephor_value::Value;
 use ephor_value::suggest::did_you_mean;
 
-use crate::cli::prompt::{all_keys, keys};
+use ephor_editor::complete::keys::{all_keys, keys};
 
 /// The problem of an expression that has no value, for its error.
 pub(super) fn problem(

@@ -6,7 +6,6 @@
 //!
 //! - `blame`: where an evaluation failed, and what was probably meant.
 //! - `check`: `ephor cel check`: what is wrong with an expression.
-//! - `complete`: completion of CEL expressions at the cursor.
 //! - `eval`: `ephor cel eval`: an expression on a document.
 //! - `input`: what CEL expressions are evaluated on: flags, documents and variables.
 //! - `output`: what is printed of an expression: types, costs, traces, and the place of a fault.
@@ -14,7 +13,6 @@
 
 mod blame;
 mod check;
-mod complete;
 mod eval;
 mod input;
 mod output;

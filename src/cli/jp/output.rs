@@ -7,7 +7,7 @@ use ephor_value::Value;
 use ephor_value::suggest::did_you_mean;
 
 use crate::cli::CommandError;
-use crate::cli::prompt::all_keys;
+use ephor_editor::complete::keys::all_keys;
 
 /// A result as the flags want it.
 ///

@@ -10,7 +10,7 @@ use ephor_functions::registry::{self, Language};
 use ephor_search::cel::{CelExpression, Environment};
 use ephor_value::Value;
 
-use crate::cli::prompt::{all_keys, keys};
+use super::keys::{all_keys, keys};
 
 /// Candidates offered at most: what a terminal shows in a list. With a smaller number names of long
 /// documents are not offered; a larger one scrolls.
@@ -19,7 +19,7 @@ const MAX_CANDIDATES: usize = 200;
 const MACROS: [&str; 6] = ["all", "exists", "exists_one", "filter", "has", "map"];
 
 /// Where the word at the end of `text` begins, and what it could become.
-pub(super) fn candidates(text: &str, environment: Environment, data: &Value) -> (usize, Vec<String>) {
+pub fn candidates(text: &str, environment: Environment, data: &Value) -> (usize, Vec<String>) {
     let word = text.rsplit(|c: char| !is_word(c)).next().unwrap_or_default();
     let start = text.len() - word.len();
     let before = text.get(..start).unwrap_or_default();
