@@ -17,6 +17,7 @@
 //! - `expressions`: CEL expressions: those that do not compile, and those that do not fit the
 //!   kinds that the policy is about.
 //! - `finding`: A finding: what it is, how bad, and where it stands.
+//! - `fix`: changes of the user's text that mend findings.
 //! - `ignored`: comments that drop findings.
 //! - `kinds`: the kinds that rules are about: entries of `kinds` and resources of match
 //!   constraints, with their types.
@@ -40,6 +41,7 @@ mod checks;
 mod conditions;
 mod expressions;
 mod finding;
+mod fix;
 mod ignored;
 mod kinds;
 mod partial;
@@ -58,6 +60,7 @@ mod tests;
 pub use checks::refused_part;
 pub use expressions::meant as meant_in_cel;
 pub use finding::{CHECKS, Check, Finding, Severity};
+pub use fix::{Fix, TextEdit, apply, line_and_column};
 pub use ignored::drop_ignored;
 
 use std::collections::HashSet;
