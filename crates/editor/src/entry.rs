@@ -46,6 +46,8 @@ pub struct Part {
     pub prefix: ValuePath,
     /// What it says.
     pub value: Value,
+    /// The text of its document.
+    pub text: Arc<str>,
 }
 
 impl Part {
@@ -96,7 +98,7 @@ impl Entry {
             for (prefix, value) in objects(&document.value) {
                 let value = groups::read(&value).unwrap_or(value);
                 let role = role(&value);
-                entry.parts.push(Part { role, document: span, prefix, value });
+                entry.parts.push(Part { role, document: span, prefix, value, text: document.text.clone() });
             }
         }
         if entry.has(Role::Policy) {
@@ -119,11 +121,6 @@ impl Entry {
     /// Whether everything in it that belongs to policies can be used.
     pub fn is_usable(&self) -> bool {
         !self.is_broken && self.policies.unusable().is_none()
-    }
-
-    /// The text of the document of an object.
-    pub fn text_of(&self, part: &Part) -> &str {
-        self.text.get(part.document.start..part.document.end).unwrap_or_default()
     }
 
     /// The files that its tests name as resources, relative to the file; these are samples, which
@@ -169,7 +166,9 @@ mod tests {
         let roles: Vec<Role> = entry.parts.iter().map(|part| part.role).collect();
         assert_eq!(roles, [Role::Object, Role::Object, Role::Other]);
         assert_eq!((entry.parts[1].name(), entry.parts[1].namespace()), ("b", "n"));
-        assert!(entry.text_of(&entry.parts[2]).starts_with("x: 1"));
+        assert!(entry.parts[2].text.starts_with("x: 1"));
+        let span = entry.parts[2].document;
+        assert_eq!(text.get(span.start..span.end), Some("x: 1\n"));
         assert!(!entry.is_broken);
     }
 

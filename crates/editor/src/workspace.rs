@@ -2,15 +2,23 @@
 
 use std::sync::Arc;
 
+use ephor_kubernetes::{Kinds, Types};
 use ephor_value::parallel;
 
+use crate::actions::{Action, actions};
 use crate::cancel::{Cancellation, Cancelled};
 use crate::check;
+use crate::complete::{CompletionItem, complete};
+use crate::definition::{definitions, references};
 use crate::diagnostic::Diagnostic;
 use crate::entry::Role;
+use crate::format::format;
+use crate::hover::{Hover, hover};
 use crate::index::Index;
+use crate::lenses::{Lens, lenses};
 use crate::settings::Settings;
-use crate::span::Span;
+use crate::span::{Location, Span, TextEdit};
+use crate::symbols::{Symbol, symbols, workspace_symbols};
 use crate::text::Text;
 
 /// A file with its text.
@@ -161,8 +169,70 @@ impl Workspace {
         self.index.shown(name)
     }
 
-    /// The files and what they give to one another.
-    pub fn index(&self) -> &Index {
-        &self.index
+    /// What is known of the text at a byte of a file.
+    pub fn hover(&self, name: &str, offset: usize) -> Option<Hover> {
+        hover(&self.index, name, offset)
+    }
+
+    /// What could be written at a byte of a file.
+    ///
+    /// # Errors
+    /// The token was cancelled.
+    pub fn complete(
+        &self,
+        name: &str,
+        offset: usize,
+        token: &Cancellation,
+    ) -> Result<Vec<CompletionItem>, Cancelled> {
+        complete(&self.index, name, offset, token)
+    }
+
+    /// What a file has: policies with their rules, objects, tests.
+    pub fn symbols(&self, name: &str) -> Vec<Symbol> {
+        symbols(&self.index, name)
+    }
+
+    /// The symbols of all files whose names have a text.
+    pub fn workspace_symbols(&self, wanted: &str) -> Vec<(Location, Symbol)> {
+        workspace_symbols(&self.index, wanted)
+    }
+
+    /// Where the thing at a byte of a file is defined.
+    pub fn definitions(&self, name: &str, offset: usize) -> Vec<Location> {
+        definitions(&self.index, name, offset)
+    }
+
+    /// Where the thing at a byte of a file is used.
+    ///
+    /// # Errors
+    /// The token was cancelled.
+    pub fn references(
+        &self,
+        name: &str,
+        offset: usize,
+        with_definitions: bool,
+        token: &Cancellation,
+    ) -> Result<Vec<Location>, Cancelled> {
+        references(&self.index, name, offset, with_definitions, token)
+    }
+
+    /// Commands that are offered above policies and tests.
+    pub fn lenses(&self, name: &str) -> Vec<Lens> {
+        lenses(&self.index, name)
+    }
+
+    /// Changes that are offered at a part of a file, of the findings as last checked.
+    pub fn actions(&self, name: &str, within: Span) -> Vec<Action> {
+        actions(&self.index, name, within)
+    }
+
+    /// The edits that lay out the CEL expressions of a file, or of a part of it.
+    pub fn format(&self, name: &str, within: Option<Span>) -> Vec<TextEdit> {
+        format(&self.index, name, within)
+    }
+
+    /// The kinds and types of the clusters that the files are for.
+    pub fn definitions_of_kinds(&self) -> (Arc<Kinds>, Arc<Types>) {
+        (self.index.kinds().clone(), self.index.types().clone())
     }
 }

@@ -10,10 +10,12 @@ use ephor_value::place::{PathPart, dotted};
 use crate::cancel::{Cancellation, Cancelled};
 use crate::compiled::{Compiled, Violated};
 use crate::diagnostic::{Diagnostic, Level};
-use crate::entry::{Entry, Part, Role};
+use crate::entry::{Part, Role};
 use crate::index::{FileState, Index};
 use crate::places::position_span;
 use crate::span::{Location, Span};
+
+use super::remedy::remedy;
 
 /// How long the policies may take on one object. Policies take microseconds; one that takes longer
 /// than this is reported as one that cannot be evaluated, as a webhook with a timeout does.
@@ -34,7 +36,7 @@ pub(super) fn check(
         token.step()?;
         let deadline = Instant::now().checked_add(TIME_LIMIT);
         let violated = budget::until(deadline, || compiled.violated(&part.value));
-        let shown = violated.iter().filter_map(|one| diagnostic(index, compiled, &file.latest, part, one));
+        let shown = violated.iter().filter_map(|one| diagnostic(index, compiled, part, one));
         out.extend(shown);
     }
     Ok(())
@@ -43,7 +45,6 @@ pub(super) fn check(
 fn diagnostic(
     index: &Index,
     compiled: &Compiled,
-    entry: &Entry,
     part: &Part,
     found: &Violated,
 ) -> Option<Diagnostic> {
@@ -65,15 +66,18 @@ fn diagnostic(
         true => format!("{name} cannot be evaluated: {}", found.message),
         false => format!("{name}: {}", found.message),
     };
-    let span = field_span(entry, part, found.field.as_deref());
+    let span = field_span(part, found.field.as_deref());
     let mut out = Diagnostic::new(span, level, found.policy.key(), message);
     out.related = source.into_iter().filter_map(|(file, loaded)| related(index, file, loaded, found)).collect();
+    if let (Some((_, loaded)), Some(decision), Some(field)) = (source, &found.decision, &found.field) {
+        out.fixes.extend(remedy(part, loaded, decision, field));
+    }
     Some(out)
 }
 
 /// Where the field that decided stands, or the nearest one around it; else the kind of the object.
-fn field_span(entry: &Entry, part: &Part, field: Option<&[PathPart]>) -> Span {
-    let text = entry.text_of(part);
+fn field_span(part: &Part, field: Option<&[PathPart]>) -> Span {
+    let text = &part.text;
     let whole: Vec<PathPart> = part.prefix.iter().chain(field.unwrap_or_default()).cloned().collect();
     let kind = || {
         let kind: Vec<PathPart> = part.prefix.iter().cloned().chain([PathPart::Key("kind".into())]).collect();

@@ -16,7 +16,7 @@ use crate::span::TextEdit;
 pub(super) fn check(index: &Index, file: &FileState, out: &mut Vec<Diagnostic>) {
     let known = rules_of_policies(index);
     for part in file.latest.of_role(Role::Test) {
-        let text = file.latest.text_of(part);
+        let text = &part.text;
         let results = part.value.get("results").and_then(Value::as_list).unwrap_or_default();
         for (i, result) in results.iter().enumerate() {
             let policy = result.text_at(&["policy"]);

@@ -21,6 +21,7 @@ mod names;
 mod yaml;
 
 pub use item::{CompletionItem, CompletionKind};
+pub(crate) use yaml::detail;
 
 use crate::cancel::{Cancellation, Cancelled};
 use crate::cursor::cursor;
