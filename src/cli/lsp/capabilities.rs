@@ -26,8 +26,6 @@ pub(super) struct ClientFeatures {
     pub(super) shows_documents: bool,
     /// The client takes `ephor/showText`.
     pub(super) shows_texts: bool,
-    /// Completed texts may have places to fill in.
-    pub(super) snippets: bool,
     /// Symbols may be in one another.
     pub(super) nested_symbols: bool,
 }
@@ -55,9 +53,6 @@ impl ClientFeatures {
                 .unwrap_or(false),
             shows_documents: window.and_then(|w| Some(w.show_document.as_ref()?.support)).unwrap_or(false),
             shows_texts: own.unwrap_or(false),
-            snippets: document
-                .and_then(|d| d.completion.as_ref()?.completion_item.as_ref()?.snippet_support)
-                .unwrap_or(false),
             nested_symbols: document
                 .and_then(|d| d.document_symbol.as_ref()?.hierarchical_document_symbol_support)
                 .unwrap_or(false),

@@ -123,13 +123,8 @@ impl Worker {
             self.session.queue.answered(&id);
             return self.session.client.send(cancelled(ErrorCode::RequestCanceled));
         }
-        let scope = requests::Scope {
-            workspace: &mut self.workspace,
-            features: self.session.features,
-            settings: &self.settings,
-            token,
-        };
-        let result = match requests::answer(scope, request) {
+        let scope = requests::Scope { workspace: &self.workspace, features: self.session.features, token };
+        let result = match requests::answer(&scope, request) {
             requests::Answered::Result(result) => result,
             // The answer comes when the command has ended.
             requests::Answered::Later(prepared) => {
