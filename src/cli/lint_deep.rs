@@ -105,6 +105,7 @@ fn finding(load: &Policies, remark: &Remark) -> Option<Finding> {
         end,
         message,
         help,
+        fixes: Vec::new(),
         excerpt: place.text,
     })
 }

@@ -40,6 +40,7 @@
 //! - [`jp`]: `ephor jp`.
 //! - [`lint`]: `ephor lint`: checks of policies before they run.
 //! - `lint_deep`: `ephor lint --deep`: what rules do on all objects that they distinguish.
+//! - [`lsp`]: `ephor lsp`: the language server of editors.
 //! - [`migrate`]: `ephor migrate`.
 //! - `outbound`: flags about requests to services, registries and other servers that are not the
 //!   cluster.
@@ -90,6 +91,7 @@ pub mod implies;
 pub mod jp;
 pub mod lint;
 mod lint_deep;
+pub mod lsp;
 pub mod migrate;
 mod outbound;
 mod outputs;
@@ -149,6 +151,7 @@ enum Top {
     Implies(Box<implies::ImpliesArgs>),
     Jp(jp::JpArgs),
     Lint(lint::LintArgs),
+    Lsp(lsp::LspArgs),
     Migrate(migrate::MigrateArgs),
     Serve(Box<serve::ServeArgs>),
     Test(test::TestArgs),
@@ -241,6 +244,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         Top::Implies(args) => implies::run(&args),
         Top::Jp(args) => jp::run(args, commands),
         Top::Lint(args) => lint::run(&args),
+        Top::Lsp(args) => lsp::run(&args),
         Top::Migrate(args) => migrate::run(&args, &global),
         Top::Serve(args) => serve::run(&args, &global),
         Top::Test(args) => test::run(&args),

@@ -26,6 +26,8 @@
 //! - [`split`]: cuts a stream into its documents, the way Kyverno 1.19.1's loader does for every
 //!   kind of file
 //! - [`mod@write`]: values as YAML text, byte for byte as the reference prints them
+//! - [`written`]: how a scalar is written: where each character of its value stands, and how a
+//!   part of it is replaced
 //! - [`yaml`]: YAML text to `Value`
 //! - `yaml_error`: why a text of YAML has no value
 #![forbid(unsafe_code)]
@@ -43,6 +45,7 @@ pub mod scope;
 pub mod spelling;
 pub mod split;
 pub mod write;
+pub mod written;
 pub mod yaml;
 mod yaml_error;
 

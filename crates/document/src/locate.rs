@@ -5,6 +5,8 @@
 //! In: the document's text and a path. Out: line and column from 1, in characters, and the length
 //! of the part on that line. A path that leads through an alias is found at the alias.
 
+use std::ops::Range;
+
 use super::event::{Event, EventData, Mark, Parser};
 use super::scalar::{Scalar, resolve_plain};
 use ephor_value::place::PathPart;
@@ -133,9 +135,72 @@ struct ReadKey {
     end: Mark,
 }
 
+/// A part of a document: bytes of its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenPart {
+    /// The bytes of its key, when it has one.
+    pub key: Option<Range<usize>>,
+    /// The bytes of its value; a collection ends behind its last part.
+    pub value: Range<usize>,
+    /// The text of a scalar.
+    pub scalar: Option<Box<str>>,
+}
+
+/// The bytes of the part at `path`; `None` when the document has no such part, an alias stands for
+/// it, or it is not YAML.
+pub fn part(text: &str, path: &[PathPart]) -> Option<WrittenPart> {
+    let skipped = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
+    let text = text.get(skipped..)?;
+    let mut parser = Parser::new(text).ok()?;
+    let Node { key, event } = node(&mut parser, path)?;
+    let range = |start: Mark, end: Mark| start.pos + skipped..end.pos + skipped;
+    let key = key.map(|key| range(key.start, key.end));
+    match event.data {
+        EventData::Alias(_) => None,
+        EventData::Scalar { value, .. } => {
+            Some(WrittenPart { key, value: range(event.start, event.end), scalar: Some(value.into()) })
+        }
+        _ => {
+            let (mut depth, mut last) = (1_usize, event.end);
+            while depth > 0 {
+                let event = parser.next().ok()?;
+                match event.data {
+                    EventData::SeqStart(_) | EventData::MapStart(_) => depth += 1,
+                    EventData::SeqEnd | EventData::MapEnd => depth -= 1,
+                    EventData::Scalar { .. } | EventData::Alias(_) => {}
+                    _ => return None,
+                }
+                // A block ends where the next part begins, which is not its own.
+                if event.end.pos > event.start.pos {
+                    last = event.end;
+                }
+            }
+            Some(WrittenPart { key, value: range(event.start, last), scalar: None })
+        }
+    }
+}
+
 fn find(text: &str, path: &[PathPart], want_key: bool) -> Option<Position> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parser = Parser::new(text).ok()?;
+    let Node { key, event } = node(&mut parser, path)?;
+    Some(match key.filter(|_| want_key) {
+        Some(key) => position(text, key.start, Some(key.end)),
+        None => {
+            let scalar = matches!(event.data, EventData::Scalar { .. } | EventData::Alias(_));
+            position(text, event.start, scalar.then_some(event.end))
+        }
+    })
+}
+
+/// The event with which a part of a document begins, and its key.
+struct Node<'a> {
+    key: Option<ReadKey>,
+    event: Event<'a>,
+}
+
+/// Reads up to the part at `path`, or the alias that stands for a part above it.
+fn node<'a>(parser: &mut Parser<'a>, path: &[PathPart]) -> Option<Node<'a>> {
     let mut stack: Vec<OpenCollection> = Vec::new();
     loop {
         let event = parser.next().ok()?;
@@ -178,13 +243,7 @@ fn find(text: &str, path: &[PathPart], want_key: bool) -> Option<Position> {
         let found =
             matched == Some(path.len()) || (matched.is_some() && matches!(event.data, EventData::Alias(_)));
         if found {
-            return Some(match key.filter(|_| want_key) {
-                Some(key) => position(text, key.start, Some(key.end)),
-                None => {
-                    let scalar = matches!(event.data, EventData::Scalar { .. } | EventData::Alias(_));
-                    position(text, event.start, scalar.then_some(event.end))
-                }
-            });
+            return Some(Node { key, event });
         }
         open(&mut stack, &event, matched);
     }

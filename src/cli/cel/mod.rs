@@ -5,14 +5,12 @@
 //! 1.
 //!
 //! - `check`: `ephor cel check`: what is wrong with an expression.
-//! - `complete`: completion of CEL expressions at the cursor.
 //! - `eval`: `ephor cel eval`: an expression on a document.
 //! - `input`: what CEL expressions are evaluated on: flags, documents and variables.
 //! - `output`: what is printed of an expression: types, costs, traces, and the place of a fault.
 //! - `repl`: `ephor cel repl`: a prompt on a document.
 
 mod check;
-mod complete;
 mod eval;
 mod input;
 mod output;

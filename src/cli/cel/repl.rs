@@ -9,7 +9,7 @@ use ephor_value::Value;
 
 use super::super::CommandError;
 use super::super::prompt::{self, Answer};
-use super::complete::candidates;
+use ephor_editor::complete::cel::candidates;
 use crate::cli::arguments::given;
 use crate::cli::cel::input;
 use crate::cli::cel::input::Input;

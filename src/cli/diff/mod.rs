@@ -24,6 +24,8 @@ mod rules;
 mod sides;
 mod text;
 
+use std::time::{Duration, Instant};
+
 use clap::ValueHint;
 
 use ephor_compare::{
@@ -167,6 +169,22 @@ pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<
         answer(common, question, ([&one, &other], &replay), [&own, &deletions], &ignored)
     };
     all().map_err(|cause| CommandError::Diff(Box::new(cause)))
+}
+
+/// Compares two policies as `ephor diff` does, within a time; the answer as Markdown.
+///
+/// # Errors
+/// A side cannot be used.
+pub fn text_of_pair(
+    name: &str,
+    [old, new]: [Policies; 2],
+    limit: Option<Duration>,
+) -> Result<String, CommandError> {
+    let pair = Pair { name: name.into(), old: Some(old), new: Some(new), by: PairedBy::Alone };
+    let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+    let options = Options { deadline, ..Options::default() };
+    let (answered, _) = of_pair(&pair, Question::Diff, (options, false), &Ignored::default(), false)?;
+    Ok(text::text(&[answered], Question::Diff, &Replay::without_files(), true))
 }
 
 /// Which new policies replace which old ones.

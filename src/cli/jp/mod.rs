@@ -4,7 +4,6 @@
 //! `repl` is a prompt on a document. What goes beyond Kyverno is on standard error, after its text:
 //! the line of an expression with a caret under the place, and advice.
 //!
-//! - `complete`: completion of expressions at the cursor.
 //! - `function`: `ephor jp function`: the functions that expressions can call.
 //! - `input`: documents and expressions of `ephor jp`, from files and standard input.
 //! - `output`: results and problems of `ephor jp` as text.
@@ -13,7 +12,6 @@
 //! - `repl`: `ephor jp repl`: a prompt on a document.
 //! - `session`: A session of `jp repl`: a document, and an answer to each line.
 
-mod complete;
 mod function;
 mod input;
 mod output;

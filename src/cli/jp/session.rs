@@ -7,7 +7,7 @@ use ephor_search::Expression;
 use ephor_search::meant::with_meant_key;
 use ephor_value::Value;
 
-use super::complete::candidates;
+use ephor_editor::complete::jmespath::candidates;
 use crate::cli::jp::input;
 use crate::cli::jp::output;
 use crate::cli::prompt::marked;

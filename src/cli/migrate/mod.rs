@@ -254,6 +254,27 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
     Ok(if rows.iter().all(MigrateRow::is_good) { 0 } else { 2 })
 }
 
+/// The policy of a name as it is in CEL, and what its proof says, as comments before it.
+///
+/// # Errors
+/// The file cannot be cut into documents, or has no such policy.
+pub fn report(
+    source: &SourceText,
+    policy: &str,
+    options: &Options,
+    limits: Limits,
+) -> Result<String, CommandError> {
+    let failed = |cause| CommandError::Migrate { path: source.name.clone(), cause };
+    let migrated = file(&source.name, &source.text, options, limits).map_err(failed)?;
+    let rows: Vec<MigrateRow> = rows(&migrated).into_iter().filter(|row| row.name == policy).collect();
+    if rows.is_empty() {
+        return Err(CommandError::NoPolicyFound { arguments: source.name.clone(), causes: Vec::new() });
+    }
+    let comments: String = text::lines(&rows, &[]).lines().map(|line| format!("# {line}\n")).collect();
+    let texts: Vec<&str> = rows.iter().map(|row| row.new_text.as_str()).collect();
+    Ok(comments + &texts.join("---\n"))
+}
+
 /// The kinds that clusters have: those that the files or the cluster define, too.
 fn options(args: &MigrateArgs, sources: &[SourceText], definitions: Vec<Value>) -> Options {
     let of_files = sources

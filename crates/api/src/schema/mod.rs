@@ -216,24 +216,43 @@ pub fn with_defaults(document: &Value) -> Value {
 /// The fields that the object at `path` of a document may have; none where any field may be there
 /// or nothing is known.
 pub fn fields_at(api_version: &str, kind: &str, path: &[PathPart]) -> Vec<&'static str> {
-    let Some(root) = table(api_version, kind) else { return Vec::new() };
     let names = |object: &shape::Object| object.fields.iter().map(|f| f.name).collect::<Vec<_>>();
-    let Some((first, rest)) = path.split_first() else {
-        return ["apiVersion", "kind", "metadata"].into_iter().chain(names(root)).collect();
-    };
-    let kind = match first {
-        PathPart::Key(key) if &**key == "metadata" => shape::Kind::Object(&meta::META),
-        PathPart::Key(key) => match root.field(key) {
-            Some(field) => field.kind,
-            None => return Vec::new(),
-        },
-        PathPart::Index(_) => return Vec::new(),
-    };
-    let found = rest.iter().try_fold(kind, below);
-    match found {
+    if path.is_empty() {
+        let own = table(api_version, kind).into_iter().flat_map(|root| names(root));
+        let own: Vec<&str> = own.collect();
+        let common = ["apiVersion", "kind", "metadata"].into_iter().filter(|_| !own.is_empty());
+        return common.chain(own.iter().copied()).collect();
+    }
+    match kind_at(api_version, kind, path) {
         Some(shape::Kind::Object(object)) => names(object),
         Some(shape::Kind::Conditions) => vec!["any", "all"],
         _ => Vec::new(),
+    }
+}
+
+/// What the part at `path` of a document may hold; `None` where nothing is known of it, and for the
+/// document itself.
+pub fn kind_at(api_version: &str, kind: &str, path: &[PathPart]) -> Option<shape::Kind> {
+    let root = table(api_version, kind)?;
+    let (first, rest) = path.split_first()?;
+    let first = match first {
+        PathPart::Key(key) if &**key == "metadata" => shape::Kind::Object(&meta::META),
+        PathPart::Key(key) => root.field(key)?.kind,
+        PathPart::Index(_) => return None,
+    };
+    rest.iter().try_fold(first, below)
+}
+
+/// The field at `path` of a document.
+pub fn field_at(api_version: &str, kind: &str, path: &[PathPart]) -> Option<&'static shape::Field> {
+    let (last, above) = path.split_last()?;
+    let PathPart::Key(name) = last else { return None };
+    match above {
+        [] => table(api_version, kind)?.field(name),
+        _ => match kind_at(api_version, kind, above)? {
+            shape::Kind::Object(object) => object.field(name),
+            _ => None,
+        },
     }
 }
 

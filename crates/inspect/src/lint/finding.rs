@@ -6,6 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::fix::Fix;
+
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -202,6 +204,8 @@ pub struct Finding {
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
+    /// Changes that mend it, the likeliest first.
+    pub fixes: Vec<Fix>,
     /// The line as it stands in the file; empty when it is not at hand.
     pub excerpt: String,
 }

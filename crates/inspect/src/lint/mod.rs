@@ -17,6 +17,7 @@
 //! - `expressions`: CEL expressions: those that do not compile, and those that do not fit the
 //!   kinds that the policy is about.
 //! - `finding`: A finding: what it is, how bad, and where it stands.
+//! - `fix`: changes of the user's text that mend findings.
 //! - `ignored`: comments that drop findings.
 //! - `kinds`: the kinds that rules are about: entries of `kinds` and resources of match
 //!   constraints, with their types.
@@ -40,6 +41,7 @@ mod checks;
 mod conditions;
 mod expressions;
 mod finding;
+mod fix;
 mod ignored;
 mod kinds;
 mod partial;
@@ -58,6 +60,7 @@ mod tests;
 pub use checks::refused_part;
 pub use expressions::meant as meant_in_cel;
 pub use finding::{CHECKS, Check, Finding, Severity};
+pub use fix::{Fix, TextEdit, apply, line_and_column};
 pub use ignored::drop_ignored;
 
 use std::collections::HashSet;
@@ -122,17 +125,9 @@ pub fn lint(sources: &[SourceText], definitions: &[Value], roles: &Roles) -> Lin
 
 /// The same for clusters of a release.
 pub fn lint_on(kubernetes: Release, sources: &[SourceText], definitions: &[Value], roles: &Roles) -> Linted {
-    let cx = Context {
-        known: Known {
-            kinds: Kinds::of_release_with(kubernetes, definitions),
-            types: Types::of_release_with(kubernetes, definitions),
-            definitions: definitions.to_vec(),
-        },
-        cache: TypeCache::default(),
-        roles,
-    };
+    let linter = Linter::new(kubernetes, definitions);
     let mut all = Linted::default();
-    for one in parallel::map(sources, |source| of_source(&cx, source)) {
+    for one in parallel::map(sources, |source| linter.check(source, roles)) {
         let is_found = !one.findings.is_empty();
         all.findings.extend(one.findings);
         all.policies += one.policies;
@@ -144,9 +139,33 @@ pub fn lint_on(kubernetes: Release, sources: &[SourceText], definitions: &[Value
     all
 }
 
-struct Context<'a> {
+/// What checks know of a cluster, for callers that check files one by one: the tables of kinds and
+/// types are built once.
+pub struct Linter {
     known: Known,
     cache: TypeCache,
+}
+
+impl Linter {
+    /// A linter for clusters of a release with custom kinds.
+    pub fn new(kubernetes: Release, definitions: &[Value]) -> Linter {
+        let known = Known {
+            kinds: Kinds::of_release_with(kubernetes, definitions),
+            types: Types::of_release_with(kubernetes, definitions),
+            definitions: definitions.to_vec(),
+        };
+        Linter { known, cache: TypeCache::default() }
+    }
+
+    /// Checks the policies of one file.
+    pub fn check(&self, source: &SourceText, roles: &Roles) -> Linted {
+        of_source(&Context { known: &self.known, cache: &self.cache, roles }, source)
+    }
+}
+
+struct Context<'a> {
+    known: &'a Known,
+    cache: &'a TypeCache,
     roles: &'a Roles,
 }
 
@@ -278,14 +297,14 @@ fn of_policy(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
     match kind {
         _ if api_version.starts_with("policies.kyverno.io/") => {
             let compiles = checked.is_whole() && loaded.policies.iter().all(|p| p.uncompiled.is_none());
-            expressions::check_kyverno(subject, &cx.known, &cx.cache, document, compiles);
+            expressions::check_kyverno(subject, cx.known, cx.cache, document, compiles);
             silent::check_variants(subject, document);
         }
         "ClusterPolicy" | "Policy" => {
-            rules::check(subject, &cx.known, document);
-            expressions::check_rules(subject, &cx.known, &cx.cache, document);
+            rules::check(subject, cx.known, document);
+            expressions::check_rules(subject, cx.known, cx.cache, document);
         }
-        "ClusterCleanupPolicy" | "CleanupPolicy" => rules::check_cleanup(subject, &cx.known, document),
+        "ClusterCleanupPolicy" | "CleanupPolicy" => rules::check_cleanup(subject, cx.known, document),
         _ => {}
     }
     if checked.is_whole() {
@@ -318,7 +337,7 @@ fn of_native(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
     if loaded.policies.is_empty() || written.text_at(&["kind"]).ends_with("Binding") {
         return checks::check_problems(subject, &loaded, written);
     }
-    expressions::check_native(subject, &cx.known, &cx.cache, written);
+    expressions::check_native(subject, cx.known, cx.cache, written);
     for policy in &loaded.policies {
         checks::check_matching(subject, policy, &schema::Checked::whole(written));
     }

@@ -109,6 +109,7 @@ impl Subject<'_> {
             end: if at.col == 0 { 0 } else { at.col + at.len },
             message,
             help,
+            fixes: Vec::new(),
             excerpt: self.text.lines().nth(at.line - 1).unwrap_or_default().trim_end().to_string(),
         };
         // Rules that are generated repeat what is found in written ones, which come first: at the

@@ -18,7 +18,7 @@ const MAX_CANDIDATES: usize = 200;
 const MACROS: [&str; 6] = ["all", "exists", "exists_one", "filter", "has", "map"];
 
 /// Where the word at the end of `text` begins, and what it could become.
-pub(super) fn candidates(text: &str, environment: Environment, data: &Value) -> (usize, Vec<String>) {
+pub fn candidates(text: &str, environment: Environment, data: &Value) -> (usize, Vec<String>) {
     let word = text.rsplit(|c: char| !is_word(c)).next().unwrap_or_default();
     let start = text.len() - word.len();
     let before = text.get(..start).unwrap_or_default();

@@ -1,0 +1,86 @@
+//! Changes of an object that a violated pattern says: the value that a field must have.
+
+use ephor_document::written;
+use ephor_policies::load::LoadedPolicy;
+use ephor_value::place::{Path, PathPart, dotted, follow};
+use ephor_value::Value;
+
+use crate::diagnostic::Fix;
+use crate::entry::Part;
+use crate::places::key_span;
+use crate::span::{Span, TextEdit};
+
+/// The change that gives the field the value of the pattern, where that is a constant.
+pub(super) fn remedy(part: &Part, loaded: &LoadedPolicy, decision: &[PathPart], field: &[PathPart]) -> Option<Fix> {
+    let is_pattern = decision.iter().any(|p| matches!(p, PathPart::Key(key) if &**key == "pattern"));
+    let (wanted, followed) = follow(&loaded.document, decision);
+    let text = constant(wanted).filter(|_| is_pattern && followed == decision.len())?;
+    let title = format!("set `{}` to `{text}`", dotted(field));
+    let whole: Path = part.prefix.iter().chain(field).cloned().collect();
+    let edit = match follow(&part.value, field) {
+        (Value::Map(_) | Value::List(_), followed) if followed == field.len() => return None,
+        (_, followed) if followed == field.len() => replaced(&part.text, &whole, &text)?,
+        (_, followed) => inserted(part, field, followed, &text)?,
+    };
+    let edit = TextEdit { span: edit.span.moved(part.document.start), text: edit.text };
+    Some(Fix { title, edits: vec![edit], is_preferred: false })
+}
+
+/// A value of a pattern that is one value and no condition, as YAML.
+fn constant(value: &Value) -> Option<String> {
+    match value {
+        Value::Bool(set) => Some(set.to_string()),
+        Value::Int(number) => Some(number.to_string()),
+        Value::Str(text) => {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | '.' | ':' | '-');
+            // Ranges and comparisons have these letters, too.
+            let is_condition = text.starts_with('-') || text.split('-').all(|part| part.parse::<f64>().is_ok());
+            let is_constant = !text.is_empty() && text.chars().all(is_plain) && !is_condition;
+            match ephor_document::reads_as_text(text) {
+                true => is_constant.then(|| text.to_string()),
+                false => is_constant.then(|| format!("\"{text}\"")),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn replaced(text: &str, path: &[PathPart], new: &str) -> Option<TextEdit> {
+    let scalar = written::scalar(text, path)?;
+    Some(TextEdit { span: Span { start: scalar.range.start, end: scalar.range.end }, text: new.into() })
+}
+
+/// A line, or some, with the fields that are missing; next to a field that is there.
+fn inserted(part: &Part, field: &[PathPart], followed: usize, new: &str) -> Option<TextEdit> {
+    let (around, _) = follow(&part.value, field.get(..followed)?);
+    let missing: Vec<&str> = field
+        .get(followed..)?
+        .iter()
+        .map(|part| match part {
+            PathPart::Key(key) => Some(&**key),
+            PathPart::Index(_) => None,
+        })
+        .collect::<Option<_>>()?;
+    let text = &*part.text;
+    let line_of = |key: &ephor_value::Str| {
+        let path: Path = part
+            .prefix
+            .iter()
+            .chain(field.get(..followed).unwrap_or_default())
+            .cloned()
+            .chain([PathPart::Key(key.clone())])
+            .collect();
+        let span = key_span(text, &path)?;
+        let start = text.get(..span.start)?.rfind('\n').map_or(0, |at| at + 1);
+        Some((start, text.get(start..span.start)?))
+    };
+    let lines: Vec<(usize, &str)> = around.as_map()?.iter().filter_map(|(key, _)| line_of(key)).collect();
+    // A line that begins with the key, so that another one can stand before it.
+    let (at, indent) = lines.iter().find(|(_, before)| before.chars().all(|c| c == ' '))?;
+    let mut lines = String::new();
+    for (depth, key) in missing.iter().enumerate() {
+        let value = if depth + 1 == missing.len() { format!(" {new}") } else { String::new() };
+        lines.push_str(&format!("{indent}{}{key}:{value}\n", "  ".repeat(depth)));
+    }
+    Some(TextEdit { span: Span::at(*at), text: lines })
+}

@@ -1,0 +1,113 @@
+//! Flow collections and quoted texts up to the cursor.
+
+use ephor_value::place::{Path, PathPart};
+
+/// Where the end of an unfinished flow collection stands in it.
+pub(super) struct FlowSpot {
+    /// The path within the collection: at a key that of its mapping.
+    pub(super) path: Path,
+    /// Whether it is in a value.
+    pub(super) is_value: bool,
+    /// Whether it is an item of a list.
+    pub(super) is_item: bool,
+    /// What is written of the key or value, its quote left out.
+    pub(super) text: String,
+    /// The quote that is open.
+    pub(super) quote: Option<char>,
+}
+
+/// A collection that is open.
+enum Level {
+    /// A mapping: the key whose value comes.
+    Map(Option<String>),
+    /// A list: how many items are before this one.
+    List(usize),
+}
+
+/// Whether a text that begins a flow collection or a quoted text does not end it.
+pub(super) fn is_open(text: &str) -> bool {
+    let (levels, quote, ..) = read(text);
+    quote.is_some() || !levels.is_empty()
+}
+
+fn read(text: &str) -> (Vec<Level>, Option<char>, String) {
+    let (mut levels, mut quote, mut word): (Vec<Level>, Option<char>, String) =
+        (Vec::new(), None, String::new());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if let Some(open) = quote {
+            if c == open && open == '\'' && chars.peek() == Some(&'\'') {
+                chars.next();
+                word.push(c);
+            } else if c == open {
+                quote = None;
+            } else {
+                if c == '\\' && open == '"' {
+                    word.push(c);
+                    word.extend(chars.next());
+                    continue;
+                }
+                word.push(c);
+            }
+            continue;
+        }
+        let is_end = |next: Option<&char>| next.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | '}' | ']'));
+        match c {
+            '"' | '\'' if word.trim().is_empty() => {
+                quote = Some(c);
+                word.clear();
+            }
+            '{' => {
+                levels.push(Level::Map(None));
+                word.clear();
+            }
+            '[' => {
+                levels.push(Level::List(0));
+                word.clear();
+            }
+            '}' | ']' => {
+                levels.pop();
+                word.clear();
+                if levels.is_empty() {
+                    break;
+                }
+            }
+            ',' => {
+                match levels.last_mut() {
+                    Some(Level::Map(key)) => *key = None,
+                    Some(Level::List(index)) => *index += 1,
+                    None => {}
+                }
+                word.clear();
+            }
+            ':' if is_end(chars.peek()) => {
+                if let Some(Level::Map(key)) = levels.last_mut() {
+                    *key = Some(word.trim().to_string());
+                }
+                word.clear();
+            }
+            _ => word.push(c),
+        }
+    }
+    (levels, quote, word)
+}
+
+/// The spot at the end of a text.
+pub(super) fn at_end(text: &str) -> FlowSpot {
+    let (levels, quote, word) = read(text);
+    let mut path = Path::new();
+    for level in &levels {
+        match level {
+            Level::Map(Some(key)) => path.push(PathPart::Key(key.as_str().into())),
+            Level::Map(None) => {}
+            Level::List(index) => path.push(PathPart::Index(*index)),
+        }
+    }
+    let (is_value, is_item) = match levels.last() {
+        Some(Level::Map(key)) => (key.is_some(), false),
+        Some(Level::List(_)) => (true, true),
+        None => (true, false),
+    };
+    let text = if quote.is_some() { word } else { word.trim_start().to_string() };
+    FlowSpot { path, is_value, is_item, text, quote }
+}

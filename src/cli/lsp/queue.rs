@@ -1,0 +1,104 @@
+//! What the server still has to do: messages in the order in which they came.
+//!
+//! The thread that reads messages adds them and never waits; the worker takes them. Diagnostics are
+//! no messages: the worker checks files when there are none, and stops when one comes.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use ephor_editor::Cancellation;
+use lsp_server::{Notification, Request, RequestId, Response};
+
+/// A message for the worker.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// To be answered, unless its token is cancelled.
+    Request(Request, Cancellation),
+    /// Something that happened.
+    Notification(Notification),
+    /// The client's answer.
+    Response(Response),
+    /// What a command found that ran on a thread of its own.
+    Finished(Box<super::commands::CommandOutcome>),
+}
+
+/// See the module page.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<QueueState>,
+    is_ready: Condvar,
+}
+
+#[derive(Default)]
+struct QueueState {
+    jobs: VecDeque<Job>,
+    /// The tokens of requests that have no answer yet.
+    tokens: HashMap<RequestId, Cancellation>,
+    /// The token of the files that are being checked.
+    checking: Cancellation,
+    is_closed: bool,
+}
+
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a message; what checks files stops for it.
+    pub(super) fn add(&self, job: Job) {
+        let mut state = self.state();
+        if let Job::Request(request, token) = &job {
+            state.tokens.insert(request.id.clone(), token.clone());
+        }
+        state.checking.cancel();
+        state.jobs.push_back(job);
+        self.is_ready.notify_all();
+    }
+
+    /// Cancels a request that has no answer yet.
+    pub(super) fn cancel(&self, id: &RequestId) {
+        if let Some(token) = self.state().tokens.get(id) {
+            token.cancel();
+        }
+    }
+
+    /// A request has its answer.
+    pub(super) fn answered(&self, id: &RequestId) {
+        self.state().tokens.remove(id);
+    }
+
+    /// The next message, or with `waits` none only when the queue is closed and empty; and the
+    /// token for work that is no message.
+    pub(super) fn next(&self, waits: bool) -> (Option<Job>, Cancellation, bool) {
+        let mut state = self.state();
+        while waits && state.jobs.is_empty() && !state.is_closed {
+            state = self.is_ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let job = state.jobs.pop_front();
+        if job.is_none() {
+            state.checking = Cancellation::default();
+        }
+        let is_over = state.is_closed && job.is_none();
+        (job, state.checking.clone(), is_over)
+    }
+
+    /// Takes the next message if it is a notification of a method.
+    pub(super) fn next_if(&self, method: &str) -> Option<Notification> {
+        let mut state = self.state();
+        match state.jobs.front() {
+            Some(Job::Notification(next)) if next.method == method => match state.jobs.pop_front() {
+                Some(Job::Notification(next)) => Some(next),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// No message will come; what is there is still done.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        state.checking.cancel();
+        self.is_ready.notify_all();
+    }
+}
