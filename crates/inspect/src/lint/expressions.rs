@@ -5,9 +5,12 @@
 //! `status.typeChecking`.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ephor_api::admission::{check as validate, defaulted};
+use ephor_cel::env::Env;
+use ephor_cel::library::{Admission, KyvernoKind, admission, kyverno};
+use ephor_functions::CelLevel;
 use ephor_functions::registry::{Language, all};
 use ephor_ir::check::Check;
 use ephor_ir::rule::Body;
@@ -23,17 +26,28 @@ use ephor_value::suggest::did_you_mean;
 use ephor_value::{Str, Value};
 
 use super::finding::Severity;
+use super::guards::{self, Expressions};
 use super::kinds::{Known, check_constraints};
 use super::rules::mentions;
 use super::subject::{Spot, Subject, each_text, item, with};
 
-/// The types of kinds, which are built once for all policies.
+/// The types of kinds by group, version and kind.
+type Built = Mutex<HashMap<[Str; 3], Option<Arc<KindTypes>>>>;
+
+/// The types of kinds, which are built once for all policies; those of built-in kinds once for all
+/// runs.
 #[derive(Default)]
-pub(super) struct TypeCache(Mutex<HashMap<[Str; 3], Option<Arc<KindTypes>>>>);
+pub(super) struct TypeCache(Built);
+
+fn built_in() -> &'static Built {
+    static BUILT_IN: OnceLock<Built> = OnceLock::new();
+    BUILT_IN.get_or_init(Built::default)
+}
 
 impl TypeCache {
     fn of(&self, kinds: &[[Str; 3]], definitions: &[Value]) -> Vec<Arc<KindTypes>> {
-        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = if definitions.is_empty() { built_in() } else { &self.0 };
+        let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
         let found: Option<Vec<Arc<KindTypes>>> = kinds
             .iter()
             .map(|kind| {
@@ -65,12 +79,56 @@ pub(super) fn check_kyverno(
         for issue in issues(spec, kind, namespaced, &types).into_iter().filter(|i| i.is_type || !compiles) {
             of_expression(subject, policy, issue);
         }
+        let has_targets = spec.get("targetMatchConstraints").is_some_and(|v| !v.is_null());
+        let read = if has_targets { &[][..] } else { &kinds[..] };
+        guards::check(subject, known, read, &expressions_of(spec, kind, namespaced));
         if let Some(constraints) = constraints {
             check_constraints(subject, known, constraints, &parse("spec.matchConstraints"));
         }
     }
     unused(subject, spec, &parse("spec"));
     constant(subject, spec);
+}
+
+/// The expressions of a policy of `policies.kyverno.io` in the order in which they are evaluated.
+fn expressions_of(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Expressions<'_> {
+    let (conditions, consequence) = match kind {
+        KyvernoKind::Deleting => ("conditions", ""),
+        KyvernoKind::Generating => ("matchConditions", ""),
+        _ => ("matchConditions", consequence(spec.text_at(&["failurePolicy"]))),
+    };
+    Expressions {
+        holder: spec,
+        path: "spec",
+        conditions,
+        checks: &[("validations", "expression", "messageExpression")],
+        others: &[
+            ("mutations", "jsonPatch.expression"),
+            ("mutations", "applyConfiguration.expression"),
+            ("generate", "expression"),
+            ("auditAnnotations", "valueExpression"),
+        ],
+        env: kyverno(kind, namespaced),
+        consequence,
+    }
+}
+
+/// What an error of an expression does under a failure policy.
+fn consequence(policy: &str) -> &'static str {
+    match policy {
+        "" | "Fail" => ", and `failurePolicy: Fail` refuses the request",
+        "Ignore" => ", and `failurePolicy: Ignore` lets the request pass",
+        _ => "",
+    }
+}
+
+/// What expressions of the API server's own policies may use.
+fn native_env(holder: &Value) -> Env {
+    let params = holder.get("paramKind").is_some_and(|v| !v.is_null());
+    let mutation = holder.get("mutations").is_some();
+    let choice =
+        Admission { params, authorizer: true, mutation, level: CelLevel::V26, ..Admission::default() };
+    admission(Admission { backticks: true, ..choice })
 }
 
 /// Checks the types of the `cel` parts of rules.
@@ -83,6 +141,16 @@ pub(super) fn check_rules(subject: &mut Subject<'_>, known: &Known, cache: &Type
         for issue in issues_of_rule(cel, &path, &cache.of(&kinds, &known.definitions)) {
             of_expression(subject, policy, issue);
         }
+        let of = Expressions {
+            holder: cel,
+            path: &path,
+            conditions: "",
+            checks: &[("expressions", "expression", "messageExpression")],
+            others: &[("auditAnnotations", "valueExpression")],
+            env: native_env(cel),
+            consequence: "",
+        };
+        guards::check(subject, known, &kinds, &of);
         unused(subject, cel, &parse(&path));
     }
 }
@@ -188,8 +256,22 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &Typ
     }
     check_later_releases(subject, policy, (&stored, known));
     let spec = policy.get("spec").unwrap_or(&Value::Null);
+    let kinds = spec.get("matchConstraints").and_then(|c| known.of_constraints(c)).unwrap_or_default();
+    let of = Expressions {
+        holder: spec,
+        path: "spec",
+        conditions: "matchConditions",
+        checks: &[("validations", "expression", "messageExpression")],
+        others: &[
+            ("mutations", "jsonPatch.expression"),
+            ("mutations", "applyConfiguration.expression"),
+            ("auditAnnotations", "valueExpression"),
+        ],
+        env: native_env(spec),
+        consequence: consequence(spec.text_at(&["failurePolicy"])),
+    };
+    guards::check(subject, known, &kinds, &of);
     if spec.get("mutations").is_some() {
-        let kinds = spec.get("matchConstraints").and_then(|c| known.of_constraints(c)).unwrap_or_default();
         for issue in issues_of_mutations(spec, &cache.of(&kinds, &known.definitions)) {
             of_expression(subject, policy, issue);
         }

@@ -34,7 +34,7 @@ impl Severity {
 pub type Check = (&'static str, &'static str, &'static str);
 
 /// All checks.
-pub const CHECKS: [Check; 30] = [
+pub const CHECKS: [Check; 32] = [
     (
         "yaml-syntax",
         "The document is not YAML, or a key comes twice.",
@@ -105,6 +105,16 @@ pub const CHECKS: [Check; 30] = [
         "cel-type",
         "A CEL expression that does not fit the kinds that the policy is about.",
         "Read a field that these kinds have, with a value of its type, or match other kinds.",
+    ),
+    (
+        "may-be-absent",
+        "A CEL expression reads a field that an object of the kind need not have, without a guard.",
+        "Test the field with `has()`, or read it as an optional: `object.spec.?volumes.orValue([])`.",
+    ),
+    (
+        "never-equal",
+        "A CEL expression compares values of which none equals the other.",
+        "Compare values of one type; an absent field is tested with `has()`, not compared with null.",
     ),
     (
         "other-release",

@@ -18,6 +18,8 @@
 //!   kinds that the policy is about.
 //! - `finding`: A finding: what it is, how bad, and where it stands.
 //! - `fix`: changes of the user's text that mend findings.
+//! - `guards`: fields that expressions read although they may be absent, and values that are
+//!   never equal.
 //! - `ignored`: comments that drop findings.
 //! - `kinds`: the kinds that rules are about: entries of `kinds` and resources of match
 //!   constraints, with their types.
@@ -42,6 +44,7 @@ mod conditions;
 mod expressions;
 mod finding;
 mod fix;
+mod guards;
 mod ignored;
 mod kinds;
 mod partial;
@@ -161,19 +164,25 @@ fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
         return out;
     }
     match ephor_document::parse_stream(&source.name, &source.text, Duplicates::Error) {
-        Err(error) => of_broken(cx, &file, &source.text, 1, &error, &mut out),
+        Err(error) => of_broken(cx, &file, (&source.text, 0), 1, &error, &mut out),
         Ok(documents) => {
             for document in documents {
                 match document {
                     Ok(mut document) => {
                         // Policies of our own groups are Kyverno's to all checks.
                         document.value = groups::read(&document.value).unwrap_or(document.value);
-                        of_document(cx, &file, &document, &mut out);
+                        of_document(
+                            cx,
+                            &file,
+                            (&document, byte_of_line(&source.text, document.line)),
+                            &mut out,
+                        );
                     }
                     Err(error) => {
                         let parts = split::split(&source.text).unwrap_or_default();
                         let text = parts.iter().find(|p| p.line == error.line).map_or("", |p| p.text);
-                        of_broken(cx, &file, text, error.line, &error, &mut out);
+                        let start = byte_of_line(&source.text, error.line);
+                        of_broken(cx, &file, (text, start), error.line, &error, &mut out);
                     }
                 }
             }
@@ -184,10 +193,18 @@ fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
     out
 }
 
+/// The byte at which a line begins.
+fn byte_of_line(text: &str, line: usize) -> usize {
+    match line.checked_sub(2) {
+        Some(before) => text.match_indices('\n').nth(before).map_or(text.len(), |(at, _)| at + 1),
+        None => text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len(),
+    }
+}
+
 fn of_broken(
     cx: &Context<'_>,
     file: &Arc<str>,
-    text: &str,
+    (text, start): (&str, usize),
     line: usize,
     error: &LoadError,
     out: &mut Linted,
@@ -208,6 +225,7 @@ fn of_broken(
         file: file.clone(),
         line,
         text,
+        start,
         prefix: Path::new(),
         policy: String::new(),
         found: Vec::new(),
@@ -218,7 +236,7 @@ fn of_broken(
     out.findings.extend(subject.found);
 }
 
-fn of_document(cx: &Context<'_>, file: &Arc<str>, document: &Document, out: &mut Linted) {
+fn of_document(cx: &Context<'_>, file: &Arc<str>, (document, start): (&Document, usize), out: &mut Linted) {
     let mut objects = Vec::new();
     unpack(&document.value, Path::new(), &mut objects);
     for (prefix, value) in objects {
@@ -234,6 +252,7 @@ fn of_document(cx: &Context<'_>, file: &Arc<str>, document: &Document, out: &mut
             file: file.clone(),
             line: document.line,
             text: &document.text,
+            start,
             prefix,
             policy: value.text_at(&["metadata", "name"]).to_string(),
             found: Vec::new(),
