@@ -27,9 +27,11 @@ use ephor_value::{Str, Value};
 
 use super::finding::Severity;
 use super::guards::{self, Expressions};
-use super::kinds::{Known, check_constraints};
+use super::kinds::Known;
+use super::mistakes::{self, Mistake};
 use super::rules::mentions;
-use super::subject::{Spot, Subject, each_text, item, with};
+use super::selections::check_constraints;
+use super::subject::{Remedy, Spot, Subject, each_text, item, with};
 
 /// The types of kinds by group, version and kind.
 type Built = Mutex<HashMap<[Str; 3], Option<Arc<KindTypes>>>>;
@@ -82,8 +84,10 @@ pub(super) fn check_kyverno(
         let has_targets = spec.get("targetMatchConstraints").is_some_and(|v| !v.is_null());
         let read = if has_targets { &[][..] } else { &kinds[..] };
         guards::check(subject, known, read, &expressions_of(spec, kind, namespaced));
-        if let Some(constraints) = constraints {
-            check_constraints(subject, known, constraints, &parse("spec.matchConstraints"));
+        for name in ["matchConstraints", "targetMatchConstraints"] {
+            if let Some(constraints) = spec.get(name) {
+                check_constraints(subject, known, constraints, &with(&parse("spec"), name));
+            }
         }
     }
     unused(subject, spec, &parse("spec"));
@@ -163,7 +167,11 @@ fn of_expression(subject: &mut Subject<'_>, policy: &Value, mut issue: Expressio
         issue.meant = meant(name);
     }
     let offset = source.get(..issue.at).unwrap_or(source).chars().count();
-    let help = issue.meant.map(|meant| format!("did you mean `{meant}`?"));
+    let spot = Spot::Inside(offset, if issue.is_type { issue.length } else { word(source, offset) });
+    let remedy = match mistake(source, issue.at, &issue.text) {
+        Some(mistake) => remedy_of(subject, &path, source, mistake),
+        None => subject.meant(&path, spot, issue.meant.as_deref()),
+    };
     let (id, severity, message) = match issue.is_type {
         false => ("cel-expression", Severity::Error, format!("{}: {}", issue.field, issue.text)),
         true => (
@@ -172,8 +180,27 @@ fn of_expression(subject: &mut Subject<'_>, policy: &Value, mut issue: Expressio
             format!("{}: {} in the kinds of the policy", issue.field, issue.text),
         ),
     };
-    let length = if issue.is_type { issue.length } else { word(source, offset) };
-    subject.report(id, severity, &path, Spot::Inside(offset, length), message, help);
+    subject.report(id, severity, &path, spot, message, remedy);
+}
+
+/// The usual mistake that an issue at a byte is about.
+fn mistake(source: &str, at: usize, text: &str) -> Option<Mistake> {
+    if let Some(name) = undeclared(text) {
+        return mistakes::of_name(source, at, name);
+    }
+    if text.contains("does not support field selection") {
+        return mistakes::of_field(source, at);
+    }
+    text.starts_with("Syntax error").then(|| mistakes::of_syntax(source)).flatten()
+}
+
+fn remedy_of(subject: &Subject<'_>, path: &Path, source: &str, mistake: Mistake) -> Remedy {
+    let title = match mistake.edits.as_slice() {
+        [(_, new)] => format!("write `{}`", new.trim()),
+        _ => mistake.help.clone(),
+    };
+    let fix = subject.fix_inside(path, source, &mistake.edits, title, true);
+    Remedy { help: Some(mistake.help), fixes: fix.into_iter().collect() }
 }
 
 /// The name of a variable or function that there is none of.
@@ -307,7 +334,7 @@ pub(super) fn from_text(
     let path = parse(field);
     let (place, text) = inner_place(text);
     let message = format!("{field}: {text}");
-    let mut help = None;
+    let mut remedy = Remedy::default();
     if subject.found.iter().any(|f| f.message == message) {
         return;
     }
@@ -316,17 +343,24 @@ pub(super) fn from_text(
         (Some((line, column)), Some(source)) => {
             let before: usize = source.split('\n').take(line - 1).map(|l| l.chars().count() + 1).sum();
             let mut offset = before + column.saturating_sub(1);
+            let mut byte = source.char_indices().nth(offset).map_or(source.len(), |(byte, _)| byte);
+            let mut close = None;
             if let Some(name) = undeclared(&text) {
-                let byte = source.char_indices().nth(offset).map_or(source.len(), |(byte, _)| byte);
-                offset = source.get(..name_at(source, byte, name)).map_or(offset, |s| s.chars().count());
-                help = meant(name).map(|meant| format!("did you mean `{meant}`?"));
+                byte = name_at(source, byte, name);
+                offset = source.get(..byte).map_or(offset, |s| s.chars().count());
+                close = meant(name);
             }
-            Spot::Inside(offset, word(source, offset))
+            let spot = Spot::Inside(offset, word(source, offset));
+            remedy = match mistake(source, byte, &text) {
+                Some(mistake) => remedy_of(subject, &path, source, mistake),
+                None => subject.meant(&path, spot, close.as_deref()),
+            };
+            spot
         }
         (_, Some(_)) => Spot::Value,
         _ => Spot::Key,
     };
-    subject.report(id, severity, &path, spot, message, help);
+    subject.report(id, severity, &path, spot, message, remedy);
 }
 
 /// The first place `<input>:LINE:COLUMN: ` of a text on an expression, and the text without it and
@@ -392,17 +426,16 @@ fn unused(subject: &mut Subject<'_>, holder: &Value, path: &Path) {
     }
 }
 
-/// Conditions and validations that are a constant.
+/// Conditions that are a constant; a validation that is always met is meant so.
 fn constant(subject: &mut Subject<'_>, spec: &Value) {
-    for (section, text, what) in [
-        ("validations", "true", "the validation is always met"),
-        ("matchConditions", "true", "the condition is always met"),
-        ("matchConditions", "false", "the policy never runs: the condition is never met"),
+    for (text, what) in [
+        ("true", "the condition is always met"),
+        ("false", "the policy never runs: the condition is never met"),
     ] {
-        let entries = spec.get(section).and_then(Value::as_list).unwrap_or_default();
+        let entries = spec.get("matchConditions").and_then(Value::as_list).unwrap_or_default();
         for (i, entry) in entries.iter().enumerate() {
             if entry.text_at(&["expression"]).trim() == text {
-                let at = parse(&format!("spec.{section}[{i}].expression"));
+                let at = parse(&format!("spec.matchConditions[{i}].expression"));
                 subject.report("constant-condition", Severity::Warning, &at, Spot::Value, what, None);
             }
         }

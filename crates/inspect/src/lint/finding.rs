@@ -34,7 +34,7 @@ impl Severity {
 pub type Check = (&'static str, &'static str, &'static str);
 
 /// All checks.
-pub const CHECKS: [Check; 32] = [
+pub const CHECKS: [Check; 33] = [
     (
         "yaml-syntax",
         "The document is not YAML, or a key comes twice.",
@@ -125,6 +125,11 @@ pub const CHECKS: [Check; 32] = [
         "unknown-kind",
         "A kind or resource that no API server has, spelt almost like one that exists.",
         "Correct the name; of a custom kind name its definition with `--definition`.",
+    ),
+    (
+        "selects-nothing",
+        "A group, version, operation, name or namespace in a match that no request has.",
+        "Write what requests have: the core group is `\"\"`, operations are in upper case, names in lower case.",
     ),
     (
         "unknown-resource-field",

@@ -23,6 +23,8 @@
 //! - `ignored`: comments that drop findings.
 //! - `kinds`: the kinds that rules are about: entries of `kinds` and resources of match
 //!   constraints, with their types.
+//! - `mistakes`: usual mistakes in expressions: words and signs of other languages, and what CEL
+//!   has instead.
 //! - `partial`: documents that are parts of policies: kustomize merges them into a whole policy,
 //!   which is what can be checked.
 //! - `patterns`: fields of patterns, overlays and generated objects that the kinds of the rule do
@@ -33,6 +35,8 @@
 //! - `rules`: rules of ClusterPolicy and Policy, and what cleanup policies share with them.
 //! - `schema`: what the schema of a policy refuses, each part at its place and with what was
 //!   probably meant.
+//! - `selections`: entries of matches that select nothing: groups, versions, resources, operations
+//!   and names that no request has.
 //! - `shape`: what is known of a value before there is an object: the types that it may have.
 //! - `silent`: what Kyverno 1.19.1 does with a policy without a word, as far as the policy shows
 //!   it.
@@ -47,12 +51,14 @@ mod fix;
 mod guards;
 mod ignored;
 mod kinds;
+mod mistakes;
 mod partial;
 mod patterns;
 mod place;
 mod queries;
 mod rules;
 mod schema;
+mod selections;
 mod shape;
 mod silent;
 mod subject;
@@ -308,6 +314,9 @@ fn of_policy(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
             expressions::check_rules(subject, &cx.known, &cx.cache, document);
         }
         "ClusterCleanupPolicy" | "CleanupPolicy" => rules::check_cleanup(subject, &cx.known, document),
+        "PolicyException" => {
+            selections::check_filters(subject, document.get("spec").unwrap_or(&Value::Null), &parse("spec"));
+        }
         _ => {}
     }
     if checked.is_whole() {

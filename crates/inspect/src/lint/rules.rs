@@ -11,7 +11,7 @@ use super::finding::Severity;
 use super::kinds::{self, Known};
 use super::shape::{BUILT_IN, Names, Shape};
 use super::subject::{Spot, Subject, each_text, item, with};
-use super::{conditions, patterns, queries, silent};
+use super::{conditions, patterns, queries, selections, silent};
 
 /// Checks a policy with rules.
 pub(super) fn check(subject: &mut Subject<'_>, known: &Known, policy: &Value) {
@@ -32,6 +32,7 @@ pub(super) fn check_cleanup(subject: &mut Subject<'_>, known: &Known, policy: &V
 
 fn one(subject: &mut Subject<'_>, known: &Known, rule: &Value, path: &Path) {
     kinds::check(subject, known, rule, path);
+    selections::check_filters(subject, rule, path);
     contradictions(subject, rule, path);
     let object = Shape::of_objects(known.of_match(rule.get("match")));
     let defined = defined(rule);

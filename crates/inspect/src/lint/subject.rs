@@ -97,6 +97,16 @@ impl Subject<'_> {
         }
     }
 
+    /// What is to be written in place of a part of the policy, and the fix that writes it.
+    pub(super) fn instead(&self, path: &[PathPart], spot: Spot, new: Option<&str>) -> Remedy {
+        let Some(new) = new else { return Remedy::default() };
+        let title = format!("write `{new}`");
+        Remedy {
+            help: Some(title.clone()),
+            fixes: self.fix(path, spot, new, title, true).into_iter().collect(),
+        }
+    }
+
     /// A fix that writes a text in place of a part of the policy.
     pub(super) fn fix(
         &self,

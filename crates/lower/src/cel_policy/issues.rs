@@ -333,6 +333,12 @@ fn misfit(text: &str) -> Option<String> {
         let found = scalar(found.trim_end_matches('\''))?;
         return Some(format!("a condition must be a boolean, and this is {found}"));
     }
+    if let Some(found) = text.strip_suffix("' does not support field selection") {
+        let found = found.strip_prefix("type '")?;
+        let is_list = found.starts_with("list(");
+        let found = if is_list { "a list" } else { scalar(found)? };
+        return Some(format!("{found} does not support field selection"));
+    }
     let rest = text.strip_prefix("found no matching overload for '")?;
     let (function, given) = rest.split_once("' applied to '")?;
     let given = given.trim_end_matches('\'');
