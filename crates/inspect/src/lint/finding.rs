@@ -34,7 +34,7 @@ impl Severity {
 pub type Check = (&'static str, &'static str, &'static str);
 
 /// All checks.
-pub const CHECKS: [Check; 33] = [
+pub const CHECKS: [Check; 35] = [
     (
         "yaml-syntax",
         "The document is not YAML, or a key comes twice.",
@@ -135,6 +135,16 @@ pub const CHECKS: [Check; 33] = [
         "unknown-resource-field",
         "A field in a pattern, an overlay or a path that the kinds of the rule do not have.",
         "Correct the name of the field; a pattern about it never holds as it was meant.",
+    ),
+    (
+        "value-type",
+        "A value of a pattern or overlay that no value of its field matches, or that the field cannot have.",
+        "Write a value of the type that the field has.",
+    ),
+    (
+        "invalid-argument",
+        "A constant argument that its function cannot read: a version, pattern, time or quantity.",
+        "Correct the argument; `ephor jp function NAME` shows examples.",
     ),
     (
         "never-matches",

@@ -42,6 +42,7 @@
 //!   it.
 //! - `subject`: A policy while it is checked: its document, its file, and what was found.
 //! - `syntax`: documents that are not YAML.
+//! - `values`: values of patterns and overlays against the types of their fields.
 
 mod checks;
 mod conditions;
@@ -65,6 +66,7 @@ mod subject;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use checks::refused_part;
 pub use expressions::meant as meant_in_cel;
@@ -89,7 +91,7 @@ use ephor_value::{Value, parallel};
 
 use expressions::TypeCache;
 use kinds::Known;
-use subject::{Spot, Subject};
+use subject::{Remedy, Spot, Subject};
 use syntax::Meant;
 
 /// What a run found.
@@ -375,26 +377,31 @@ fn unknown_kind(subject: &mut Subject<'_>, api_version: &str, kind: &str) {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let of_group: Vec<&str> = all.iter().filter(|(g, ..)| *g == group).map(|(_, kind, _)| *kind).collect();
     let versions = all.iter().find(|(g, k, _)| *g == group && *k == kind).map(|(_, _, versions)| versions);
-    let (field, message, help) = match versions {
-        _ if kind.is_empty() => ("apiVersion", format!("a document of `{api_version}` has no `kind`"), None),
-        Some(versions) => (
-            "apiVersion",
-            format!("`{kind}` has no version `{api_version}`"),
-            versions.first().map(|version| format!("write `{group}/{version}`")),
-        ),
+    let at = |field: &str| parse(field);
+    let (field, message, remedy) = match versions {
+        _ if kind.is_empty() => {
+            let message = format!("a document of `{api_version}` has no `kind`");
+            ("apiVersion", message, Remedy::default())
+        }
+        Some(versions) => {
+            let right = versions.first().map(|version| format!("{group}/{version}"));
+            let remedy = subject.instead(&at("apiVersion"), Spot::Value, right.as_deref());
+            ("apiVersion", format!("`{kind}` has no version `{api_version}`"), remedy)
+        }
         None => {
             let elsewhere = all.iter().find(|(_, k, _)| *k == kind);
             let versioned = |(group, _, versions): &(&str, &str, Vec<&str>)| match versions.first() {
                 Some(version) => format!("`{kind}` is of `{group}/{version}`"),
                 None => format!("`{kind}` is of `{group}`"),
             };
-            let meant = did_you_mean(kind, &of_group).map(|meant| format!("did you mean `{meant}`?"));
+            let mut remedy = subject.meant(&at("kind"), Spot::Value, did_you_mean(kind, &of_group));
+            remedy.help = remedy.help.or_else(|| elsewhere.map(versioned));
             let message = match api_version {
                 "" => format!("a document of kind `{kind}` has no `apiVersion`"),
                 _ => format!("{api_version} has no kind `{kind}`"),
             };
-            ("kind", message, meant.or_else(|| elsewhere.map(versioned)))
+            ("kind", message, remedy)
         }
     };
-    subject.report("unknown-policy-kind", Severity::Error, &parse(field), Spot::Value, message, help);
+    subject.report("unknown-policy-kind", Severity::Error, &parse(field), Spot::Value, message, remedy);
 }

@@ -198,11 +198,6 @@ impl What {
         }
     }
 
-    /// Whether it is a map, and nothing else.
-    pub(super) fn is_map(&self) -> bool {
-        self.classes().is_some_and(|all| all.iter().all(|class| *class == Class::Map))
-            && self.types().iter().all(|ty| matches!(ty, Type::Map(..)))
-    }
 
     /// The classes that it may have; `None` when that is not known.
     pub(super) fn classes(&self) -> Option<Vec<Class>> {
