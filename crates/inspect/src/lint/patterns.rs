@@ -1,4 +1,5 @@
-//! Fields of patterns, overlays and generated objects that the kinds of the rule do not have.
+//! Fields of patterns, overlays and generated objects that the kinds of the rule do not have, and
+//! values that no field of the schema's type can have or match ([`values`](super::values)).
 //!
 //! Anchors are taken off the keys. Below keys with wildcards or variables, and where a kind has
 //! fields of any name, nothing is known and nothing is reported.
@@ -12,33 +13,51 @@ use ephor_value::{Value, wildcard};
 use super::finding::Severity;
 use super::shape::{FieldShape, Shape};
 use super::subject::{Spot, Subject, with};
+use super::values::{self, Role};
 
-/// Checks the keys of a document against a shape.
-pub(super) fn check(subject: &mut Subject<'_>, value: &Value, shape: &Shape, types: &Types, path: &Path) {
+/// Checks the keys and values of a document against a shape.
+pub(super) fn check(
+    subject: &mut Subject<'_>,
+    value: &Value,
+    (shape, role): (&Shape, Role),
+    types: &Types,
+    path: &Path,
+) {
     if matches!(shape, Shape::Any) {
+        return;
+    }
+    if values::check(subject, value, (shape, role), types, path) {
         return;
     }
     match value {
         Value::Map(fields) => {
             for (raw, part) in fields.iter() {
-                let key = Anchor::parse(raw).1;
+                let (anchor, key) = Anchor::parse(raw);
                 if wildcard::has_wildcard(key) || key.contains("{{") || key.starts_with('$') {
                     continue;
                 }
                 let at = with(path, raw);
                 match shape.field(key, types) {
-                    FieldShape::Known(below) => check(subject, part, &below, types, &at),
+                    FieldShape::Known(below) => {
+                        if values::check_anchor(subject, anchor, key, (shape, &below, role), types, &at) {
+                            // Conditions of overlays are matched.
+                            let is_condition = matches!(anchor, Anchor::Condition | Anchor::Global);
+                            let role = if is_condition { Role::Matched } else { role };
+                            check(subject, part, (&below, role), types, &at);
+                        }
+                    }
                     FieldShape::Missing(names) => {
                         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                        let help = did_you_mean(key, &names).map(|close| format!("did you mean `{close}`?"));
                         let message = format!("the schema of the kind has no field `{key}` here");
+                        let meant = did_you_mean(key, &names).map(|close| raw.replace(key, close));
+                        let remedy = subject.meant(&at, Spot::Key, meant.as_deref());
                         subject.report(
                             "unknown-resource-field",
                             Severity::Warning,
                             &at,
                             Spot::Key,
                             message,
-                            help,
+                            remedy,
                         );
                     }
                 }
@@ -48,7 +67,7 @@ pub(super) fn check(subject: &mut Subject<'_>, value: &Value, shape: &Shape, typ
             let below = shape.items();
             for (i, part) in items.iter().enumerate() {
                 let at: Path = path.iter().cloned().chain([PathPart::Index(i)]).collect();
-                check(subject, part, &below, types, &at);
+                check(subject, part, (&below, role), types, &at);
             }
         }
         _ => {}
@@ -80,11 +99,11 @@ pub(super) fn check_paths(subject: &mut Subject<'_>, text: &str, shape: &Shape, 
                 FieldShape::Known(below) => current = below,
                 FieldShape::Missing(names) => {
                     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                    let help = did_you_mean(&name, &names).map(|close| format!("did you mean `{close}`?"));
                     let message = format!("the schema of the kind has no field `{name}` here");
                     let offset = text.get(..here).map_or(0, |s| s.chars().count());
                     let spot = Spot::Inside(offset, part.chars().count());
-                    subject.report("unknown-resource-field", Severity::Warning, path, spot, message, help);
+                    let remedy = subject.meant(path, spot, did_you_mean(&name, &names));
+                    subject.report("unknown-resource-field", Severity::Warning, path, spot, message, remedy);
                     break;
                 }
             }
