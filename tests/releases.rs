@@ -71,10 +71,15 @@ spec:
   selector: {matchLabels: {a: a}}
   template: {metadata: {labels: {a: a}}, spec: {containers: [{name: a, image: a}]}}
 ";
-    let files = Files::new(&[("p.yaml", &sets), ("r.yaml", set)]);
-    for (release, code) in [("1.36", 1), ("1.37", 0)] {
-        let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml", "--kubernetes", release]);
-        assert_eq!(ran.code, Some(code), "{release}: {}{}", ran.out, ran.err);
+    // A value that is given goes the same way: the gate of the field is closed on 1.36.
+    let given =
+        format!("{set}  updateStrategy: {{type: RollingUpdate, rollingUpdate: {{maxUnavailable: 1}}}}\n");
+    let files = Files::new(&[("p.yaml", &sets), ("r.yaml", set), ("given.yaml", &given)]);
+    for (object, release, code) in
+        [("r.yaml", "1.36", 1), ("r.yaml", "1.37", 0), ("given.yaml", "1.36", 1), ("given.yaml", "1.37", 0)]
+    {
+        let ran = files.run(&["apply", "p.yaml", "-r", object, "--kubernetes", release]);
+        assert_eq!(ran.code, Some(code), "{object} {release}: {}{}", ran.out, ran.err);
     }
 }
 

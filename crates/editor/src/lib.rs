@@ -37,8 +37,8 @@
 mod actions;
 mod cancel;
 mod check;
-pub mod complete;
 mod compiled;
+pub mod complete;
 mod cursor;
 mod definition;
 mod diagnostic;

@@ -7,11 +7,11 @@ use ephor_search::Expression;
 use ephor_search::meant::with_meant_key;
 use ephor_value::Value;
 
-use ephor_editor::complete::jmespath::candidates;
 use crate::cli::jp::input;
 use crate::cli::jp::output;
 use crate::cli::prompt::marked;
 use crate::cli::prompt::{self, Answer};
+use ephor_editor::complete::jmespath::candidates;
 
 /// What the session shows for `:help`.
 pub const HELP: &str = "\
