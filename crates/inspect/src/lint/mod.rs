@@ -11,16 +11,21 @@
 //! No false finding is worth a true one more: custom kinds, wildcards, fields of any name and what
 //! is put together at run time count as known.
 //!
+//! - `broken`: where the mistake in a text is that is not YAML, and what mends it.
 //! - `checks`: what Kyverno's policy check and its loader refuse, each finding at its place.
 //! - `conditions`: conditions of rules: operators that do not exist, and conditions whose result
 //!   does not depend on the request.
+//! - `exceptions`: exceptions against the policies of the same run.
 //! - `expressions`: CEL expressions: those that do not compile, and those that do not fit the
 //!   kinds that the policy is about.
 //! - `finding`: A finding: what it is, how bad, and where it stands.
 //! - `fix`: changes of the user's text that mend findings.
+//! - `fixing`: applies fixes to files until there is nothing left to apply.
 //! - `guards`: fields that expressions read although they may be absent, and values that are
 //!   never equal.
 //! - `ignored`: comments that drop findings.
+//! - `jmespath`: usual mistakes in JMESPath: names where literals are meant, keys that need quotes,
+//!   constant arguments that functions cannot read.
 //! - `kinds`: the kinds that rules are about: entries of `kinds` and resources of match
 //!   constraints, with their types.
 //! - `mistakes`: usual mistakes in expressions: words and signs of other languages, and what CEL
@@ -44,13 +49,17 @@
 //! - `syntax`: documents that are not YAML.
 //! - `values`: values of patterns and overlays against the types of their fields.
 
+mod broken;
 mod checks;
 mod conditions;
+mod exceptions;
 mod expressions;
 mod finding;
 mod fix;
+mod fixing;
 mod guards;
 mod ignored;
+mod jmespath;
 mod kinds;
 mod mistakes;
 mod partial;
@@ -72,6 +81,7 @@ pub use checks::refused_part;
 pub use expressions::meant as meant_in_cel;
 pub use finding::{CHECKS, Check, Finding, Severity};
 pub use fix::{Fix, TextEdit, apply, line_and_column};
+pub use fixing::{DoneFix, FixedFile, fix_all};
 pub use ignored::drop_ignored;
 
 use std::collections::HashSet;
@@ -89,6 +99,7 @@ use ephor_value::release::Release;
 use ephor_value::suggest::did_you_mean;
 use ephor_value::{Value, parallel};
 
+use exceptions::Rules;
 use expressions::TypeCache;
 use kinds::Known;
 use subject::{Remedy, Spot, Subject};
@@ -144,6 +155,7 @@ pub fn lint_on(kubernetes: Release, sources: &[SourceText], definitions: &[Value
         },
         cache: TypeCache::default(),
         roles,
+        rules: Rules::of(sources),
     };
     let mut all = Linted::default();
     for one in parallel::map(sources, |source| of_source(&cx, source)) {
@@ -162,6 +174,7 @@ struct Context<'a> {
     known: Known,
     cache: TypeCache,
     roles: &'a Roles,
+    rules: Rules,
 }
 
 fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
@@ -314,10 +327,12 @@ fn of_policy(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
         "ClusterPolicy" | "Policy" => {
             rules::check(subject, &cx.known, document);
             expressions::check_rules(subject, &cx.known, &cx.cache, document);
+            silent::check_json_patches(subject, document);
         }
         "ClusterCleanupPolicy" | "CleanupPolicy" => rules::check_cleanup(subject, &cx.known, document),
         "PolicyException" => {
             selections::check_filters(subject, document.get("spec").unwrap_or(&Value::Null), &parse("spec"));
+            exceptions::check(subject, &cx.rules, document);
         }
         _ => {}
     }

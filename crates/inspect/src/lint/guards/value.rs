@@ -198,7 +198,6 @@ impl What {
         }
     }
 
-
     /// The classes that it may have; `None` when that is not known.
     pub(super) fn classes(&self) -> Option<Vec<Class>> {
         match self {
