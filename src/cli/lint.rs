@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use clap::{ValueEnum, ValueHint};
 
-use ephor_inspect::annotations::annotation;
-use ephor_inspect::lint::{CHECKS, Linted, Roles, Severity, lint_on};
-use ephor_report::lint_formats::{self, Annotation};
-use ephor_sources::files::{self, FileCause};
+use ephor_inspect::annotations::{annotated, annotation};
+use ephor_inspect::lint::{CHECKS, Linted, Roles, Severity, fix_all, lint_on};
+use ephor_report::lint_formats::{self, AnnotatedFix, Annotation};
+use ephor_sources::files::{self, FileCause, SourceText};
 use ephor_sources::kustomize::Patches;
 use ephor_value::release::Release;
+
+mod fixing;
 
 use super::diff::why_unread;
 use super::flags::{Record, fields};
@@ -38,6 +40,10 @@ use crate::cli::{console, policy_files, releases};
 
   # rules that can end in errors, never deny or are redundant
   ephor lint policies/ --deep --notes
+
+  # correct what can be corrected without a doubt, and show it first
+  ephor lint policies/ --fix --dry-run
+  ephor lint policies/ --fix
 
   # fail on warnings, and write a file for code scanning
   ephor lint policies/ --fail-on warning --output-format sarif > lint.sarif
@@ -69,6 +75,16 @@ pub struct LintArgs {
     /// form of the findings
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     output_format: LintFormat,
+    /// change the files: apply the fixes that are what was meant as far as the policies show, then
+    /// report what is left
+    #[arg(long)]
+    fix: bool,
+    /// with --fix: also apply fixes that choose one of several meanings
+    #[arg(long, requires = "fix")]
+    unsafe_fixes: bool,
+    /// with --fix: print the changes as a unified diff, and write nothing
+    #[arg(long, requires = "fix")]
+    dry_run: bool,
 }
 
 /// The severities.
@@ -120,7 +136,15 @@ pub fn run(args: &LintArgs) -> Result<i32, CommandError> {
         sources.extend(loaded.sources);
     }
     let roles = Roles { patches: Patches::around(&sources), named };
-    let mut found = lint_on(args.kubernetes, &sources, &definitions, &roles);
+    let find = |sources: &[SourceText]| lint_on(args.kubernetes, sources, &definitions, &roles);
+    if args.fix {
+        let fixed = fix_all(&sources, &|sources| find(sources).findings, args.unsafe_fixes);
+        fixing::finish(&fixed, args.dry_run)?;
+        if !args.dry_run {
+            fixing::replace(&mut sources, fixed);
+        }
+    }
+    let mut found = find(&sources);
     if args.deep {
         unread.extend(lint_deep::add(&sources, &mut found));
     }
@@ -131,7 +155,10 @@ pub fn run(args: &LintArgs) -> Result<i32, CommandError> {
     if found.policies + found.partial + found.findings.len() == 0 {
         return Err(CommandError::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
-    let annotations: Vec<Annotation<'_>> = found.findings.iter().map(annotation).collect();
+    let fixes: Vec<Vec<AnnotatedFix<'_>>> =
+        found.findings.iter().map(|finding| annotated(finding, &sources)).collect();
+    let annotations: Vec<Annotation<'_>> =
+        found.findings.iter().zip(&fixes).map(|(finding, fixes)| annotation(finding, fixes)).collect();
     let roots = super::roots::here();
     console::print(&match args.output_format {
         LintFormat::Sarif => console::whole(lint_formats::sarif(&annotations, &CHECKS, &roots)),

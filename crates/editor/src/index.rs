@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use ephor_inspect::lint::{Linter, Roles};
+use ephor_inspect::lint::{Linter, Roles, Rules};
 use ephor_ir::Rule;
 use ephor_kubernetes::{Kinds, Types};
 use ephor_policies::subjects::is_about;
@@ -50,6 +50,7 @@ pub struct Index {
     types: Arc<Types>,
     compiled: Option<Compiled>,
     roles: Option<Roles>,
+    rules: Option<Rules>,
     samples: Option<HashSet<String>>,
 }
 
@@ -64,6 +65,7 @@ impl Index {
             linter: None,
             compiled: None,
             roles: None,
+            rules: None,
             samples: None,
         }
     }
@@ -104,8 +106,8 @@ impl Index {
     }
 
     /// The checks of policies; `None` before [`Index::prepare`].
-    pub fn linter(&self) -> Option<(&Linter, &Roles)> {
-        Some((self.linter.as_ref()?, self.roles.as_ref()?))
+    pub fn linter(&self) -> Option<(&Linter, &Roles, &Rules)> {
+        Some((self.linter.as_ref()?, self.roles.as_ref()?, self.rules.as_ref()?))
     }
 
     /// Whether a file holds samples of tests, which violate policies on purpose.
@@ -218,7 +220,13 @@ impl Index {
 
     fn invalidate_policies(&mut self, was: Option<&Arc<Entry>>, now: &Arc<Entry>, name: &str) {
         let both = || was.into_iter().chain([now]);
-        if both().all(|entry| entry.policies.is_empty()) || !self.settings.applies(name) {
+        if both().all(|entry| entry.policies.is_empty()) {
+            return;
+        }
+        // Exceptions are checked against the rules that policies have.
+        self.rules = None;
+        self.mark(|file, _| !file.usable.policies.exceptions.is_empty());
+        if !self.settings.applies(name) {
             return;
         }
         self.compiled = None;
@@ -273,6 +281,10 @@ impl Index {
                 }
             }
             self.roles = Some(Roles { patches, ..Roles::default() });
+        }
+        if self.rules.is_none() {
+            let policies = self.files.values().flat_map(|file| &file.usable.policies.policies);
+            self.rules = Some(Rules::of_policies(policies));
         }
         if self.samples.is_none() {
             let of = |(name, file): (&Arc<str>, &FileState)| file.good.samples(name);

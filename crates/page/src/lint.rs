@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use ephor_inspect::annotations::annotation;
+use ephor_inspect::annotations::{annotated, annotation};
 use ephor_inspect::lint::{Roles, lint_on};
 use ephor_report::lint_formats;
 use ephor_sources::kustomize::Patches;
@@ -20,7 +20,8 @@ pub fn answer(asked: &Lint) -> Result<Json, QuestionError> {
     let named = sources.iter().map(|source| source.name.clone()).collect();
     let roles = Roles { patches: Patches::around(&sources), named };
     let found = lint_on(release(&asked.kubernetes)?.unwrap_or_default(), &sources, &definitions, &roles);
-    let findings: Vec<Json> = found.findings.iter().map(|f| lint_formats::object(&annotation(f))).collect();
+    let object = |finding| lint_formats::object(&annotation(finding, &annotated(finding, &sources)));
+    let findings: Vec<Json> = found.findings.iter().map(object).collect();
     Ok(json!({
         "findings": findings,
         "policies": found.policies,

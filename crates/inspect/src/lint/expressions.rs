@@ -25,7 +25,7 @@ use ephor_value::release::Release;
 use ephor_value::suggest::did_you_mean;
 use ephor_value::{Str, Value};
 
-use super::finding::Severity;
+use super::finding::{Finding, Severity};
 use super::guards::{self, Expressions};
 use super::kinds::Known;
 use super::mistakes::{self, Mistake};
@@ -252,6 +252,11 @@ fn word(text: &str, offset: usize) -> usize {
 /// What was found when the policy was loaded, unless the expression was reported before.
 pub(super) fn check_loaded(subject: &mut Subject<'_>, policy: &Value, loaded: &LoadedPolicy) {
     for fault in &loaded.faults {
+        if fault.detail.starts_with("output is expected") {
+            // The loader says so, too.
+            let own = format!("{}: the result must be", fault.field);
+            subject.found.retain(|finding| !finding.message.starts_with(&own));
+        }
         from_text(subject, policy, &fault.field, &fault.detail, "cel-expression", Severity::Error);
     }
     for (field, text) in faults_of_rules(loaded) {
@@ -276,6 +281,7 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &Typ
             let id = if is_expression { "cel-expression" } else { "admission-validation" };
             from_text(subject, policy, &cause.field, &cause.message, id, Severity::Error);
         }
+        refused_selections(subject);
         return;
     }
     for warning in warnings(&stored, &known.definitions, release) {
@@ -304,6 +310,21 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &Typ
         }
     }
     unused(subject, spec, &parse("spec"));
+}
+
+/// What an API server refuses and selects nothing is reported once, with its fix.
+fn refused_selections(subject: &mut Subject<'_>) {
+    let place = |finding: &Finding| (finding.line, finding.column, finding.end);
+    let (own, mut found): (Vec<Finding>, Vec<Finding>) =
+        std::mem::take(&mut subject.found).into_iter().partition(|finding| finding.id == "selects-nothing");
+    for one in own {
+        let refused = found.iter_mut().find(|f| f.id == "admission-validation" && place(f) == place(&one));
+        match refused {
+            Some(refused) => (refused.help, refused.fixes) = (one.help, one.fixes),
+            None => found.push(one),
+        }
+    }
+    subject.found = found;
 }
 
 /// Notes what means something else on a later release, for the first one.

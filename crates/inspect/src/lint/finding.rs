@@ -34,7 +34,7 @@ impl Severity {
 pub type Check = (&'static str, &'static str, &'static str);
 
 /// All checks.
-pub const CHECKS: [Check; 35] = [
+pub const CHECKS: [Check; 40] = [
     (
         "yaml-syntax",
         "The document is not YAML, or a key comes twice.",
@@ -84,6 +84,11 @@ pub const CHECKS: [Check; 35] = [
         "jmespath-syntax",
         "A variable or query that is no JMESPath expression.",
         "Correct the expression; `ephor jp parse` shows how it is read.",
+    ),
+    (
+        "jmespath-literal",
+        "A JMESPath comparison with the name of a field where a value is meant.",
+        "Write texts in single quotes and other values in backticks: a name in double quotes is that of a field.",
     ),
     (
         "unknown-function",
@@ -180,6 +185,26 @@ pub const CHECKS: [Check; 35] = [
         "variant-type-name",
         "A mutation in CEL whose variant for controllers of pods cannot be evaluated.",
         "Leave variants out with `autogen.podControllers.controllers: []`, and write a policy for controllers of its own.",
+    ),
+    (
+        "variant-message",
+        "A message in CEL whose variant for controllers of pods reads what their templates do not have.",
+        "Read the field as an optional: `object.?metadata.?name.orValue('')` is the name of the controller.",
+    ),
+    (
+        "pods-only",
+        "A mutation of pods with JSON patches, which has no variants for controllers of pods.",
+        "Write `patchStrategicMerge`, or a rule of its own for controllers.",
+    ),
+    (
+        "unknown-rule",
+        "An exception that names a rule which its policy does not have.",
+        "Correct the name of the rule; `ephor explain` lists those of a policy.",
+    ),
+    (
+        "variant-not-excepted",
+        "An exception about controllers of pods that does not name the variants of its rules for them.",
+        "Name `autogen-RULE`, and `autogen-cronjob-RULE` for CronJobs, too.",
     ),
     (
         "may-error",

@@ -11,16 +11,21 @@
 //! No false finding is worth a true one more: custom kinds, wildcards, fields of any name and what
 //! is put together at run time count as known.
 //!
+//! - `broken`: where the mistake in a text is that is not YAML, and what mends it.
 //! - `checks`: what Kyverno's policy check and its loader refuse, each finding at its place.
 //! - `conditions`: conditions of rules: operators that do not exist, and conditions whose result
 //!   does not depend on the request.
+//! - `exceptions`: exceptions against the policies of the same run.
 //! - `expressions`: CEL expressions: those that do not compile, and those that do not fit the
 //!   kinds that the policy is about.
 //! - `finding`: A finding: what it is, how bad, and where it stands.
 //! - `fix`: changes of the user's text that mend findings.
+//! - `fixing`: applies fixes to files until there is nothing left to apply.
 //! - `guards`: fields that expressions read although they may be absent, and values that are
 //!   never equal.
 //! - `ignored`: comments that drop findings.
+//! - `jmespath`: usual mistakes in JMESPath: names where literals are meant, keys that need quotes,
+//!   constant arguments that functions cannot read.
 //! - `kinds`: the kinds that rules are about: entries of `kinds` and resources of match
 //!   constraints, with their types.
 //! - `mistakes`: usual mistakes in expressions: words and signs of other languages, and what CEL
@@ -44,13 +49,17 @@
 //! - `syntax`: documents that are not YAML.
 //! - `values`: values of patterns and overlays against the types of their fields.
 
+mod broken;
 mod checks;
 mod conditions;
+mod exceptions;
 mod expressions;
 mod finding;
 mod fix;
+mod fixing;
 mod guards;
 mod ignored;
+mod jmespath;
 mod kinds;
 mod mistakes;
 mod partial;
@@ -69,9 +78,11 @@ mod tests;
 mod values;
 
 pub use checks::refused_part;
+pub use exceptions::Rules;
 pub use expressions::meant as meant_in_cel;
 pub use finding::{CHECKS, Check, Finding, Severity};
 pub use fix::{Fix, TextEdit, apply, line_and_column};
+pub use fixing::{DoneFix, FixedFile, fix_all};
 pub use ignored::drop_ignored;
 
 use std::collections::HashSet;
@@ -137,8 +148,9 @@ pub fn lint(sources: &[SourceText], definitions: &[Value], roles: &Roles) -> Lin
 /// The same for clusters of a release.
 pub fn lint_on(kubernetes: Release, sources: &[SourceText], definitions: &[Value], roles: &Roles) -> Linted {
     let linter = Linter::new(kubernetes, definitions);
+    let rules = Rules::of(sources);
     let mut all = Linted::default();
-    for one in parallel::map(sources, |source| linter.check(source, roles)) {
+    for one in parallel::map(sources, |source| linter.check(source, roles, &rules)) {
         let is_found = !one.findings.is_empty();
         all.findings.extend(one.findings);
         all.policies += one.policies;
@@ -168,9 +180,9 @@ impl Linter {
         Linter { known, cache: TypeCache::default() }
     }
 
-    /// Checks the policies of one file.
-    pub fn check(&self, source: &SourceText, roles: &Roles) -> Linted {
-        of_source(&Context { known: &self.known, cache: &self.cache, roles }, source)
+    /// Checks the policies of one file, exceptions against the rules of policies that are known.
+    pub fn check(&self, source: &SourceText, roles: &Roles, rules: &Rules) -> Linted {
+        of_source(&Context { known: &self.known, cache: &self.cache, roles, rules }, source)
     }
 }
 
@@ -178,6 +190,7 @@ struct Context<'a> {
     known: &'a Known,
     cache: &'a TypeCache,
     roles: &'a Roles,
+    rules: &'a Rules,
 }
 
 fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
@@ -330,10 +343,12 @@ fn of_policy(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
         "ClusterPolicy" | "Policy" => {
             rules::check(subject, cx.known, document);
             expressions::check_rules(subject, cx.known, cx.cache, document);
+            silent::check_json_patches(subject, document);
         }
         "ClusterCleanupPolicy" | "CleanupPolicy" => rules::check_cleanup(subject, cx.known, document),
         "PolicyException" => {
             selections::check_filters(subject, document.get("spec").unwrap_or(&Value::Null), &parse("spec"));
+            exceptions::check(subject, cx.rules, document);
         }
         _ => {}
     }

@@ -6,8 +6,9 @@
 
 use ephor_ir::shape::Anchor;
 use ephor_kubernetes::Types;
+use ephor_kubernetes::schema::Type;
 use ephor_value::place::{Path, PathPart};
-use ephor_value::suggest::did_you_mean;
+use ephor_value::suggest::{did_you_mean, distance};
 use ephor_value::{Value, wildcard};
 
 use super::finding::Severity;
@@ -49,8 +50,11 @@ pub(super) fn check(
                     FieldShape::Missing(names) => {
                         let names: Vec<&str> = names.iter().map(String::as_str).collect();
                         let message = format!("the schema of the kind has no field `{key}` here");
-                        let meant = did_you_mean(key, &names).map(|close| raw.replace(key, close));
-                        let remedy = subject.meant(&at, Spot::Key, meant.as_deref());
+                        let close = did_you_mean(key, &names).filter(|close| distance(key, close) <= 2);
+                        let remedy = match close {
+                            Some(close) => subject.meant(&at, Spot::Key, Some(&raw.replace(key, close))),
+                            None => elsewhere(shape, key, types).into(),
+                        };
                         subject.report(
                             "unknown-resource-field",
                             Severity::Warning,
@@ -72,6 +76,31 @@ pub(super) fn check(
         }
         _ => {}
     }
+}
+
+/// What has a field, when it is not the object but something in it.
+fn elsewhere(shape: &Shape, key: &str, types: &Types) -> Option<String> {
+    let Shape::Types(all) = shape else { return None };
+    let named = |ty: &Type| match ty {
+        Type::Named(name, _) => types.named(name).cloned(),
+        _ => None,
+    };
+    let mut found = Vec::new();
+    for def in all.iter().filter_map(named) {
+        for field in &def.fields {
+            let (inner, word) = match &field.ty {
+                Type::List(_, item) => (named(item), "items of "),
+                ty => (named(ty), ""),
+            };
+            if inner.is_some_and(|inner| inner.field(key).is_some()) {
+                found.push(format!("{word}`{}`", field.name));
+            }
+        }
+    }
+    found.truncate(3);
+    let has =
+        if found.len() == 1 && !found.iter().any(|one| one.starts_with("items")) { "has" } else { "have" };
+    (!found.is_empty()).then(|| format!("{} {has} it", found.join(" and ")))
 }
 
 /// Checks the paths of a text with JSON patches, up to the first part with a variable.

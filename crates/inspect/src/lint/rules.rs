@@ -153,7 +153,7 @@ fn loops(
 fn generated(subject: &mut Subject<'_>, known: &Known, body: &Value, path: &Path) {
     let shape = Shape::of(known.of_object(body.text_at(&["apiVersion"]), body.text_at(&["kind"])));
     if let Some(data) = member(body, "data") {
-        patterns::check(subject, data, (&shape, Role::Written), &known.types, &with(path, "data"));
+        patterns::check(subject, data, (&shape, Role::Created), &known.types, &with(path, "data"));
     }
 }
 

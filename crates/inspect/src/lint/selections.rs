@@ -201,7 +201,10 @@ fn resource_of(
         let Some((meant, word)) = meant(known, plural, groups) else { return };
         let spot = Spot::Inside(0, plural.chars().count());
         let message = format!("there is no resource `{plural}`{word}: nothing matches it");
-        let remedy = subject.meant(&at, spot, Some(meant));
+        let remedy = match word {
+            "" => subject.meant(&at, spot, Some(meant)),
+            _ => subject.instead(&at, spot, Some(meant)),
+        };
         return subject.report("unknown-kind", Severity::Error, &at, spot, message, remedy);
     };
     if subresource.is_empty() || is_open(subresource) {

@@ -7,6 +7,7 @@ use ephor_document::locate::{self, Position};
 use ephor_document::{reads_as_text, written};
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart};
+use ephor_value::suggest::distance;
 
 use super::finding::{Finding, Severity};
 use super::fix::{Fix, TextEdit};
@@ -22,6 +23,9 @@ pub(super) enum Spot {
     /// This many characters of a text, this many from its beginning.
     Inside(usize, usize),
 }
+
+/// Names that differ in more places are guesses.
+const CLOSE: usize = 2;
 
 /// What to do about a finding.
 #[derive(Clone, Debug, Default)]
@@ -90,11 +94,17 @@ impl Subject<'_> {
     /// The name that was meant in place of a part of the policy, and the fix that writes it.
     pub(super) fn meant(&self, path: &[PathPart], spot: Spot, meant: Option<&str>) -> Remedy {
         let Some(meant) = meant else { return Remedy::default() };
-        let title = format!("write `{meant}`");
-        Remedy {
-            help: Some(format!("did you mean `{meant}`?")),
-            fixes: self.fix(path, spot, meant, title, true).into_iter().collect(),
+        let mut fix = self.fix(path, spot, meant, format!("write `{meant}`"), true);
+        if let Some(fix) = &mut fix {
+            // A name that is far away is a guess.
+            fix.is_safe = fix.edits.iter().all(|edit| {
+                let start = edit.range.start.saturating_sub(self.start);
+                let end = edit.range.end.saturating_sub(self.start);
+                let old = self.text.get(start..end).unwrap_or_default();
+                old.eq_ignore_ascii_case(&edit.text) || distance(old, &edit.text) <= CLOSE
+            });
         }
+        Remedy { help: Some(format!("did you mean `{meant}`?")), fixes: fix.into_iter().collect() }
     }
 
     /// What is to be written in place of a part of the policy, and the fix that writes it.
@@ -171,9 +181,51 @@ impl Subject<'_> {
         self.fix(path, Spot::Inside(offset, length), &new, title, is_safe)
     }
 
+    /// A fix that adds items behind the one at `path`, in the form of its list.
+    pub(super) fn insert_items(
+        &self,
+        path: &[PathPart],
+        items: &[String],
+        title: String,
+        is_safe: bool,
+    ) -> Option<Fix> {
+        let value = locate::part(self.text, &self.whole(path))?.value;
+        let line = self.text.get(..value.start)?.rfind('\n').map_or(0, |at| at + 1);
+        let before = self.text.get(line..value.start)?;
+        let new: String = match before.trim() {
+            "-" => {
+                let indent = before.len() - before.trim_start().len();
+                items.iter().map(|item| format!("\n{}- {item}", " ".repeat(indent))).collect()
+            }
+            _ => items.iter().map(|item| format!(", {item}")).collect(),
+        };
+        Some(self.edit(value.end..value.end, new, title, is_safe))
+    }
+
+    /// A fix that writes lines before the first field of the object at `path`, indented like it;
+    /// `None` for one in braces.
+    pub(super) fn insert_fields(&self, path: &[PathPart], lines: &[&str], title: String) -> Option<Fix> {
+        let value = locate::part(self.text, &self.whole(path))?.value;
+        let line = self.text.get(..value.start)?.rfind('\n').map_or(0, |at| at + 1);
+        let indent = self.text.get(line..value.start)?;
+        if !indent.bytes().all(|b| b == b' ') || self.text.get(value.start..)?.starts_with('{') {
+            return None;
+        }
+        let new: String = lines.iter().map(|line| format!("{indent}{line}\n")).collect();
+        Some(self.edit(line..line, new, title, false))
+    }
+
     fn edit(&self, range: Range<usize>, text: String, title: String, is_safe: bool) -> Fix {
-        let range = range.start + self.start..range.end + self.start;
-        Fix { title, is_safe, edits: vec![TextEdit { range, text }] }
+        self.edits(vec![(range, text)], title, is_safe)
+    }
+
+    /// A fix of edits by bytes of the document.
+    pub(super) fn edits(&self, edits: Vec<(Range<usize>, String)>, title: String, is_safe: bool) -> Fix {
+        let moved = |(range, text): (Range<usize>, String)| TextEdit {
+            range: range.start + self.start..range.end + self.start,
+            text,
+        };
+        Fix { title, is_safe, edits: edits.into_iter().map(moved).collect() }
     }
 
     /// The path of a part in the document, with the keys that are written.

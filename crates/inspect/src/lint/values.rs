@@ -7,9 +7,9 @@
 use ephor_ir::pattern::Leaf;
 use ephor_ir::shape::Anchor;
 use ephor_kubernetes::Types;
-use ephor_kubernetes::schema::{Leaf as LeafType, Type};
+use ephor_kubernetes::schema::{Leaf as LeafType, ListKind, Type};
 use ephor_value::Value;
-use ephor_value::place::Path;
+use ephor_value::place::{Path, PathPart};
 
 use super::finding::Severity;
 use super::shape::Shape;
@@ -20,8 +20,10 @@ use super::subject::{Remedy, Spot, Subject};
 pub(super) enum Role {
     /// Objects are matched against it.
     Matched,
-    /// It is written into objects.
+    /// It is merged into objects.
     Written,
+    /// It becomes an object.
+    Created,
 }
 
 /// The kinds of types that a field may have.
@@ -95,7 +97,11 @@ pub(super) fn check(
     }
     match role {
         Role::Matched => matched(subject, value, kind, path),
-        Role::Written => written(subject, value, kind, path),
+        Role::Written => {
+            replaced(subject, value, shape, path);
+            written(subject, value, kind, path)
+        }
+        Role::Created => written(subject, value, kind, path),
     }
 }
 
@@ -166,6 +172,23 @@ fn matched(subject: &mut Subject<'_>, value: &Value, kind: FieldKind, path: &Pat
             true
         }
     }
+}
+
+/// Notes a list that a merge replaces as a whole.
+fn replaced(subject: &mut Subject<'_>, value: &Value, shape: &Shape, path: &Path) {
+    let (Value::List(_), Shape::Types(all), Some(PathPart::Key(raw))) = (value, shape, path.last()) else {
+        return;
+    };
+    let is_atomic = all.iter().all(|ty| matches!(ty, Type::List(ListKind::Atomic, _)));
+    // Commands are written as a whole, and `+()` adds what is not there.
+    let (anchor, key) = Anchor::parse(raw);
+    if !is_atomic || anchor == Anchor::AddIfAbsent || matches!(key, "args" | "command") {
+        return;
+    }
+    let message = format!("a merge replaces `{key}` as a whole: the items that an object has there are lost");
+    let help =
+        Some(format!("add items with a JSON patch to `{key}/-`, or write `+({key})` for objects without it"));
+    subject.report("merge-removes-items", Severity::Note, path, Spot::Key, message, help);
 }
 
 fn none_of(kind: FieldKind) -> &'static str {

@@ -30,7 +30,7 @@ pub struct ExpressionIssue {
     pub field: String,
     /// The byte of the expression at which it stands.
     pub at: usize,
-    /// How many characters it is about, as far as that is known.
+    /// How many characters it is about, as far as that is known; more than there are for all.
     pub length: usize,
     /// What is wrong.
     pub text: String,
@@ -246,6 +246,9 @@ impl Expressions<'_> {
             if let Some(text) = misfit(&issue.text) {
                 if !issue.text.starts_with(RESULT) || self.is_dynamic(&issue, env) {
                     issue.is_type = true;
+                    if issue.text.starts_with(RESULT) {
+                        issue.length = usize::MAX;
+                    }
                     issue.text = text;
                     all.push(issue);
                 }
