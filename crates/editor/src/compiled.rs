@@ -122,11 +122,7 @@ impl Compiled {
                     policy: found.policy.clone(),
                     rule: result.rule.clone(),
                     message: result.message.clone(),
-                    is_enforced: action::enforces(action::of_result(
-                        &found.policy,
-                        result,
-                        &request.target,
-                    )),
+                    is_enforced: action::enforces(action::of_result(&found.policy, result, &request.target)),
                     is_error: !matches!(result.status, ephor_engine::Status::Fail),
                     field: place.and_then(|v| v.field.clone()),
                     decision: place.and_then(|v| v.decision.clone()),

@@ -92,10 +92,11 @@ fn document(text: &str, offset: usize) -> Span {
     let mut start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let is_separator = line.starts_with("---") && line.get(3..).is_some_and(|rest| {
-            let rest = rest.trim();
-            rest.is_empty() || rest.starts_with('#')
-        });
+        let is_separator = line.starts_with("---")
+            && line.get(3..).is_some_and(|rest| {
+                let rest = rest.trim();
+                rest.is_empty() || rest.starts_with('#')
+            });
         if is_separator {
             if at >= offset {
                 return Span { start: start.min(offset), end: at };
@@ -176,11 +177,11 @@ impl Reader {
     /// Takes the dashes at the beginning of a line: each is an item of a list.
     fn dashes<'l>(&mut self, mut indent: usize, mut content: &'l str) -> (usize, &'l str, bool) {
         let mut has_dash = false;
-        while let Some(rest) = content.strip_prefix('-').filter(|rest| rest.is_empty() || rest.starts_with(' ')) {
+        while let Some(rest) =
+            content.strip_prefix('-').filter(|rest| rest.is_empty() || rest.starts_with(' '))
+        {
             has_dash = true;
-            self.frames.retain(|frame| {
-                frame.indent < indent || frame.indent == indent
-            });
+            self.frames.retain(|frame| frame.indent < indent || frame.indent == indent);
             while self.frames.last().is_some_and(|frame| frame.indent > indent) {
                 self.frames.pop();
             }

@@ -20,7 +20,9 @@ pub fn definitions(index: &Index, name: &str, offset: usize) -> Vec<Location> {
 
 fn of_target(index: &Index, target: &Target) -> Vec<Location> {
     match target {
-        Target::Policy(name) => policies(index, name).filter_map(|(f, p)| at(f, p, &parse("metadata.name"))).collect(),
+        Target::Policy(name) => {
+            policies(index, name).filter_map(|(f, p)| at(f, p, &parse("metadata.name"))).collect()
+        }
         Target::Rule { policy, rule } => {
             let wanted = |part: &Part| policy.is_empty() || part.name() == policy;
             let parts = index.parts(Role::Policy).filter(|(.., part)| wanted(part));
@@ -36,7 +38,8 @@ fn of_target(index: &Index, target: &Target) -> Vec<Location> {
             let of_kind = |part: &&Part| kind.is_none_or(|kind| part.kind() == kind) && part.name() == name;
             let roles = [Role::Object, Role::Policy];
             let parts = roles.into_iter().flat_map(|role| index.parts(role));
-            let parts = parts.filter(|(.., part)| of_kind(part) && (kind.is_some() || part.role == Role::Object));
+            let parts =
+                parts.filter(|(.., part)| of_kind(part) && (kind.is_some() || part.role == Role::Object));
             parts.filter_map(|(file, _, part)| at(file, part, &parse("metadata.name"))).collect()
         }
         Target::File(path) => {
@@ -76,7 +79,14 @@ fn rules(file: &Arc<str>, part: &Part, rule: &str) -> Vec<Location> {
 }
 
 /// The entries of a name in a list of a block.
-fn entries(index: &Index, file: &Arc<str>, document: usize, scope: &[PathPart], list: &str, name: &str) -> Vec<Location> {
+fn entries(
+    index: &Index,
+    file: &Arc<str>,
+    document: usize,
+    scope: &[PathPart],
+    list: &str,
+    name: &str,
+) -> Vec<Location> {
     let Some(state) = index.file(file) else { return Vec::new() };
     let Some(part) = state.latest.parts.iter().find(|part| part.document.start == document) else {
         return Vec::new();
@@ -159,17 +169,29 @@ fn names(part: &Part, path: &[PathPart], text: &str, target: &Target) -> bool {
             text == rule && (policy.is_empty() || of("policy", 1) == *policy)
         }
         (Target::Rule { policy, rule }, Role::Policy, ["spec", "exceptions", "ruleNames"]) => {
-            ephor_value::wildcard::matches(text, rule) && (policy.is_empty() || of("policyName", 2) == *policy)
+            ephor_value::wildcard::matches(text, rule)
+                && (policy.is_empty() || of("policyName", 2) == *policy)
         }
         (Target::Object { name, .. }, Role::Test, ["results", "resources"]) => plain == name,
-        (Target::Object { name, .. }, Role::Policy, [.., "configMap" | "globalReference", "name"]) => text == name,
-        (Target::File(path), Role::Test, ["policies" | "resources"]) => path.ends_with(text.trim_start_matches("./")),
+        (Target::Object { name, .. }, Role::Policy, [.., "configMap" | "globalReference", "name"]) => {
+            text == name
+        }
+        (Target::File(path), Role::Test, ["policies" | "resources"]) => {
+            path.ends_with(text.trim_start_matches("./"))
+        }
         _ => false,
     }
 }
 
 /// The places of a word in the texts below a block of a document.
-fn words(index: &Index, file: &Arc<str>, document: usize, scope: &[PathPart], word: &str, skipped: usize) -> Vec<Location> {
+fn words(
+    index: &Index,
+    file: &Arc<str>,
+    document: usize,
+    scope: &[PathPart],
+    word: &str,
+    skipped: usize,
+) -> Vec<Location> {
     let Some(state) = index.file(file) else { return Vec::new() };
     let Some(part) = state.latest.parts.iter().find(|part| part.document.start == document) else {
         return Vec::new();

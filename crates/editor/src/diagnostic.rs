@@ -49,7 +49,12 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A finding without other places and fixes.
-    pub fn new(span: Span, level: Level, code: impl Into<Arc<str>>, message: impl Into<String>) -> Diagnostic {
+    pub fn new(
+        span: Span,
+        level: Level,
+        code: impl Into<Arc<str>>,
+        message: impl Into<String>,
+    ) -> Diagnostic {
         Diagnostic {
             span,
             level,

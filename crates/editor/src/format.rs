@@ -78,17 +78,21 @@ fn edit(text: &str, path: &[PathPart]) -> Option<TextEdit> {
     }
     let laid_out = layout(&scalar.value, WIDTH.saturating_sub(column).max(MIN_WIDTH))?;
     let indent = " ".repeat(column);
-    let body: String = laid_out.lines().map(|line| match line.is_empty() {
-        true => "\n".to_string(),
-        false => format!("{indent}{line}\n"),
-    }).collect();
+    let body: String = laid_out
+        .lines()
+        .map(|line| match line.is_empty() {
+            true => "\n".to_string(),
+            false => format!("{indent}{line}\n"),
+        })
+        .collect();
     // Strings of several lines would get the blanks of the block.
     if !laid_out.contains('\n') && !is_block {
         return None;
     }
     let ends_line = own.ends_with('\n');
     let written = format!("|-\n{}", if ends_line { body.as_str() } else { body.trim_end_matches('\n') });
-    (written != own).then(|| TextEdit { span: Span { start: scalar.range.start, end: scalar.range.end }, text: written })
+    (written != own)
+        .then(|| TextEdit { span: Span { start: scalar.range.start, end: scalar.range.end }, text: written })
 }
 
 /// An expression in lines of a width; `None` where it does not parse or has comments.

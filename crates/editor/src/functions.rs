@@ -41,7 +41,11 @@ pub fn function(language: Language, name: &str) -> Option<FunctionInfo> {
 fn of_jmespath(name: &str) -> Option<FunctionInfo> {
     let found = ephor_functions::find(name)?;
     let examples = found.examples.iter().map(|(text, result)| format!("{text} => {result}")).collect();
-    Some(FunctionInfo { forms: vec![found.signature().replace('|', " or ")], note: found.note.into(), examples })
+    Some(FunctionInfo {
+        forms: vec![found.signature().replace('|', " or ")],
+        note: found.note.into(),
+        examples,
+    })
 }
 
 fn of_cel(name: &str) -> Option<FunctionInfo> {
@@ -77,7 +81,9 @@ fn of_cel(name: &str) -> Option<FunctionInfo> {
 fn form(name: &str, overload: &Overload) -> String {
     let types: Vec<String> = overload.params.iter().map(ToString::to_string).collect();
     match (overload.member, types.split_first()) {
-        (true, Some((receiver, rest))) => format!("{receiver}.{name}({}) {}", rest.join(", "), overload.result),
+        (true, Some((receiver, rest))) => {
+            format!("{receiver}.{name}({}) {}", rest.join(", "), overload.result)
+        }
         _ => format!("{name}({}) {}", types.join(", "), overload.result),
     }
 }

@@ -75,9 +75,9 @@ fn of_expression(index: &Index, name: &str, here: &Here<'_>) -> Option<Hover> {
     let mut parts = Vec::new();
     if rest.starts_with('(') {
         // Functions of a library have its name before them: `sets.contains`.
-        let library = before.strip_suffix('.').map(|before| {
-            before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default()
-        });
+        let library = before
+            .strip_suffix('.')
+            .map(|before| before.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default());
         let full = library.map(|library| format!("{library}.{word}"));
         let found = full.and_then(|full| function(language, &full)).or_else(|| function(language, word));
         parts.extend(found.map(|found| found.markdown()));
@@ -100,9 +100,10 @@ fn evaluated(here: &Here<'_>, language: Language, expression: &str, object: &Val
         Language::Cel => {
             let is_of_kyverno = here.part.value.text_at(&["apiVersion"]).starts_with("policies.kyverno.io/");
             let environment = if is_of_kyverno { Environment::Kyverno } else { Environment::Kubernetes };
-            let named: Map = [(Str::from("object"), object.clone()), ("request".into(), request(object, false))]
-                .into_iter()
-                .collect();
+            let named: Map =
+                [(Str::from("object"), object.clone()), ("request".into(), request(object, false))]
+                    .into_iter()
+                    .collect();
             let data = environment.data(&Value::Map(named));
             let compiled = CelExpression::compile(expression, environment, &data).ok()?;
             compiled.evaluate(&data).to_text().ok()?

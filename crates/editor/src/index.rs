@@ -229,8 +229,10 @@ impl Index {
                 || !policies.cel_exceptions.is_empty()
                 || !policies.bindings.is_empty()
         });
-        let policies = both().flat_map(|entry| entry.policies.policies.iter().filter_map(|p| p.policy.clone()));
-        let rules: Vec<Arc<Rule>> = policies.flat_map(|p| p.all_rules().cloned().collect::<Vec<_>>()).collect();
+        let policies =
+            both().flat_map(|entry| entry.policies.policies.iter().filter_map(|p| p.policy.clone()));
+        let rules: Vec<Arc<Rule>> =
+            policies.flat_map(|p| p.all_rules().cloned().collect::<Vec<_>>()).collect();
         let kinds = self.kinds.clone();
         let mut known: HashMap<(String, String), bool> = HashMap::new();
         self.mark(|file, _| {

@@ -10,7 +10,11 @@ use crate::fields::kinds_of;
 use crate::index::Index;
 
 /// The object on which expressions of a policy are evaluated, with the name of its file.
-pub(crate) fn sample_for<'i>(index: &'i Index, policy_file: &str, policy: &Part) -> Option<(&'i Value, String)> {
+pub(crate) fn sample_for<'i>(
+    index: &'i Index,
+    policy_file: &str,
+    policy: &Part,
+) -> Option<(&'i Value, String)> {
     let (file, part) = *objects_for(index, policy_file, policy).first()?;
     let name = FilePath::new(&**file).file_name().map(|name| name.to_string_lossy().into_owned());
     Some((&part.value, format!("{} {} of {}", part.kind(), part.name(), name.unwrap_or_default())))
@@ -18,7 +22,11 @@ pub(crate) fn sample_for<'i>(index: &'i Index, policy_file: &str, policy: &Part)
 
 /// The objects that a policy is about, the likeliest ones first: those of files that tests of the
 /// policy name, those of the folder of the policy, then others.
-pub(crate) fn objects_for<'i>(index: &'i Index, policy_file: &str, policy: &Part) -> Vec<(&'i Arc<str>, &'i Part)> {
+pub(crate) fn objects_for<'i>(
+    index: &'i Index,
+    policy_file: &str,
+    policy: &Part,
+) -> Vec<(&'i Arc<str>, &'i Part)> {
     let mut kinds: Vec<String> = Vec::new();
     let rules = policy.value.at(&["spec", "rules"]).and_then(Value::as_list).map_or(0, <[Value]>::len);
     let paths = (0..rules).map(|i| ephor_value::place::parse(&format!("spec.rules[{i}].match")));

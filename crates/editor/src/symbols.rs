@@ -63,7 +63,8 @@ pub fn workspace_symbols(index: &Index, wanted: &str) -> Vec<(Location, Symbol)>
     for (file, state) in index.files() {
         for part in state.good.parts.iter().filter(|part| part.role != Role::Other) {
             let whole = of_part(part);
-            let own: Vec<Symbol> = whole.children.iter().filter(|c| c.kind == SymbolKind::Rule).cloned().collect();
+            let own: Vec<Symbol> =
+                whole.children.iter().filter(|c| c.kind == SymbolKind::Rule).cloned().collect();
             for symbol in [whole].into_iter().chain(own) {
                 if symbol.name.to_lowercase().contains(&wanted) && out.len() < MAX_FOUND {
                     out.push((Location { file: Arc::clone(file), span: symbol.name_span }, symbol));
@@ -82,7 +83,9 @@ fn of_part(part: &Part) -> Symbol {
     };
     let name_span = [parse("metadata.name"), parse("kind")].iter().find_map(|path| value_at(part, path));
     let whole = match part.prefix.is_empty() {
-        true => Some(Span { start: part.document.start, end: part.document.start + part.text.trim_end().len() }),
+        true => {
+            Some(Span { start: part.document.start, end: part.document.start + part.text.trim_end().len() })
+        }
         false => key_span(&part.text, &part.prefix).map(|span| span.moved(part.document.start)),
     };
     let span = whole.unwrap_or(part.document);

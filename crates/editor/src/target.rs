@@ -97,7 +97,8 @@ pub(crate) fn here<'i>(index: &'i Index, name: &str, offset: usize) -> Option<He
             at.path.iter().cloned().chain([PathPart::Key(key.into())]).collect()
         }
     };
-    let parts = file.latest.parts.iter().filter(|part| part.document.start <= offset && offset <= part.document.end);
+    let parts =
+        file.latest.parts.iter().filter(|part| part.document.start <= offset && offset <= part.document.end);
     let part = parts.filter(|part| whole.starts_with(&part.prefix)).max_by_key(|part| part.prefix.len())?;
     let path: Path = whole.get(part.prefix.len()..)?.to_vec();
     let (value, followed) = follow(&part.value, &path);
@@ -109,7 +110,8 @@ pub(crate) fn here<'i>(index: &'i Index, name: &str, offset: usize) -> Option<He
 fn word_around(text: &str, offset: usize) -> Span {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let before = text.get(..offset).unwrap_or_default();
-    let start = before.len() - before.chars().rev().take_while(|c| is_word(*c)).map(char::len_utf8).sum::<usize>();
+    let start =
+        before.len() - before.chars().rev().take_while(|c| is_word(*c)).map(char::len_utf8).sum::<usize>();
     let rest = text.get(offset..).unwrap_or_default();
     let end = offset + rest.chars().take_while(|c| is_word(*c)).map(char::len_utf8).sum::<usize>();
     Span { start, end: end.max(start) }
@@ -138,13 +140,16 @@ pub fn target(index: &Index, name: &str, offset: usize) -> Option<Target> {
         (Role::Test, ["results", "rule"]) => {
             Some(Target::Rule { policy: policy_of("policy", 1), rule: named(text) })
         }
-        (Role::Test, ["results", "resources"]) => Some(Target::Object { kind: None, name: plain(text).into() }),
+        (Role::Test, ["results", "resources"]) => {
+            Some(Target::Object { kind: None, name: plain(text).into() })
+        }
         (Role::Policy, ["metadata", "name"]) if !here.part.kind().ends_with("Exception") => {
             Some(Target::Policy(named(text)))
         }
-        (Role::Policy, ["spec", "exceptions", "policyName"] | ["spec", "policyName"] | ["spec", "policyRefs", "name"]) => {
-            Some(Target::Policy(plain(text).into()))
-        }
+        (
+            Role::Policy,
+            ["spec", "exceptions", "policyName"] | ["spec", "policyName"] | ["spec", "policyRefs", "name"],
+        ) => Some(Target::Policy(plain(text).into())),
         (Role::Policy, ["spec", "exceptions", "ruleNames"]) => {
             Some(Target::Rule { policy: policy_of("policyName", 2), rule: named(text) })
         }

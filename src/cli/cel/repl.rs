@@ -9,11 +9,11 @@ use ephor_value::Value;
 
 use super::super::CommandError;
 use super::super::prompt::{self, Answer};
-use ephor_editor::complete::cel::candidates;
 use crate::cli::arguments::given;
 use crate::cli::cel::input;
 use crate::cli::cel::input::Input;
 use crate::cli::cel::output;
+use ephor_editor::complete::cel::candidates;
 
 /// Evaluates CEL expressions on a document as they are typed
 ///

@@ -6,11 +6,11 @@ use ephor_functions::page;
 use ephor_search::Expression;
 use ephor_value::Value;
 
-use ephor_editor::complete::jmespath::candidates;
 use crate::cli::jp::input;
 use crate::cli::jp::output;
 use crate::cli::prompt::marked;
 use crate::cli::prompt::{self, Answer};
+use ephor_editor::complete::jmespath::candidates;
 
 /// What the session shows for `:help`.
 pub const HELP: &str = "\

@@ -194,9 +194,8 @@ fn explain(source: &SourceText, policy: &str, objects: &SourceText, wanted: &str
     let documents =
         ephor_document::resources(&objects.name, &objects.text, ephor_document::ResourceOptions::default());
     let documents = documents.map_err(|error| error.to_string())?;
-    let name = |value: &Value| {
-        format!("{}/{}", value.text_at(&["kind"]), value.text_at(&["metadata", "name"]))
-    };
+    let name =
+        |value: &Value| format!("{}/{}", value.text_at(&["kind"]), value.text_at(&["metadata", "name"]));
     let document = documents.iter().find(|document| name(&document.value) == wanted);
     let document = document.ok_or_else(|| format!("{} has no object `{wanted}`", objects.name))?;
     all.bind(Vec::new());

@@ -2,8 +2,7 @@
 
 use ephor_editor::{Diagnostic, Level, LineColumn, Location, Span, Text, TextEdit, Units, Workspace};
 use lsp_types::{
-    DiagnosticRelatedInformation, DiagnosticSeverity, DiagnosticTag, NumberOrString,
-    Position, Range,
+    DiagnosticRelatedInformation, DiagnosticSeverity, DiagnosticTag, NumberOrString, Position, Range,
 };
 
 use super::uris;
@@ -57,13 +56,11 @@ pub(super) fn diagnostic(
         Some(DiagnosticRelatedInformation { location, message: message.clone() })
     });
     let related: Vec<_> = related.collect();
-    let tags: Vec<DiagnosticTag> = [
-        (found.is_deprecated, DiagnosticTag::DEPRECATED),
-        (found.is_unused, DiagnosticTag::UNNECESSARY),
-    ]
-    .into_iter()
-    .filter_map(|(has, tag)| has.then_some(tag))
-    .collect();
+    let tags: Vec<DiagnosticTag> =
+        [(found.is_deprecated, DiagnosticTag::DEPRECATED), (found.is_unused, DiagnosticTag::UNNECESSARY)]
+            .into_iter()
+            .filter_map(|(has, tag)| has.then_some(tag))
+            .collect();
     lsp_types::Diagnostic {
         range: range(text, found.span, units),
         severity: Some(match found.level {

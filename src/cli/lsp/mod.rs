@@ -91,10 +91,8 @@ pub fn run(args: &LspArgs) -> Result<i32, CommandError> {
     let further = policies.iter().cloned().chain(args.definition.iter().map(absolute)).collect();
     let editor = Settings { kubernetes: args.kubernetes, policies, ..Settings::default() };
     let transport = Transport::of_process();
-    let code = server::serve(
-        &transport.connection,
-        ServerSettings { editor, further, ..ServerSettings::default() },
-    );
+    let code =
+        server::serve(&transport.connection, ServerSettings { editor, further, ..ServerSettings::default() });
     transport.close();
     Ok(code)
 }

@@ -8,11 +8,11 @@ use ephor_editor::{
 use lsp_server::{ErrorCode, Request, ResponseError};
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, CodeLensParams, Command,
-    CompletionItem, CompletionItemKind, CompletionList, CompletionParams, CompletionTextEdit, Documentation,
+    CompletionItem, CompletionItemKind, CompletionList, CompletionParams, CompletionTextEdit,
     DocumentFormattingParams, DocumentRangeFormattingParams, DocumentSymbol, DocumentSymbolParams,
-    ExecuteCommandParams, GotoDefinitionParams, Hover, HoverContents, HoverParams, MarkupContent, MarkupKind,
-    ReferenceParams, SymbolInformation, TextDocumentIdentifier, TextDocumentPositionParams, TextEdit, Uri,
-    WorkspaceEdit, WorkspaceSymbolParams,
+    Documentation, ExecuteCommandParams, GotoDefinitionParams, Hover, HoverContents, HoverParams,
+    MarkupContent, MarkupKind, ReferenceParams, SymbolInformation, TextDocumentIdentifier,
+    TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit, WorkspaceSymbolParams,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -151,15 +151,11 @@ impl Scope<'_> {
         let Some((name, text)) = self.text(&params.text_document) else { return Value::Null };
         let found = self.workspace.symbols(&name);
         let value = match self.features.nested_symbols {
-            true => {
-                serde_json::to_value(found.iter().map(|s| self.nested(text, s)).collect::<Vec<_>>())
-            }
+            true => serde_json::to_value(found.iter().map(|s| self.nested(text, s)).collect::<Vec<_>>()),
             false => {
                 let all = found.iter().flat_map(|symbol| [symbol].into_iter().chain(&symbol.children));
                 let flat: Vec<_> = all
-                    .filter_map(|symbol| {
-                        self.flat(&params.text_document.uri, text, symbol.span, symbol)
-                    })
+                    .filter_map(|symbol| self.flat(&params.text_document.uri, text, symbol.span, symbol))
                     .collect();
                 serde_json::to_value(flat)
             }

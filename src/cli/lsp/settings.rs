@@ -93,6 +93,9 @@ mod tests {
         assert_eq!(read.editor.kubernetes, Release::V1_37);
         assert_eq!(read.editor.policies, ["/w/p", "/r"]);
         assert!(!read.editor.shows_notes && read.editor.checks_manifests);
-        assert_eq!(read.mistakes, ["setting ephor.checkManifests: `\"x\"` has another type than this setting"]);
+        assert_eq!(
+            read.mistakes,
+            ["setting ephor.checkManifests: `\"x\"` has another type than this setting"]
+        );
     }
 }

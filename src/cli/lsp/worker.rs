@@ -147,9 +147,7 @@ impl Worker {
                 show::text(client, features, &title, &text);
                 Ok(serde_json::json!({"title": title, "text": text}))
             }
-            Err(message) => {
-                Err(ResponseError { code: ErrorCode::RequestFailed as i32, message, data: None })
-            }
+            Err(message) => Err(ResponseError { code: ErrorCode::RequestFailed as i32, message, data: None }),
         };
         client.send(Response { id: outcome.id, response_result });
     }
@@ -171,11 +169,7 @@ impl Worker {
             "textDocument/didOpen" => {
                 with(params, |p: DidOpenTextDocumentParams| {
                     let document = p.text_document;
-                    self.workspace.open(
-                        &uris::name(&document.uri),
-                        Some(document.version),
-                        &document.text,
-                    );
+                    self.workspace.open(&uris::name(&document.uri), Some(document.version), &document.text);
                 });
             }
             "textDocument/didChange" => self.changed(params),
@@ -354,9 +348,8 @@ impl Worker {
     /// Reads and checks some files.
     fn work(&mut self, token: &Cancellation) {
         // Policies that are edited need no other file to be checked, manifests need all policies.
-        let is_ready = |worker: &Worker, name: &Arc<str>| {
-            worker.scan.is_over() || worker.workspace.is_of_policies(name)
-        };
+        let is_ready =
+            |worker: &Worker, name: &Arc<str>| worker.scan.is_over() || worker.workspace.is_of_policies(name);
         let open: Vec<Arc<str>> =
             self.workspace.stale().into_iter().filter(|name| self.workspace.is_open(name)).collect();
         if let Some(name) = open.iter().find(|name| is_ready(self, name)) {

@@ -42,12 +42,7 @@ pub(super) fn check(
     Ok(())
 }
 
-fn diagnostic(
-    index: &Index,
-    compiled: &Compiled,
-    part: &Part,
-    found: &Violated,
-) -> Option<Diagnostic> {
+fn diagnostic(index: &Index, compiled: &Compiled, part: &Part, found: &Violated) -> Option<Diagnostic> {
     let source = compiled.source(&found.policy);
     // What needs a cluster cannot be evaluated on files.
     if found.is_error && source.is_none_or(|(_, loaded)| reads_a_cluster(loaded)) {
@@ -68,7 +63,8 @@ fn diagnostic(
     };
     let span = field_span(part, found.field.as_deref());
     let mut out = Diagnostic::new(span, level, found.policy.key(), message);
-    out.related = source.into_iter().filter_map(|(file, loaded)| related(index, file, loaded, found)).collect();
+    out.related =
+        source.into_iter().filter_map(|(file, loaded)| related(index, file, loaded, found)).collect();
     if let (Some((_, loaded)), Some(decision), Some(field)) = (source, &found.decision, &found.field) {
         out.fixes.extend(remedy(part, loaded, decision, field));
     }

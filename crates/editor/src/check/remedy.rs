@@ -2,8 +2,8 @@
 
 use ephor_document::written;
 use ephor_policies::load::LoadedPolicy;
-use ephor_value::place::{Path, PathPart, dotted, follow};
 use ephor_value::Value;
+use ephor_value::place::{Path, PathPart, dotted, follow};
 
 use crate::diagnostic::Fix;
 use crate::entry::Part;
@@ -11,7 +11,12 @@ use crate::places::key_span;
 use crate::span::{Span, TextEdit};
 
 /// The change that gives the field the value of the pattern, where that is a constant.
-pub(super) fn remedy(part: &Part, loaded: &LoadedPolicy, decision: &[PathPart], field: &[PathPart]) -> Option<Fix> {
+pub(super) fn remedy(
+    part: &Part,
+    loaded: &LoadedPolicy,
+    decision: &[PathPart],
+    field: &[PathPart],
+) -> Option<Fix> {
     let is_pattern = decision.iter().any(|p| matches!(p, PathPart::Key(key) if &**key == "pattern"));
     let (wanted, followed) = follow(&loaded.document, decision);
     let text = constant(wanted).filter(|_| is_pattern && followed == decision.len())?;
@@ -34,7 +39,8 @@ fn constant(value: &Value) -> Option<String> {
         Value::Str(text) => {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | '.' | ':' | '-');
             // Ranges and comparisons have these letters, too.
-            let is_condition = text.starts_with('-') || text.split('-').all(|part| part.parse::<f64>().is_ok());
+            let is_condition =
+                text.starts_with('-') || text.split('-').all(|part| part.parse::<f64>().is_ok());
             let is_constant = !text.is_empty() && text.chars().all(is_plain) && !is_condition;
             match ephor_document::reads_as_text(text) {
                 true => is_constant.then(|| text.to_string()),

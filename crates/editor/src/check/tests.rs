@@ -32,7 +32,8 @@ pub(super) fn check(index: &Index, file: &FileState, out: &mut Vec<Diagnostic>) 
                     ("rule", rule, rules.clone())
                 }
             };
-            let path: Path = [PathPart::Key("results".into()), PathPart::Index(i), PathPart::Key(field.into())].into();
+            let path: Path =
+                [PathPart::Key("results".into()), PathPart::Index(i), PathPart::Key(field.into())].into();
             let Some(span) = value_span(text, &path).map(|span| span.moved(part.document.start)) else {
                 continue;
             };

@@ -71,8 +71,9 @@ fn of_cel(document: &Value, at: &Cursor, before: &str, object: Value) -> (usize,
         let kyverno = kyverno(KyvernoKind::Validating, false);
         let others = kyverno.variables.keys().filter(|_| is_of_kyverno).map(|name| name.to_string());
         let names = others.chain(["variables".into(), "params".into(), "authorizer".into()]);
-        let mut names: Vec<String> =
-            names.filter(|name| name.starts_with(word) && !out.contains(name) && !name.contains('.')).collect();
+        let mut names: Vec<String> = names
+            .filter(|name| name.starts_with(word) && !out.contains(name) && !name.contains('.'))
+            .collect();
         names.sort();
         names.dedup();
         names.append(&mut out);

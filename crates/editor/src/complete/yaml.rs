@@ -74,15 +74,12 @@ pub(super) fn values(index: &Index, document: &Value, at: &Cursor) -> Vec<Comple
     }
     let typed = at.value.as_ref().map_or("", |value| value.before.trim_start());
     let span = match &at.value {
-        Some(value) if value.style != Style::Block => crate::span::Span {
-            start: value.start,
-            end: at.word.end.max(value.start),
-        },
+        Some(value) if value.style != Style::Block => {
+            crate::span::Span { start: value.start, end: at.word.end.max(value.start) }
+        }
         _ => at.word,
     };
-    let is_close = |text: &&String| {
-        text.to_lowercase().contains(&typed.to_lowercase()) || typed.is_empty()
-    };
+    let is_close = |text: &&String| text.to_lowercase().contains(&typed.to_lowercase()) || typed.is_empty();
     texts.iter().filter(is_close).map(|text| CompletionItem::new(text.as_str(), kind, span)).collect()
 }
 

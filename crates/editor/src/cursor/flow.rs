@@ -51,7 +51,8 @@ fn read(text: &str) -> (Vec<Level>, Option<char>, String) {
             }
             continue;
         }
-        let is_end = |next: Option<&char>| next.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | '}' | ']'));
+        let is_end =
+            |next: Option<&char>| next.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | '}' | ']'));
         match c {
             '"' | '\'' if word.trim().is_empty() => {
                 quote = Some(c);

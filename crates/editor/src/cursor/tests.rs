@@ -16,7 +16,8 @@ fn path(text: &str) -> String {
 
 #[test]
 fn a_key_is_in_the_mapping_of_its_column() {
-    let text = "spec:\n  rules:\n  - name: a\n    match:\n      any:\n      - resources:\n          kinds: [Pod]\n";
+    let text =
+        "spec:\n  rules:\n  - name: a\n    match:\n      any:\n      - resources:\n          kinds: [Pod]\n";
     for (typed, expected) in [
         ("‖", "key "),
         ("  ‖", "key spec"),
@@ -74,7 +75,8 @@ fn documents_are_apart() {
 
 #[test]
 fn every_byte_of_any_text_has_a_cursor() {
-    let texts = ["a: [\"x\n- - b:\n|\n\u{feff}'", "- {a: 'é\n  - ]}: >\n", "---\n---x\n\r\n- \"", "::: -\n -\t-"];
+    let texts =
+        ["a: [\"x\n- - b:\n|\n\u{feff}'", "- {a: 'é\n  - ]}: >\n", "---\n---x\n\r\n- \"", "::: -\n -\t-"];
     for text in texts {
         for offset in 0..=text.len() + 1 {
             let found = cursor(text, offset);

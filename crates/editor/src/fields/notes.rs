@@ -14,8 +14,7 @@ pub(super) fn note(at: &[PathPart], name: &str) -> Option<&'static str> {
     static NOTES: OnceLock<HashMap<&'static str, &'static str>> = OnceLock::new();
     let notes = NOTES.get_or_init(|| TABLE.lines().filter_map(|line| line.split_once("  ")).collect());
     let is_own = matches!(at.last(), Some(PathPart::Key(key)) if &**key == name);
-    let keys: Vec<PathPart> =
-        at.iter().filter(|part| matches!(part, PathPart::Key(_))).cloned().collect();
+    let keys: Vec<PathPart> = at.iter().filter(|part| matches!(part, PathPart::Key(_))).cloned().collect();
     let mut path = dotted(&keys);
     if !is_own {
         path = format!("{path}.{name}");

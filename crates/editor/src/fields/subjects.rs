@@ -15,7 +15,9 @@ use crate::index::Index;
 /// the policy, or of what its rule generates or changes.
 pub fn kinds_of(index: &Index, document: &Value, path: &[PathPart]) -> Vec<[Str; 3]> {
     let rule = match path {
-        [PathPart::Key(spec), PathPart::Key(rules), index, ..] if &**spec == "spec" && &**rules == "rules" => {
+        [PathPart::Key(spec), PathPart::Key(rules), index, ..]
+            if &**spec == "spec" && &**rules == "rules" =>
+        {
             let part = [PathPart::Key(spec.clone()), PathPart::Key(rules.clone()), index.clone()];
             let (rule, followed) = follow(document, &part);
             (followed == part.len()).then_some(rule)
@@ -58,7 +60,9 @@ fn of_names(kinds: &Kinds, names: &[&str]) -> Vec<[Str; 3]> {
 
 fn of_constraints(kinds: &Kinds, rule: &Value, out: &mut Vec<[Str; 3]>) {
     let list = |key: &str| rule.get(key).and_then(Value::as_list).unwrap_or_default();
-    let has = |key: &str, text: &str| list(key).iter().any(|v| matches!(v.as_str(), Some(t) if t == text || t == "*"));
+    let has = |key: &str, text: &str| {
+        list(key).iter().any(|v| matches!(v.as_str(), Some(t) if t == text || t == "*"))
+    };
     for plural in list("resources").iter().filter_map(Value::as_str) {
         let found = kinds.plural(plural);
         let found = found.filter(|r| has("apiGroups", &r.group) && has("apiVersions", &r.version));
