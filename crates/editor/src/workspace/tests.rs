@@ -141,7 +141,7 @@ fn hints_say_what_fields_functions_and_values_are() {
     assert_eq!(text, "On Deployment d of d.yaml:\n```\ntrue\n```");
     let text = hint(&with(CEL_POLICY, "variables.count > 1", "variables.cou‖nt > 1"));
     assert!(text.contains("object.spec.replicas"), "{text}");
-    let text = hint(&with(CEL_POLICY, "variables.count > 1", "'a'.starts‖With('b')"));
+    let text = hint(&with(CEL_POLICY, "variables.count > 1", "object.metadata.name.starts‖With('b')"));
     assert!(text.contains("string.startsWith(string) bool"), "{text}");
     let text =
         hint(&with(&policy(), "message: pin", "message: \"{{ to_up‖per(request.object.metadata.name) }}\""));
@@ -174,9 +174,9 @@ fn a_large_text_and_odd_texts_are_read() {
 
 #[test]
 fn marks_of_byte_order_and_line_ends_of_windows_move_no_place() {
-    let text = format!("\u{feff}{}", policy().replace("Pod]", "Podd]").replace('\n', "\r\n"));
+    let text = format!("\u{feff}{}", policy().replace("Pod]", "Deploymnt]").replace('\n', "\r\n"));
     let mut fixture = fixture(&[("p.yaml", &text)]);
-    assert_eq!(fixture.found("p.yaml"), ["unknown-kind Podd"]);
+    assert_eq!(fixture.found("p.yaml"), ["unknown-kind Deploymnt"]);
 }
 
 #[test]
