@@ -161,11 +161,11 @@ mod tests {
 
     #[test]
     fn objects_have_roles_and_places() {
-        let text = "# head\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: n}}\n---\nx: 1\n";
+        let text = "# head\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: ns}}\n---\nx: 1\n";
         let entry = entry(text);
         let roles: Vec<Role> = entry.parts.iter().map(|part| part.role).collect();
         assert_eq!(roles, [Role::Object, Role::Object, Role::Other]);
-        assert_eq!((entry.parts[1].name(), entry.parts[1].namespace()), ("b", "n"));
+        assert_eq!((entry.parts[1].name(), entry.parts[1].namespace()), ("b", "ns"));
         assert!(entry.parts[2].text.starts_with("x: 1"));
         let span = entry.parts[2].document;
         assert_eq!(text.get(span.start..span.end), Some("x: 1\n"));

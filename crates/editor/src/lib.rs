@@ -18,6 +18,7 @@
 //! - `embedded`: expressions in values of policies
 //! - `entry`: what a file gives to others
 //! - `fields`: the fields that a part of a document may have, by the schema of its kind
+//! - `fixture`: workspaces of tests
 //! - `format`: the layout of CEL expressions in values of policies
 //! - `functions`: what is known of a function, as text
 //! - `hover`: what is known of the text at the cursor
@@ -45,6 +46,8 @@ mod diagnostic;
 mod embedded;
 mod entry;
 mod fields;
+#[cfg(test)]
+mod fixture;
 mod format;
 mod functions;
 mod hover;

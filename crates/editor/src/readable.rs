@@ -27,9 +27,9 @@ mod tests {
 
     #[test]
     fn a_line_that_is_half_typed_does_not_hide_the_others() {
-        let whole = "kind: Pod\nspec:\n  a: [\nx: y\n";
+        let whole = "kind: Pod\nspec:\n  a: [\nx: z\n";
         let span = Span::of(0, whole.len());
         let value = readable(&Text::new(whole), span, whole.find('[').unwrap());
-        assert_eq!((value.text_at(&["kind"]), value.text_at(&["x"])), ("Pod", "y"));
+        assert_eq!((value.text_at(&["kind"]), value.text_at(&["x"])), ("Pod", "z"));
     }
 }

@@ -231,8 +231,17 @@ impl Workspace {
         format(&self.index, name, within)
     }
 
+    /// The files and what they give to one another.
+    #[cfg(test)]
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
     /// The kinds and types of the clusters that the files are for.
     pub fn definitions_of_kinds(&self) -> (Arc<Kinds>, Arc<Types>) {
         (self.index.kinds().clone(), self.index.types().clone())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,17 +19,44 @@ pub(super) fn remedy(
 ) -> Option<Fix> {
     let is_pattern = decision.iter().any(|p| matches!(p, PathPart::Key(key) if &**key == "pattern"));
     let (wanted, followed) = follow(&loaded.document, decision);
-    let text = constant(wanted).filter(|_| is_pattern && followed == decision.len())?;
+    if !is_pattern || followed < decision.len() {
+        return None;
+    }
+    let Some(text) = constant(wanted) else { return whole(part, wanted, field) };
     let title = format!("set `{}` to `{text}`", dotted(field));
     let whole: Path = part.prefix.iter().chain(field).cloned().collect();
     let edit = match follow(&part.value, field) {
         (Value::Map(_) | Value::List(_), followed) if followed == field.len() => return None,
         (_, followed) if followed == field.len() => replaced(&part.text, &whole, &text)?,
-        (_, followed) => inserted(part, field, followed, &text)?,
+        (_, followed) => inserted(part, field, followed, &format!(" {text}"))?,
     };
     let edit = TextEdit { span: edit.span.moved(part.document.start), text: edit.text };
     Some(Fix { title, edits: vec![edit], is_preferred: false })
 }
+
+/// The change that adds an object that is missing, where the pattern has constants for all of it.
+fn whole(part: &Part, wanted: &Value, field: &[PathPart]) -> Option<Fix> {
+    let (_, followed) = follow(&part.value, field);
+    let lines = tree(wanted, 1).filter(|_| followed < field.len())?;
+    let edit = inserted(part, field, followed, &lines)?;
+    let edit = TextEdit { span: edit.span.moved(part.document.start), text: edit.text };
+    let title = format!("add `{}`", dotted(field));
+    Some(Fix { title, edits: vec![edit], is_preferred: false })
+}
+
+/// The lines below a key, from the line break behind its colon on.
+fn tree(wanted: &Value, depth: usize) -> Option<String> {
+    let fields = wanted.as_map().filter(|fields| !fields.is_empty() && depth < MAX_DEPTH)?;
+    let line = |(key, value): (&ephor_value::Str, &Value)| {
+        let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric());
+        let value = constant(value).map(|text| format!(" {text}")).or_else(|| tree(value, depth + 1))?;
+        is_plain.then(|| format!("\n{}{key}:{value}", "  ".repeat(depth)))
+    };
+    fields.iter().map(line).collect()
+}
+
+/// Levels of an object that is added at most; patterns have some.
+const MAX_DEPTH: usize = 8;
 
 /// A value of a pattern that is one value and no condition, as YAML.
 fn constant(value: &Value) -> Option<String> {
@@ -85,8 +112,9 @@ fn inserted(part: &Part, field: &[PathPart], followed: usize, new: &str) -> Opti
     let (at, indent) = lines.iter().find(|(_, before)| before.chars().all(|c| c == ' '))?;
     let mut lines = String::new();
     for (depth, key) in missing.iter().enumerate() {
-        let value = if depth + 1 == missing.len() { format!(" {new}") } else { String::new() };
-        lines.push_str(&format!("{indent}{}{key}:{value}\n", "  ".repeat(depth)));
+        let value = if depth + 1 == missing.len() { new } else { "" };
+        let below = format!("\n{indent}{}", "  ".repeat(depth));
+        lines.push_str(&format!("{indent}{}{key}:{}\n", "  ".repeat(depth), value.replace('\n', &below)));
     }
     Some(TextEdit { span: Span::at(*at), text: lines })
 }

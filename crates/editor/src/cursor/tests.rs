@@ -70,7 +70,7 @@ fn a_block_is_one_value() {
 fn documents_are_apart() {
     let found = at("a: b\n---\nc:\n  ‖d: e\n---\nf: g\n");
     assert_eq!(dotted(&found.path), "c");
-    assert_eq!(found.document, Span { start: 9, end: 20 });
+    assert_eq!(found.document, Span { start: 9, end: 19 });
 }
 
 #[test]

@@ -28,11 +28,14 @@ pub fn sample(types: &Types, kinds: &[[Str; 3]]) -> Value {
 fn of_def(types: &Types, def: &TypeDef, depth: usize, left: &mut usize) -> Map {
     let mut out = Map::new();
     for field in &def.fields {
-        if *left == 0 {
-            break;
-        }
-        *left -= 1;
-        out.insert(field.name.clone(), of_type(types, &field.ty, depth + 1, left));
+        let value = match left.checked_sub(1) {
+            Some(less) => {
+                *left = less;
+                of_type(types, &field.ty, depth + 1, left)
+            }
+            None => Value::Null,
+        };
+        out.insert(field.name.clone(), value);
     }
     out
 }
