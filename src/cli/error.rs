@@ -32,6 +32,26 @@ pub enum CommandError {
     #[error(transparent)]
     Serve(#[from] ServeConflict),
 
+    /// `play` listens on loopback only.
+    #[error("`{address}` is not on loopback: the page is for this machine, for example --address 127.0.0.1:{}", .address.port())]
+    NotLoopback {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// `play` cannot listen.
+    #[error("cannot listen at {address}: {}", reason(.cause))]
+    PlayAddress {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// The program has no page.
+    #[error(
+        "this program was built without the page; `npm ci && npm run build` in the folder web/ builds it, and cargo then takes it into the program"
+    )]
+    NoPage,
+
     /// `cluster-check` cannot read its input.
     #[error(transparent)]
     ClusterCheck(Box<CommandError>),
@@ -639,7 +659,10 @@ impl CommandError {
     pub fn exit_code(&self) -> i32 {
         if matches!(
             self,
-            CommandError::ClusterCheck(_) | CommandError::Diff(_) | CommandError::SideUnread { .. }
+            CommandError::ClusterCheck(_)
+                | CommandError::Diff(_)
+                | CommandError::NoPage
+                | CommandError::SideUnread { .. }
         ) {
             2
         } else {

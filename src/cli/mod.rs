@@ -45,6 +45,7 @@
 //! - `outbound`: flags about requests to services, registries and other servers that are not the
 //!   cluster.
 //! - `outputs`: files that a command writes.
+//! - [`play`]: `ephor play`: the page on loopback, with the engine of the program behind it.
 //! - `policy_files`: files that arguments name as policies: whether they exist, and what is wrong
 //!   in them.
 //! - `program_name`: the name under which the program was called: its own, or Kyverno's.
@@ -95,6 +96,7 @@ pub mod lsp;
 pub mod migrate;
 mod outbound;
 mod outputs;
+pub mod play;
 mod policy_files;
 mod program_name;
 mod progress;
@@ -153,6 +155,7 @@ enum Top {
     Lint(lint::LintArgs),
     Lsp(lsp::LspArgs),
     Migrate(migrate::MigrateArgs),
+    Play(play::PlayArgs),
     Serve(Box<serve::ServeArgs>),
     Test(test::TestArgs),
     Version(version::VersionArgs),
@@ -246,6 +249,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         Top::Lint(args) => lint::run(&args),
         Top::Lsp(args) => lsp::run(&args),
         Top::Migrate(args) => migrate::run(&args, &global),
+        Top::Play(args) => play::run(&args),
         Top::Serve(args) => serve::run(&args, &global),
         Top::Test(args) => test::run(&args),
         Top::Version(args) => version::run(&args),

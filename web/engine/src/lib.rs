@@ -1,6 +1,5 @@
 //! The engine of the page as a WebAssembly module: `answer` of `ephor-page` for JavaScript, and
 //! nothing else.
-#![allow(unsafe_code)] // What wasm-bindgen generates.
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
