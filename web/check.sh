@@ -20,5 +20,6 @@ if [ "$(wasm-bindgen --version 2>/dev/null)" != "wasm-bindgen $wanted" ]; then
 fi
 node build.mjs --check
 npx --no-install tsc --noEmit -p .
+export EPHOR_PAGE=check
 # Each test that needs something that is not here says what.
 node --test --test-concurrency=1 --test-reporter=spec test/

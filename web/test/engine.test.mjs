@@ -13,14 +13,15 @@ import { parseAllDocuments } from "yaml";
 const web = dirname(dirname(fileURLToPath(import.meta.url)));
 const root = dirname(web);
 const program = process.env.EPHOR ?? join(root, "target/debug/ephor");
-const missing = [[join(web, "build/engine_bg.wasm"), "the module"], [program, "the program"]].find(([path]) => !existsSync(path));
+const built = join(web, "build", process.env.EPHOR_PAGE === "check" ? "wasm-check" : "wasm");
+const missing = [[join(built, "engine_bg.wasm"), "the module"], [program, "the program"]].find(([path]) => !existsSync(path));
 
 const read = (...path) => readFileSync(join(root, ...path), "utf8");
 const lines = (text) => text.split("\n").filter((line) => line !== "");
 
 async function load() {
-  const engine = await import("../build/engine.js");
-  engine.initSync({ module: new WebAssembly.Module(readFileSync(join(web, "build/engine_bg.wasm"))) });
+  const engine = await import(join(built, "engine.js"));
+  engine.initSync({ module: new WebAssembly.Module(readFileSync(join(built, "engine_bg.wasm"))) });
   return engine.answer;
 }
 
