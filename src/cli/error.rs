@@ -48,7 +48,7 @@ pub enum CommandError {
     },
     /// The program has no page.
     #[error(
-        "this program was built without the page; `npm ci && npm run build` in the folder web/ builds it, and cargo then takes it into the program"
+        "this program was built without the page; `npm ci && npm run build -- --scripts` in the folder web/ builds it, and cargo then takes it into the program"
     )]
     NoPage,
 

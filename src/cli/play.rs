@@ -63,7 +63,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, CommandError> {
 /// The files of the page; none when the program was built without them.
 fn files() -> Vec<PageFile> {
     let of = |(path, bytes): &(&'static str, &'static [u8])| match *path {
-        // The page asks this server instead of a module.
+        // The page sends its questions here instead of loading a module.
         "index.html" => {
             let page =
                 String::from_utf8_lossy(bytes).replace("data-engine=\"wasm\"", "data-engine=\"native\"");

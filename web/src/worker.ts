@@ -1,6 +1,6 @@
 // A worker with the engine: gets the compiled module first, then questions.
 
-import { answer, initSync } from "../build/engine.js";
+import { answer, initSync } from "page-engine";
 
 type Message = { module: WebAssembly.Module } | { question: string };
 

@@ -17,10 +17,10 @@ const COMPARISON: u64 = 20_000;
 ///
 /// # Errors
 /// A side cannot be read or used, or holds no policy.
-pub fn answer(asked: &Diff) -> Result<Json, QuestionError> {
-    let kubernetes = release(&asked.kubernetes)?;
-    let options = Options { deadline: deadline(asked.milliseconds, COMPARISON), ..Options::default() };
-    let (old, new) = (side("old", &asked.old, kubernetes)?, side("new", &asked.new, kubernetes)?);
+pub fn answer(question: &Diff) -> Result<Json, QuestionError> {
+    let kubernetes = release(&question.kubernetes)?;
+    let options = Options { deadline: deadline(question.milliseconds, COMPARISON), ..Options::default() };
+    let (old, new) = (side("old", &question.old, kubernetes)?, side("new", &question.new, kubernetes)?);
     let found = pairs(&old, &new, &Mapping::default()).map_err(|cause| QuestionError::input("new", cause))?;
     let answered: Result<Vec<Answered>, QuestionError> =
         found.iter().map(|pair| of_pair(pair, options)).collect();

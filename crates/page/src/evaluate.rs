@@ -42,18 +42,18 @@ use crate::question::{As, Evaluate, Files, QuestionError, deadline, release};
 
 /// How long an evaluation may take, in milliseconds.
 const EVALUATION: u64 = 10_000;
-/// Of so many objects the decisions are explained.
+/// The decisions about this many objects are explained.
 const MAX_EXPLAINED: usize = 20;
-/// So many objects are evaluated.
+/// The most objects that are evaluated.
 const MAX_OBJECTS: usize = 5_000;
 
 /// The results of all objects.
 ///
 /// # Errors
 /// A part of the question cannot be used.
-pub fn answer(asked: &Evaluate) -> Result<Json, QuestionError> {
-    let deadline = deadline(asked.milliseconds, EVALUATION);
-    budget::until(deadline, || Input::read(asked)?.answer(asked, deadline))
+pub fn answer(question: &Evaluate) -> Result<Json, QuestionError> {
+    let deadline = deadline(question.milliseconds, EVALUATION);
+    budget::until(deadline, || Input::read(question)?.answer(question, deadline))
 }
 
 /// The documents of files of a part of the question.
@@ -82,15 +82,16 @@ struct Input {
 }
 
 impl Input {
-    fn read(asked: &Evaluate) -> Result<Input, QuestionError> {
-        let kubernetes = release(&asked.kubernetes)?;
-        let profile = match asked.r#as {
+    fn read(question: &Evaluate) -> Result<Input, QuestionError> {
+        let kubernetes = release(&question.kubernetes)?;
+        let profile = match question.r#as {
             As::Kyverno => Profile::kyverno_cli(),
             As::Cluster => Profile::as_cluster(),
         };
         let mut notes = Vec::new();
-        let mut policies = argument_as(&asked.policies.sources("policies.yaml"), Reader::Command, kubernetes);
-        let objects = resources(asked, profile, &mut notes)?;
+        let mut policies =
+            argument_as(&question.policies.sources("policies.yaml"), Reader::Command, kubernetes);
+        let objects = resources(question, profile, &mut notes)?;
         policies.bind(objects.iter().map(|d| d.value.clone()).collect());
         notes.extend(policies.problems.iter().map(ToString::to_string));
         notes.extend(policies.deprecations.iter().filter(|text| !text.is_empty()).cloned());
@@ -106,7 +107,7 @@ impl Input {
         notes.extend(
             pitfalls::of_exceptions(&lowered, &exceptions.exceptions).iter().map(ToString::to_string),
         );
-        let definitions = documents("definitions", &asked.definitions)?;
+        let definitions = documents("definitions", &question.definitions)?;
         let types = match definitions.is_empty() {
             true => None,
             false => Some(Types::of_release_with(kubernetes.unwrap_or_default(), &definitions)),
@@ -114,21 +115,21 @@ impl Input {
         let external = Offline {
             objects: objects.iter().map(|d| d.value.clone()).collect(),
             globals: global_entries(&objects),
-            context: Some(context(&asked.context)?),
+            context: Some(context(&question.context)?),
             types,
             registry: None,
             strict: false,
         };
         let requests = Requests {
-            values: Arc::new(values(&asked.values)?),
-            user: match asked.user.trim() {
+            values: Arc::new(values(&question.values)?),
+            user: match question.user.trim() {
                 "" => None,
-                _ => Some(user::parse("user.yaml", &asked.user).map_err(|e| refused("user", e))?.0),
+                _ => Some(user::parse("user.yaml", &question.user).map_err(|e| refused("user", e))?.0),
             },
             profile,
             details: true,
-            operation: (!asked.operation.is_empty()).then(|| asked.operation.as_str().into()),
-            old_object: old_object(asked, profile)?,
+            operation: (!question.operation.is_empty()).then(|| question.operation.as_str().into()),
+            old_object: old_object(question, profile)?,
         };
         // Nothing can be evaluated together with what does not compile.
         let usable = policies.policies.iter().filter(|p| p.uncompiled.is_none());
@@ -140,7 +141,7 @@ impl Input {
         Ok(Input { policies, objects, exceptions, requests, engine, notes })
     }
 
-    fn answer(&self, asked: &Evaluate, deadline: Option<Instant>) -> Result<Json, QuestionError> {
+    fn answer(&self, question: &Evaluate, deadline: Option<Instant>) -> Result<Json, QuestionError> {
         let loaded = &self.policies.policies;
         let requests = |policy: &Policy, object: &Value| -> Option<Request> {
             self.requests.of_policy(policy, object.clone(), &self.engine).ok()
@@ -154,7 +155,7 @@ impl Input {
             if clock::has_passed(deadline) {
                 break;
             }
-            let explained = asked.explain && at < MAX_EXPLAINED;
+            let explained = question.explain && at < MAX_EXPLAINED;
             answers.push(self.object((at, object), (&collector, &facts), explained, &mut notes)?);
         }
         let rest = self.objects.len() - answers.len();
@@ -164,7 +165,7 @@ impl Input {
                 self.objects.len()
             ));
         }
-        let rules: Vec<Json> = match asked.explain {
+        let rules: Vec<Json> = match question.explain {
             true => loaded.iter().flat_map(|p| explain::rules(p, None)).map(|rule| of_rule(&rule)).collect(),
             false => Vec::new(),
         };
@@ -271,13 +272,13 @@ fn of_rule(rule: &explain::Explained) -> Json {
 }
 
 fn resources(
-    asked: &Evaluate,
+    question: &Evaluate,
     profile: Profile,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Document>, QuestionError> {
     let options = ResourceOptions { float_numbers: profile.float_resources };
     let mut all = Vec::new();
-    for source in asked.objects.sources("objects.yaml") {
+    for source in question.objects.sources("objects.yaml") {
         let (documents, others) = objects(&source.name, &source.text, options)
             .map_err(|cause| QuestionError::input("objects", cause))?;
         notes.extend(others.iter().map(|e| format!("{}:{}: no Kubernetes object", e.source, e.line)));
@@ -290,12 +291,12 @@ fn resources(
     Ok(unique)
 }
 
-fn old_object(asked: &Evaluate, profile: Profile) -> Result<Option<Value>, QuestionError> {
-    if asked.old_object.trim().is_empty() {
+fn old_object(question: &Evaluate, profile: Profile) -> Result<Option<Value>, QuestionError> {
+    if question.old_object.trim().is_empty() {
         return Ok(None);
     }
     let options = ResourceOptions { float_numbers: profile.float_resources };
-    let (documents, _) = objects("old-object.yaml", &asked.old_object, options)
+    let (documents, _) = objects("old-object.yaml", &question.old_object, options)
         .map_err(|cause| QuestionError::input("oldObject", cause))?;
     Ok(documents.into_iter().next().map(|document| document.value))
 }

@@ -20,19 +20,19 @@ fn failed(problem: Problem) -> QuestionError {
 ///
 /// # Errors
 /// The document or the environment is none, the expression does not compile or has no value.
-pub fn cel(asked: &Cel) -> Result<Json, QuestionError> {
-    let environment = match &*asked.environment {
+pub fn cel(question: &Cel) -> Result<Json, QuestionError> {
+    let environment = match &*question.environment {
         "" => Environment::default(),
         name => Environment::named(name).ok_or_else(|| {
             QuestionError::input("environment", format!("there is no environment `{name}`"))
         })?,
     };
-    let document = match asked.document.trim() {
+    let document = match question.document.trim() {
         "" => Value::Null,
         text => document(text).map_err(|cause| QuestionError::input("document", cause))?,
     };
     let data = environment.data(&document);
-    let expression = CelExpression::compile(&asked.expression, environment, &data)
+    let expression = CelExpression::compile(&question.expression, environment, &data)
         .map_err(|cause| QuestionError::input("expression", cause))?;
     let evaluate = || {
         let (outcome, excess) = budget::spend(|| expression.evaluate(&data));
@@ -41,7 +41,7 @@ pub fn cel(asked: &Cel) -> Result<Json, QuestionError> {
         }
         let value = outcome
             .to_text()
-            .map_err(|error| failed(of_cel(&asked.expression, &expression, environment, &data, &error)))?;
+            .map_err(|error| failed(of_cel(&question.expression, &expression, environment, &data, &error)))?;
         let (steps, _) = budget::spend(|| expression.trace(&data));
         let estimate = expression.estimate();
         Ok(json!({
@@ -52,7 +52,7 @@ pub fn cel(asked: &Cel) -> Result<Json, QuestionError> {
             "steps": steps.iter().map(step).collect::<Vec<_>>(),
         }))
     };
-    budget::until(deadline(asked.milliseconds, EVALUATION), evaluate)
+    budget::until(deadline(question.milliseconds, EVALUATION), evaluate)
 }
 
 fn step(step: &Step) -> Json {
@@ -67,9 +67,9 @@ fn step(step: &Step) -> Json {
 ///
 /// # Errors
 /// The document is none, the expression does not compile or has no value.
-pub fn jmespath(asked: &Jmespath) -> Result<Json, QuestionError> {
-    let mut document = read(&asked.document).map_err(|cause| QuestionError::input("document", cause))?;
-    let expression = Expression::compile(&asked.expression).map_err(failed)?;
+pub fn jmespath(question: &Jmespath) -> Result<Json, QuestionError> {
+    let mut document = read(&question.document).map_err(|cause| QuestionError::input("document", cause))?;
+    let expression = Expression::compile(&question.expression).map_err(failed)?;
     let search = || {
         let (found, excess) = budget::spend(|| expression.search_in(&mut document));
         match excess {
@@ -77,7 +77,7 @@ pub fn jmespath(asked: &Jmespath) -> Result<Json, QuestionError> {
             None => found.map_err(|problem| failed(with_meant_key(problem, &document))),
         }
     };
-    let found = budget::until(deadline(asked.milliseconds, EVALUATION), search)?;
+    let found = budget::until(deadline(question.milliseconds, EVALUATION), search)?;
     let value = json_pretty(&found).map_err(|cause| QuestionError::input("expression", cause))?;
     Ok(json!({"value": value}))
 }

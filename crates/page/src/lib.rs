@@ -1,4 +1,4 @@
-//! Questions about policies that a page asks, answered as JSON.
+//! Answers to the questions of a page about policies, as JSON.
 //!
 //! In: the text of a question, an object whose member `question` says which one it is
 //! ([`question`]). Out: the text of an object: the answer, or `{"error": {"text": …}}`. Every text
@@ -40,13 +40,13 @@ pub const MAX_QUESTION: usize = 16 << 20;
 
 /// Answers a question; see the page of the crate.
 pub fn answer(question: &str) -> String {
-    let answered = read(question).and_then(|question| match question {
-        Question::Evaluate(asked) => evaluate::answer(&asked),
-        Question::Lint(asked) => lint::answer(&asked),
-        Question::Migrate(asked) => migrate::answer(&asked),
-        Question::Diff(asked) => compare::answer(&asked),
-        Question::Cel(asked) => expression::cel(&asked),
-        Question::Jmespath(asked) => expression::jmespath(&asked),
+    let answered = read(question).and_then(|question| match &question {
+        Question::Evaluate(question) => evaluate::answer(question),
+        Question::Lint(question) => lint::answer(question),
+        Question::Migrate(question) => migrate::answer(question),
+        Question::Diff(question) => compare::answer(question),
+        Question::Cel(question) => expression::cel(question),
+        Question::Jmespath(question) => expression::jmespath(question),
         Question::Version => Ok(json!({"version": env!("CARGO_PKG_VERSION")})),
     });
     answered.unwrap_or_else(|error| json!({"error": error.to_json()})).to_string()

@@ -14,12 +14,12 @@ use crate::question::{Lint, QuestionError, release};
 ///
 /// # Errors
 /// The release is none, or a definition cannot be read.
-pub fn answer(asked: &Lint) -> Result<Json, QuestionError> {
-    let sources = asked.policies.sources("policies.yaml");
-    let definitions = documents("definitions", &asked.definitions)?;
+pub fn answer(question: &Lint) -> Result<Json, QuestionError> {
+    let sources = question.policies.sources("policies.yaml");
+    let definitions = documents("definitions", &question.definitions)?;
     let named = sources.iter().map(|source| source.name.clone()).collect();
     let roles = Roles { patches: Patches::around(&sources), named };
-    let found = lint_on(release(&asked.kubernetes)?.unwrap_or_default(), &sources, &definitions, &roles);
+    let found = lint_on(release(&question.kubernetes)?.unwrap_or_default(), &sources, &definitions, &roles);
     let object = |finding| lint_formats::object(&annotation(finding, &annotated(finding, &sources)));
     let findings: Vec<Json> = found.findings.iter().map(object).collect();
     Ok(json!({

@@ -17,24 +17,24 @@ const PROOF: u64 = 20_000;
 ///
 /// # Errors
 /// A text cannot be read, or there is no policy.
-pub fn answer(asked: &Migrate) -> Result<Json, QuestionError> {
-    let kubernetes = release(&asked.kubernetes)?;
-    let definitions = documents("definitions", &asked.definitions)?;
+pub fn answer(question: &Migrate) -> Result<Json, QuestionError> {
+    let kubernetes = release(&question.kubernetes)?;
+    let definitions = documents("definitions", &question.definitions)?;
     let options = Options {
-        to: match asked.to {
+        to: match question.to {
             MigrationTarget::Vpol => TargetApi::Kyverno,
             MigrationTarget::Vap => TargetApi::Kubernetes,
         },
         kinds: Kinds::of_release_with(kubernetes.unwrap_or_default(), &definitions),
         types: Types::of_release_with(kubernetes.unwrap_or_default(), &definitions),
-        replication_controllers: asked.replication_controllers,
+        replication_controllers: question.replication_controllers,
         shadows: false,
         apart: false,
     };
-    let time = Some(limit(asked.milliseconds, PROOF));
+    let time = Some(limit(question.milliseconds, PROOF));
     let limits = Limits { time, boundary: false, kubernetes, ..Limits::default() };
     let mut migrated = Vec::new();
-    for source in asked.policies.sources("policies.yaml") {
+    for source in question.policies.sources("policies.yaml") {
         let found = file(&source.name, &source.text, &options, limits);
         migrated.push(found.map_err(|cause| QuestionError::input("policies", cause))?);
     }

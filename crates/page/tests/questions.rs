@@ -30,13 +30,13 @@ spec:
     image: x:latest
 ";
 
-fn ask(question: &Value) -> Value {
+fn reply(question: &Value) -> Value {
     serde_json::from_str(&answer(&question.to_string())).unwrap()
 }
 
 #[test]
 fn a_violation_names_the_line_of_the_policy_and_the_line_of_the_object() {
-    let found = ask(&json!({"question": "evaluate", "policies": POLICY, "objects": POD, "explain": true}));
+    let found = reply(&json!({"question": "evaluate", "policies": POLICY, "objects": POD, "explain": true}));
     let object = &found["objects"][0];
     let result = &object["results"][0];
     assert_eq!(result["result"], "fail");
@@ -50,7 +50,7 @@ fn a_violation_names_the_line_of_the_policy_and_the_line_of_the_object() {
     assert_eq!(names, ["pinned", "autogen-pinned", "autogen-cronjob-pinned"]);
     assert!(found["rules"][0]["text"].as_str().unwrap().contains("policies.yaml:13"));
     // Without a wish for it nothing is explained.
-    let brief = ask(&json!({"question": "evaluate", "policies": POLICY, "objects": POD}));
+    let brief = reply(&json!({"question": "evaluate", "policies": POLICY, "objects": POD}));
     assert_eq!((&brief["objects"][0]["decisions"], &brief["rules"]), (&Value::Null, &json!([])));
     assert_eq!(brief["objects"][0]["results"], object["results"]);
 }
@@ -69,7 +69,7 @@ spec:
     mutate: {patchStrategicMerge: {metadata: {labels: {team: '{{ request.userInfo.username }}'}}}}
 ";
     let user = "apiVersion: cli.kyverno.io/v1alpha1\nkind: UserInfo\nuserInfo: {username: kim}\n";
-    let found = ask(&json!({"question": "evaluate", "policies": policy, "objects": POD, "user": user}));
+    let found = reply(&json!({"question": "evaluate", "policies": policy, "objects": POD, "user": user}));
     let object = &found["objects"][0];
     assert!(object["mutated"].as_str().unwrap().contains("    team: kim\n"), "{found}");
     assert!(object["difference"].as_str().unwrap().contains("+     team: kim"), "{found}");
@@ -92,7 +92,7 @@ spec:
     let old = POD.replace("latest", "1");
     let of = |operation: &str, old: &str| {
         let question = json!({"question": "evaluate", "policies": policy, "objects": POD, "oldObject": old, "operation": operation});
-        ask(&question)["objects"][0]["results"][0]["result"].clone()
+        reply(&question)["objects"][0]["results"][0]["result"].clone()
     };
     assert_eq!(of("UPDATE", &old), "fail");
     assert_eq!(of("UPDATE", POD), "pass");
@@ -101,29 +101,29 @@ spec:
 
 #[test]
 fn findings_name_the_check_and_the_place() {
-    let found = ask(&json!({"question": "lint", "policies": POLICY.replace("validate:", "validat:")}));
+    let found = reply(&json!({"question": "lint", "policies": POLICY.replace("validate:", "validat:")}));
     let finding = &found["findings"][0];
     assert_eq!((&finding["id"], &finding["line"]), (&json!("unknown-field"), &json!(8)), "{found}");
 }
 
 #[test]
 fn a_migrated_policy_comes_with_its_proof_and_means_the_same_as_its_origin() {
-    let found = ask(&json!({"question": "migrate", "policies": POLICY}));
+    let found = reply(&json!({"question": "migrate", "policies": POLICY}));
     let row = &found["report"]["policies"][0];
     assert_eq!(row["status"], "proved", "{found}");
     let text = found["text"].as_str().unwrap();
     assert!(text.contains("kind: ValidatingPolicy"), "{text}");
     assert_eq!(row["milliseconds"], Value::Null, "the same question has the same answer");
-    let same = ask(&json!({"question": "diff", "old": POLICY, "new": text}));
+    let same = reply(&json!({"question": "diff", "old": POLICY, "new": text}));
     assert_eq!(same["policies"][0]["answer"], "proved", "{same}");
-    let vap = ask(&json!({"question": "migrate", "policies": POLICY, "to": "vap"}));
+    let vap = reply(&json!({"question": "migrate", "policies": POLICY, "to": "vap"}));
     assert!(vap["text"].as_str().unwrap().contains("kind: ValidatingAdmissionPolicyBinding"), "{vap}");
 }
 
 #[test]
 fn policies_that_differ_come_with_an_object() {
     let new = POLICY.replace("'!*:latest'", "'!*:old'");
-    let found = ask(&json!({"question": "diff", "old": POLICY, "new": new}));
+    let found = reply(&json!({"question": "diff", "old": POLICY, "new": new}));
     let pair = &found["policies"][0];
     assert_eq!(pair["answer"], "differs", "{found}");
     let difference = &pair["differences"][0];
@@ -133,7 +133,8 @@ fn policies_that_differ_come_with_an_object() {
 
 #[test]
 fn expressions_have_values_or_the_place_of_what_is_wrong() {
-    let cel = |expression: &str| ask(&json!({"question": "cel", "expression": expression, "document": POD}));
+    let cel =
+        |expression: &str| reply(&json!({"question": "cel", "expression": expression, "document": POD}));
     let found = cel("object.spec.containers.exists(c, c.image.endsWith(':latest'))");
     assert_eq!((&found["value"], &found["type"]), (&json!("true"), &json!("bool")));
     assert!(found["steps"].as_array().unwrap().len() > 2, "{found}");
@@ -141,7 +142,7 @@ fn expressions_have_values_or_the_place_of_what_is_wrong() {
     let missing = cel("object.spec.containrs.size() > 0");
     assert_eq!(missing["error"]["hint"], "did you mean `containers`?", "{missing}");
     let jmespath =
-        |expression: &str| ask(&json!({"question": "jmespath", "expression": expression, "document": POD}));
+        |expression: &str| reply(&json!({"question": "jmespath", "expression": expression, "document": POD}));
     assert_eq!(jmespath("spec.containers[].image")["value"], "[\n  \"x:latest\"\n]");
     assert!(jmespath("spec.[")["error"]["offset"].is_u64());
 }
@@ -168,7 +169,7 @@ fn every_text_has_an_answer() {
                 "user": policies, "values": policies, "context": policies, "oldObject": policies, "explain": true,
                 "expression": policies, "document": policies,
             });
-            assert!(ask(&all).is_object());
+            assert!(reply(&all).is_object());
         }
     }
 }
@@ -178,6 +179,6 @@ fn a_limit_of_time_ends_what_would_take_long() {
     let rule = "[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\",\"j\"]";
     let loops: String = (0..9).map(|i| format!("{rule}.all(x{i}, ")).collect();
     let expression = format!("{loops}x0 + x8 != 'zz'{}", ")".repeat(9));
-    let found = ask(&json!({"question": "cel", "expression": expression, "milliseconds": 50}));
+    let found = reply(&json!({"question": "cel", "expression": expression, "milliseconds": 50}));
     assert!(found["error"]["text"].is_string(), "{found}");
 }

@@ -23,7 +23,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::sync::Semaphore;
 
-/// So many questions are answered at once; others wait.
+/// The number of questions that are answered at once; others wait.
 const MAX_AT_ONCE: usize = 4;
 
 /// What the page may do: read from here alone.

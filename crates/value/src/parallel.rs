@@ -4,7 +4,7 @@
 //! of threads. Work that needs a larger stack than its caller has gets a thread of its own
 //! ([`on_a_stack`]), with the feature or without.
 
-/// Does something on a thread whose stack has so many bytes; `None` when there is no such thread,
+/// Does something on a thread with a stack of this size; `None` when there is no such thread,
 /// or it panicked. Browsers have no threads: there it is done on the caller's stack.
 #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
 pub fn on_a_stack<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> Option<T> {
@@ -14,7 +14,7 @@ pub fn on_a_stack<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> Opt
     })
 }
 
-/// Does something on a stack of so many bytes; here on the only one.
+/// Does something on a stack of this size; here on the only one.
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 pub fn on_a_stack<T: Send>(_: usize, work: impl FnOnce() -> T + Send) -> Option<T> {
     Some(work())
