@@ -75,7 +75,7 @@ pub use ephor_value::release::Release;
 pub use explain::{Decision, Explanation, explain};
 pub use expressions::{Cel, Environment, JmesPath};
 #[cfg(feature = "authoring")]
-pub use lint::{Finding, FindingSeverity, lint};
+pub use lint::{Finding, FindingFix, FindingSeverity, lint};
 #[cfg(feature = "authoring")]
 pub use migrate::{MigratedPolicy, Migration, MigrationOptions, MigrationTarget, migrate};
 pub use outcome::{Action, Field, Outcome, RuleResult, Severity};

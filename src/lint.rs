@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::Range;
 
 use ephor_inspect::lint::{self as checks, Roles, lint_on};
 use ephor_sources::files::SourceText;
@@ -41,6 +42,20 @@ pub struct Finding {
     pub message: String,
     /// What to write instead, where that is known.
     pub help: Option<String>,
+    /// Changes of the text that mend it, the best first.
+    pub fixes: Vec<FindingFix>,
+}
+
+/// A change of a text that mends a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FindingFix {
+    /// What it does, in words.
+    pub title: String,
+    /// Whether `ephor lint --fix` makes it without asking.
+    pub is_safe: bool,
+    /// The bytes of the text that are replaced, and by what; none overlap.
+    pub edits: Vec<(Range<usize>, String)>,
 }
 
 impl fmt::Display for Finding {
@@ -65,6 +80,8 @@ impl fmt::Display for Finding {
 /// "#)], &[], ephor::Release::default());
 /// let finding = found.first().ok_or("no finding")?;
 /// assert_eq!((finding.check, finding.line), ("unknown-kind", 8));
+/// let (_, text) = finding.fixes.first().and_then(|fix| fix.edits.first()).ok_or("no fix")?;
+/// assert_eq!(text, "Deployment");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn lint(texts: &[(&str, &str)], definitions: &[Value], kubernetes: Release) -> Vec<Finding> {
@@ -73,6 +90,16 @@ pub fn lint(texts: &[(&str, &str)], definitions: &[Value], kubernetes: Release) 
     let named: HashSet<String> = texts.iter().map(|(name, _)| (*name).to_string()).collect();
     let roles = Roles { named, ..Roles::default() };
     lint_on(kubernetes, &sources, definitions, &roles).findings.into_iter().map(Finding::from).collect()
+}
+
+impl From<checks::Fix> for FindingFix {
+    fn from(fix: checks::Fix) -> FindingFix {
+        FindingFix {
+            title: fix.title,
+            is_safe: fix.is_safe,
+            edits: fix.edits.into_iter().map(|edit| (edit.range, edit.text)).collect(),
+        }
+    }
 }
 
 impl From<checks::Finding> for Finding {
@@ -90,6 +117,7 @@ impl From<checks::Finding> for Finding {
             column: found.column,
             message: found.message,
             help: found.help,
+            fixes: found.fixes.into_iter().map(FindingFix::from).collect(),
         }
     }
 }
