@@ -28,7 +28,7 @@ use crate::cli::{console, releases};
 /// them by apiVersion and kind, and leaves objects of other kinds alone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # all of them, and in the first line of a policy: # yaml-language-server: $schema=schemas/all.json
+  # all of them, and in the above each document: # yaml-language-server: $schema=schemas/all.json
   ephor schema --out schemas/
 
   # that of a kind
@@ -80,7 +80,7 @@ pub fn run(args: &SchemaArgs) -> Result<i32, CommandError> {
     outputs.write()?;
     let all = Path::new(folder).join(ALL);
     console::print(&format!(
-        "{count} schemas in {folder}\nfirst line of a policy: # yaml-language-server: $schema={}\n",
+        "{count} schemas in {folder}\nabove each document: # yaml-language-server: $schema={}\n",
         all.display()
     ));
     Ok(0)
