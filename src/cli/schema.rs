@@ -28,7 +28,7 @@ use crate::cli::{console, releases};
 /// them by apiVersion and kind, and leaves objects of other kinds alone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  # all of them, and in the above each document: # yaml-language-server: $schema=schemas/all.json
+  # all of them; above each document of a file: # yaml-language-server: $schema=schemas/all.json
   ephor schema --out schemas/
 
   # that of a kind
