@@ -40,7 +40,7 @@ pub(super) fn check(
                 let at = with(path, raw);
                 match shape.field(key, types) {
                     FieldShape::Known(below) => {
-                        if values::check_anchor(subject, anchor, key, (shape, &below, role), types, &at) {
+                        if values::check_anchor(subject, anchor, key, (shape, role), types, &at) {
                             // Conditions of overlays are matched.
                             let is_condition = matches!(anchor, Anchor::Condition | Anchor::Global);
                             let role = if is_condition { Role::Matched } else { role };

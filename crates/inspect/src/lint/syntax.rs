@@ -104,6 +104,13 @@ pub(super) fn check(subject: &mut Subject<'_>, error: &LoadError, meant: Meant) 
             remedy,
         );
     }
+    if meant == Meant::Policy
+        && let Some((at, mend)) = broken::unquoted(subject.text)
+    {
+        let remedy = remedy(subject, Some("write quotes around it"), Some(mend));
+        let message = "a variable or wildcard without quotes is no text in YAML".into();
+        return subject.add("yaml-syntax", Severity::Error, Some(at), message, remedy);
+    }
     if let Problem::Yaml(YamlError::Syntax(syntax)) = &error.problem
         && let Some(at) = broken::place(subject.text, syntax)
     {

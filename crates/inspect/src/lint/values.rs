@@ -268,11 +268,10 @@ pub(super) fn check_anchor(
     subject: &mut Subject<'_>,
     anchor: Anchor,
     key: &str,
-    (above, field, role): (&Shape, &Shape, Role),
+    (above, role): (&Shape, Role),
     types: &Types,
     path: &Path,
 ) -> bool {
-    let kind = kind_of(field, types);
     match (anchor, role) {
         (Anchor::Negation, Role::Matched) => {
             if is_required(above, key, types) {
@@ -281,22 +280,6 @@ pub(super) fn check_anchor(
                 subject.report("value-type", Severity::Warning, path, Spot::Key, message, None);
             }
             // Its value does not count.
-            false
-        }
-        (Anchor::Existence, _) => {
-            if kind.is_some_and(|kind| kind != FieldKind::List) {
-                let message = format!("`^()` wants a list, and `{key}` is none: the pattern never matches");
-                subject.report("value-type", Severity::Warning, path, Spot::Key, message, None);
-                return false;
-            }
-            true
-        }
-        (Anchor::AddIfAbsent, Role::Matched) => {
-            let help =
-                Some("in patterns, write the key itself, or `=()` for one that may be absent".to_string());
-            let message =
-                "`+()` is an anchor of mutations: a pattern takes it for a part of the name".to_string();
-            subject.report("value-type", Severity::Warning, path, Spot::Key, message, help);
             false
         }
         _ => true,

@@ -19,11 +19,12 @@ mod walk;
 
 use std::collections::HashMap;
 
+use ephor_cel::ast::Kind;
 use ephor_cel::env::Env;
 use ephor_cel::syntax;
 use ephor_cel::types::Type as CelType;
 use ephor_kubernetes::schema::{Type, Whole};
-use ephor_value::place::{Path, parse};
+use ephor_value::place::{Path, dotted, parse};
 use ephor_value::{Str, Value};
 
 use super::finding::Severity;
@@ -114,9 +115,13 @@ pub(super) fn check(subject: &mut Subject<'_>, known: &Known, kinds: &[[Str; 3]]
         walk.run(condition);
     }
     let all: Vec<Place> = of_conditions.concat();
+    let mut mixed = Vec::new();
     for (own, message) in &checks {
         walk.facts.clone_from(&all);
-        own.iter().for_each(|own| drop(walk.run(own)));
+        if let Some(own) = own {
+            let result = walk.run(own);
+            mixed.extend(mixed_choice(own, &result.what));
+        }
         if let Some(message) = message {
             // A message is that of a check that does not hold.
             let more = own.as_ref().map(|own| walk.facts_of(&own.tree, false)).unwrap_or_default();
@@ -130,6 +135,16 @@ pub(super) fn check(subject: &mut Subject<'_>, known: &Known, kinds: &[[Str; 3]]
     let reporter = Reporter { of, written, env: with_variables(&of.env) };
     reads.iter().for_each(|read| reporter.read(subject, read));
     unequal.iter().for_each(|unequal| reporter.unequal(subject, unequal));
+    mixed.iter().for_each(|(number, at, class)| reporter.mixed(subject, (*number, *at), *class));
+}
+
+/// The class of the side of a condition that gives no boolean where the other one does: the number
+/// of the expression and the byte of the question mark.
+fn mixed_choice(own: &Parsed, result: &What) -> Option<(usize, u32, Class)> {
+    let Kind::Call { function, .. } = &own.tree.kind else { return None };
+    let classes = result.classes().filter(|_| **function == *"_?_:_")?;
+    let other = classes.iter().find(|class| **class != Class::Bool)?;
+    classes.contains(&Class::Bool).then_some((own.number, own.tree.at, *other))
 }
 
 /// The types of the objects of kinds; of unknown ones the metadata is known.
@@ -147,6 +162,12 @@ fn with_variables(env: &Env) -> Env {
     let mut env = env.clone();
     env.variables.insert("variables".into(), CelType::Dyn);
     env
+}
+
+/// Whether an expression does not compile: constants of different types are among its errors.
+fn is_refused(subject: &Subject<'_>, expression: &WrittenExpression<'_>) -> bool {
+    let field = format!("{}: ", dotted(&expression.path));
+    subject.found.iter().any(|f| f.id == "cel-expression" && f.message.starts_with(&field))
 }
 
 struct Reporter<'a> {
@@ -187,6 +208,9 @@ impl Reporter<'_> {
 
     fn unequal(&self, subject: &mut Subject<'_>, unequal: &Unequal) {
         let Some(expression) = self.written.get(unequal.expression) else { return };
+        if is_refused(subject, expression) {
+            return;
+        }
         let [left, right] = unequal.sides.map(Class::word);
         let result = if unequal.is_equal { "false" } else { "true" };
         let message = format!("this comparison is always {result}: {left} never equals {right}");
@@ -195,6 +219,16 @@ impl Reporter<'_> {
         let remedy = self.remedy(subject, expression, edits, true);
         let spot = Spot::Inside(chars, 2);
         subject.report("never-equal", Severity::Warning, &expression.path, spot, message, remedy);
+    }
+
+    fn mixed(&self, subject: &mut Subject<'_>, (number, at): (usize, u32), class: Class) {
+        let Some(expression) = self.written.get(number).filter(|one| !is_refused(subject, one)) else {
+            return;
+        };
+        let message = format!("one side of the condition is {}: the result must be a boolean", class.word());
+        let chars = expression.source.get(..at as usize).map_or(0, |text| text.chars().count());
+        let spot = Spot::Inside(chars, 1);
+        subject.report("cel-type", Severity::Warning, &expression.path, spot, message, None);
     }
 
     /// The fixes whose texts compile.
