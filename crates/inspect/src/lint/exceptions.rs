@@ -44,8 +44,9 @@ impl Rules {
                 "" => metadata.text_at(&["name"]).to_string(),
                 namespace => format!("{namespace}/{}", metadata.text_at(&["name"])),
             };
-            let names = policy.rule_names.iter().map(ToString::to_string).collect();
-            found.insert(name, names);
+            // Folders may have several of one name.
+            let names = policy.rule_names.iter().map(ToString::to_string);
+            found.entry(name).or_insert_with(Vec::new).extend(names);
         }
         Rules(found)
     }

@@ -69,6 +69,8 @@ pub(super) fn check(
         }
         Value::List(items) => {
             let below = shape.items();
+            // What is in a list that is replaced is written as it is.
+            let role = if values::is_replaced(shape, role) { Role::Created } else { role };
             for (i, part) in items.iter().enumerate() {
                 let at: Path = path.iter().cloned().chain([PathPart::Index(i)]).collect();
                 check(subject, part, (&below, role), types, &at);

@@ -174,15 +174,20 @@ fn matched(subject: &mut Subject<'_>, value: &Value, kind: FieldKind, path: &Pat
     }
 }
 
+/// Whether a merge replaces a list as a whole.
+pub(super) fn is_replaced(shape: &Shape, role: Role) -> bool {
+    let Shape::Types(all) = shape else { return false };
+    role == Role::Written && all.iter().all(|ty| matches!(ty, Type::List(ListKind::Atomic, _)))
+}
+
 /// Notes a list that a merge replaces as a whole.
 fn replaced(subject: &mut Subject<'_>, value: &Value, shape: &Shape, path: &Path) {
-    let (Value::List(_), Shape::Types(all), Some(PathPart::Key(raw))) = (value, shape, path.last()) else {
+    let (Value::List(_), Some(PathPart::Key(raw))) = (value, path.last()) else {
         return;
     };
-    let is_atomic = all.iter().all(|ty| matches!(ty, Type::List(ListKind::Atomic, _)));
     // Commands are written as a whole, and `+()` adds what is not there.
     let (anchor, key) = Anchor::parse(raw);
-    if !is_atomic || anchor == Anchor::AddIfAbsent || matches!(key, "args" | "command") {
+    if !is_replaced(shape, Role::Written) || anchor == Anchor::AddIfAbsent || matches!(key, "args" | "command") {
         return;
     }
     let message = format!("a merge replaces `{key}` as a whole: the items that an object has there are lost");

@@ -120,7 +120,7 @@ impl Walk<'_> {
     }
 
     /// A value with a default that is nothing, of which something is found.
-    fn of_default(&mut self, node: &Node) -> Vec<Place> {
+    pub(super) fn of_default(&mut self, node: &Node) -> Vec<Place> {
         match default_of(node) {
             Some((optional, default)) if is_empty(default) => self.of_optional(optional),
             _ => Vec::new(),
@@ -194,6 +194,8 @@ impl Walk<'_> {
             (Kind::Call { args, .. }, Shape::All, true) | (Kind::Call { args, .. }, Shape::Exists, false) => {
                 args.get(1)
             }
+            // An item does not meet the condition: the list is not the empty one of its default.
+            (_, Shape::All, false) => return self.of_default(&fold.range),
             (Kind::Call { args, .. }, Shape::Exists, true) => {
                 // Something is found in a list that is not the empty one of its default.
                 let mut found = self.of_default(&fold.range);

@@ -6,12 +6,14 @@
 //! conditions, other sides of `&&` and `||`, conditions and variables ask for.
 //!
 //! - `facts`: what is there where a condition has a truth value
+//! - `loops`: the variables of items, and the lists that expressions make
 //! - `present`: which fields every object has that an API server admits
 //! - `rewrite`: the guarded text of a read
 //! - `value`: what is known of the value of a part of an expression
 //! - `walk`: walks expressions and finds reads and comparisons
 
 mod facts;
+mod loops;
 mod present;
 mod rewrite;
 mod value;
@@ -33,7 +35,7 @@ use super::subject::{Remedy, Spot, Subject, item, with};
 use present::Present;
 use rewrite::{Edits, Text, edited};
 use value::{Class, Place, What, resolved};
-use walk::{Names, Parsed, Read, Unequal, Usage, Walk};
+use walk::{Parsed, Read, ReadNames, Unequal, Usage, Walk};
 
 /// The expressions of a policy or rule.
 pub(super) struct Expressions<'a> {
@@ -71,7 +73,7 @@ pub(super) fn check(subject: &mut Subject<'_>, known: &Known, kinds: &[[Str; 3]]
     };
     let above = parse(of.path);
     let entries = |section: &str| of.holder.get(section).and_then(Value::as_list).unwrap_or_default();
-    let mut names = Names {
+    let mut names = ReadNames {
         types: &known.types,
         present: &present,
         object: objects(known, kinds),
@@ -275,7 +277,8 @@ fn changed_part(new: &str, edits: &Edits) -> String {
     let end = edits.last().map_or(0, |(range, _)| range.end) + grown - shrunk;
     let is_end = |c: char| c.is_whitespace() || "(,!)".contains(c);
     let start = new.get(..start).and_then(|before| before.rfind(is_end)).map_or(0, |at| at + 1);
-    let end = new.get(end..).and_then(|behind| behind.find(is_end)).map_or(new.len(), |at| end + at);
+    let is_behind = |c: char| !(c.is_alphanumeric() || c == '_');
+    let end = new.get(end..).and_then(|behind| behind.find(is_behind)).map_or(new.len(), |at| end + at);
     let text = new.get(start..end).unwrap_or(new).split_whitespace().collect::<Vec<_>>().join(" ");
     match text.chars().count() > MOST {
         true => text.chars().take(MOST).collect::<String>() + "…",

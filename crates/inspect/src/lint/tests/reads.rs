@@ -104,6 +104,7 @@ fn what_is_guarded_or_always_there_is_not_found() {
         "cel.bind(l, object.metadata.?labels.orValue({}), 'a' in l)",
         "object == null || oldObject != null",
         "request.operation == 'CREATE' && request.userInfo.username == 'a'",
+        "object.metadata.?annotations.orValue({}).all(k, object.metadata.annotations[k] != '')",
         "(has(object.spec.hostPID) && object.spec.hostPID) == false",
         "variables.missing.field == 1 || true",
     ] {
@@ -200,6 +201,15 @@ fn conditions_and_variables_guard_what_comes_behind_them() {
         "'m'",
     );
     assert_eq!(lines(&by_variable), [0_usize; 0]);
+    let of_message = sections(
+        "object.spec.replicas > 1",
+        "'x'",
+        "variables.labels == 'x' && object.metadata.?finalizers.orValue([]).all(f, f == 'a')",
+        "'finalizers: ' + object.metadata.finalizers[0]",
+    );
+    assert_eq!(lines(&of_message), [19]);
+    let alone = of_message.replace("variables.labels == 'x' && ", "");
+    assert_eq!(lines(&alone), [0_usize; 0]);
     // A message is that of a validation that does not hold.
     let message = sections(
         "object.spec.replicas > 1",
