@@ -2,7 +2,7 @@
 //! for controllers of pods that an exception about controllers does not name.
 //!
 //! In: all sources, and an exception. Out: findings at its entries. Policies that are not among the
-//! sources are not known, and nothing is said about them.
+//! sources are not known, and nothing is reported of them.
 
 use std::collections::HashMap;
 

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn safe_fixes_are_applied_and_others_on_demand() {
+    fn safe_fixes_are_applied_and_others_when_all_are() {
         assert_eq!(fixed("teh maybe teh", false), "the maybe the");
         assert_eq!(fixed("teh maybe teh", true), "the sure the");
     }

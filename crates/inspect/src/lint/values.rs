@@ -187,7 +187,10 @@ fn replaced(subject: &mut Subject<'_>, value: &Value, shape: &Shape, path: &Path
     };
     // Commands are written as a whole, and `+()` adds what is not there.
     let (anchor, key) = Anchor::parse(raw);
-    if !is_replaced(shape, Role::Written) || anchor == Anchor::AddIfAbsent || matches!(key, "args" | "command") {
+    if !is_replaced(shape, Role::Written)
+        || anchor == Anchor::AddIfAbsent
+        || matches!(key, "args" | "command")
+    {
         return;
     }
     let message = format!("a merge replaces `{key}` as a whole: the items that an object has there are lost");

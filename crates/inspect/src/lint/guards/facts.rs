@@ -1,8 +1,8 @@
 //! What is there where a condition has a truth value.
 //!
 //! In: a condition and the value that it has. Out: places that are there then. `has(x.y)` being
-//! true says it of `x.y`, `'k' in m` of the key; an optional with a default says it where the result
-//! differs from that of the default.
+//! true says it of `x.y`, `'k' in m` of the key; an optional with a default says it where the
+//! result differs from that of the default.
 
 use ephor_cel::ast::{Fold, Kind, Node, Shape};
 use ephor_value::{Str, Value};

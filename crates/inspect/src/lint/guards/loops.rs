@@ -63,8 +63,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The list that `filter` or `map` makes: items of a filtered one have what its condition asks
-    /// for.
+    /// The list that `filter` or `map` makes: items of a filtered one have what its condition
+    /// needs.
     fn made_list(&mut self, fold: &Fold, range: &ReadValue, id: u32, step: ReadValue) -> ReadValue {
         let place = vec![Step::Root(format!("#{id}").into())];
         let is_ident = |node: &Node| matches!(&node.kind, Kind::Ident(name) if *name == fold.var);

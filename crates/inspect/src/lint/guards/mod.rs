@@ -3,7 +3,7 @@
 //! In: the expressions of a policy as they are written, the types of the kinds that it is about,
 //! and what an API server fills into their objects. Out: a finding for each chain of fields that
 //! has no guard, with guarded texts as fixes. Guards are `has()`, optionals, `in`, and what match
-//! conditions, other sides of `&&` and `||`, conditions and variables ask for.
+//! conditions, other sides of `&&` and `||`, conditions and variables test.
 //!
 //! - `facts`: what is there where a condition has a truth value
 //! - `loops`: the variables of items, and the lists that expressions make

@@ -423,8 +423,8 @@ impl<'a> Walk<'a> {
         let [left, right] = sides.map(|side| self.used(side, usage));
         let (Some(a), Some(b)) = (left.what.classes(), right.what.classes()) else { return };
         let (Some(first), Some(second)) = (a.first(), b.first()) else { return };
-        // An absent field that is compared with null is reported as such; one that is guarded may be
-        // null in a file.
+        // An absent field that is compared with null is reported as such; one that is guarded may
+        // be null in a file.
         let may_be_null =
             usage != Usage::Value && [&left, &right].into_iter().any(|value| value.place.is_some());
         let is_optional = left.is_optional || right.is_optional;

@@ -276,7 +276,7 @@ fn usual_mistakes_in_queries_are_mended() {
 }
 
 #[test]
-fn the_place_of_a_mistake_in_yaml_is_where_it_is_made() {
+fn the_place_of_a_mistake_in_yaml_is_that_of_the_mistake() {
     for (from, to, line, mended) in [
         ("    validate:", "     validate:", 18, None),
         ("'no {{ request.object.metadata.name }}'", "\"no {{ a[?b == \"x\"] }}\"", 20, Some("'x'")),
