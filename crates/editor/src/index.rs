@@ -51,6 +51,8 @@ pub struct Index {
     compiled: Option<Compiled>,
     roles: Option<Roles>,
     samples: Option<HashSet<String>>,
+    /// Whether definitions of kinds have changed since the kinds were read.
+    is_defined_anew: bool,
 }
 
 impl Index {
@@ -65,6 +67,7 @@ impl Index {
             compiled: None,
             roles: None,
             samples: None,
+            is_defined_anew: false,
         }
     }
 
@@ -86,6 +89,11 @@ impl Index {
     /// A file.
     pub fn file(&self, name: &str) -> Option<&FileState> {
         self.files.get(name)
+    }
+
+    /// A file with its name, shared.
+    pub fn named(&self, name: &str) -> Option<(&Arc<str>, &FileState)> {
+        self.files.get_key_value(name)
     }
 
     /// All files by name.
@@ -122,6 +130,7 @@ impl Index {
         let latest = Entry::of(name, &text, self.settings.kubernetes);
         let is_open = self.files.get(name).is_some_and(|file| file.is_open);
         self.put(name, version, text, latest, is_open);
+        self.refresh();
     }
 
     /// Sets the texts of many files, which are read on many threads. Files that are edited keep
@@ -134,6 +143,7 @@ impl Index {
         for ((name, text), entry) in wanted.into_iter().zip(entries) {
             self.put(&name, None, text, entry, false);
         }
+        self.refresh();
     }
 
     /// Says whether a file is edited.
@@ -147,6 +157,7 @@ impl Index {
     pub fn remove(&mut self, name: &str) {
         if let Some(old) = self.files.remove(name) {
             self.invalidate(Some(&old), &Arc::default(), &Arc::default(), name);
+            self.refresh();
         }
     }
 
@@ -163,6 +174,7 @@ impl Index {
         for ((name, text, version, is_open), entry) in texts.into_iter().zip(entries) {
             self.put(&name, version, text, entry, is_open);
         }
+        self.refresh();
     }
 
     fn put(&mut self, name: &Arc<str>, version: Option<i32>, text: Text, latest: Entry, is_open: bool) {
@@ -180,6 +192,20 @@ impl Index {
         self.files.insert(name.clone(), file);
     }
 
+    /// Reads the definitions of kinds again after some have changed; everything depends on them.
+    fn refresh(&mut self) {
+        if !std::mem::take(&mut self.is_defined_anew) {
+            return;
+        }
+        let definitions: Vec<Value> =
+            self.parts(Role::Definition).map(|(.., part)| part.value.clone()).collect();
+        self.kinds = Kinds::of_release_with(self.settings.kubernetes, &definitions);
+        self.types = Types::of_release_with(self.settings.kubernetes, &definitions);
+        self.linter = None;
+        self.compiled = None;
+        self.mark(|_, _| true);
+    }
+
     /// Drops what was derived from the old entry of a file and is not so from the new one.
     fn invalidate(&mut self, old: Option<&FileState>, good: &Arc<Entry>, usable: &Arc<Entry>, name: &str) {
         let before = old.map(|old| &old.good);
@@ -193,16 +219,7 @@ impl Index {
             self.mark(|file, _| file.good.has(Role::Object));
         }
         if !is_same && has(Role::Definition) {
-            self.linter = None;
-            self.compiled = None;
-            let definitions: Vec<&Value> =
-                self.parts(Role::Definition).map(|(.., part)| &part.value).collect();
-            let own = good.of_role(Role::Definition).map(|part| &part.value);
-            let all: Vec<&Value> = definitions.into_iter().chain(own).collect();
-            let kinds = Kinds::of_release_with(self.settings.kubernetes, all.iter().copied());
-            let types = Types::of_release_with(self.settings.kubernetes, all.iter().copied());
-            (self.kinds, self.types) = (kinds, types);
-            self.mark(|_, _| true);
+            self.is_defined_anew = true;
         }
         let was_usable = old.map(|old| &old.usable);
         if !was_usable.is_some_and(|was| Arc::ptr_eq(was, usable)) {
@@ -256,8 +273,10 @@ impl Index {
         }
     }
 
-    /// Builds what checks need of all files.
-    pub fn prepare(&mut self) {
+    /// Builds what checks of some files need of all files.
+    pub fn prepare(&mut self, names: &[Arc<str>]) {
+        let has_objects = |name: &Arc<str>| self.file(name).is_some_and(|file| file.latest.has(Role::Object));
+        let needs_policies = names.iter().any(has_objects);
         if self.linter.is_none() {
             let definitions: Vec<Value> =
                 self.parts(Role::Definition).map(|(.., part)| part.value.clone()).collect();
@@ -278,7 +297,8 @@ impl Index {
             let of = |(name, file): (&Arc<str>, &FileState)| file.good.samples(name);
             self.samples = Some(self.files.iter().flat_map(of).collect());
         }
-        if self.compiled.is_none() {
+        // Put together only when a manifest is checked, not at each key stroke in a policy.
+        if self.compiled.is_none() && needs_policies {
             let mut data = FolderData { types: self.types.clone(), ..FolderData::default() };
             for (.., part) in self.parts(Role::Object) {
                 let name = Str::from(part.name());

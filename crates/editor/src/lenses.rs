@@ -66,7 +66,7 @@ const MAX_TESTS: usize = 3;
 
 /// The lenses of a file.
 pub fn lenses(index: &Index, name: &str) -> Vec<Lens> {
-    let Some((name, file)) = index.files().find(|(n, _)| &***n == name) else { return Vec::new() };
+    let Some((name, file)) = index.named(name) else { return Vec::new() };
     let mut out = Vec::new();
     for part in &file.latest.parts {
         let kind: ephor_value::place::Path =

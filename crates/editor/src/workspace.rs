@@ -143,7 +143,7 @@ impl Workspace {
     /// # Errors
     /// The token was cancelled.
     pub fn check(&mut self, name: &str, token: &Cancellation) -> Result<&[Diagnostic], Cancelled> {
-        self.index.prepare();
+        self.index.prepare(&[name.into()]);
         let found = check::diagnostics(&self.index, name, token)?;
         self.index.show(name, found);
         Ok(self.index.shown(name))
@@ -152,7 +152,7 @@ impl Workspace {
     /// Checks many files on many threads; returns those whose diagnostics are new. Those for which
     /// there is no time before the token is cancelled stay stale.
     pub fn check_all(&mut self, names: &[Arc<str>], token: &Cancellation) -> Vec<Arc<str>> {
-        self.index.prepare();
+        self.index.prepare(names);
         let index = &self.index;
         let found = parallel::map(names, |name| check::diagnostics(index, name, token));
         let mut out = Vec::new();

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ephor_editor::{Cancellation, Workspace};
 use lsp_server::{ErrorCode, Notification, Request, Response, ResponseError};
@@ -35,6 +36,10 @@ use super::{convert, show, uris};
 /// Files that are checked before messages are looked at.
 const CHUNK: usize = 16;
 
+/// How long no message comes before files are checked again that are not edited: while a user types
+/// in a policy, manifests need not be checked for each key.
+const QUIET: Duration = Duration::from_millis(150);
+
 /// What a session has.
 pub(super) struct Session {
     pub(super) features: ClientFeatures,
@@ -57,6 +62,8 @@ pub(super) struct Worker {
     published: HashSet<Arc<str>>,
     /// The request for the settings.
     configuration: Option<i32>,
+    /// Whether no message has come for a while.
+    is_quiet: bool,
 }
 
 impl Worker {
@@ -78,6 +85,7 @@ impl Worker {
             progress: None,
             published: HashSet::new(),
             configuration: None,
+            is_quiet: true,
             session,
         };
         worker.rescan();
@@ -88,7 +96,8 @@ impl Worker {
     pub(super) fn run(mut self) {
         self.mistakes();
         loop {
-            let (job, token, is_over) = self.session.queue.next(!self.has_work());
+            let (job, token, is_over) = self.session.queue.next(self.patience());
+            self.is_quiet = job.is_none();
             match job {
                 Some(job) => self.guarded(job),
                 None if is_over => return,
@@ -341,15 +350,25 @@ impl Worker {
         self.publish(name);
     }
 
-    fn has_work(&self) -> bool {
-        !self.scan.is_over() || self.workspace.has_stale()
+    /// How long to wait for a message before something else is done; `None` = there is nothing.
+    fn patience(&self) -> Option<Duration> {
+        let is_open = |name: &Arc<str>| self.workspace.is_open(name);
+        match () {
+            () if !self.scan.is_over() => Some(Duration::ZERO),
+            () if !self.workspace.has_stale() && self.progress.is_none() => None,
+            () if self.is_quiet || self.workspace.stale().first().is_some_and(is_open) => {
+                Some(Duration::ZERO)
+            }
+            () => Some(QUIET),
+        }
     }
 
     /// Reads and checks some files.
     fn work(&mut self, token: &Cancellation) {
         // Policies that are edited need no other file to be checked, manifests need all policies.
-        let is_ready =
-            |worker: &Worker, name: &Arc<str>| worker.scan.is_over() || worker.workspace.is_of_policies(name);
+        let is_ready = |worker: &Worker, name: &Arc<str>| {
+            worker.scan.has_first() || worker.workspace.is_of_policies(name)
+        };
         let open: Vec<Arc<str>> =
             self.workspace.stale().into_iter().filter(|name| self.workspace.is_open(name)).collect();
         if let Some(name) = open.iter().find(|name| is_ready(self, name)) {
