@@ -6,11 +6,15 @@ use std::sync::Arc;
 
 use clap::{ValueEnum, ValueHint};
 
-use ephor_inspect::lint::{CHECKS, Finding, Linted, Roles, Severity, lint_on};
-use ephor_report::lint_formats::{self, Annotation, Level};
-use ephor_sources::files::{self, FileCause};
+use ephor_inspect::lint::{
+    CHECKS, Finding, Fix, Linted, Roles, Severity, TextEdit, fix_all, line_and_column, lint_on,
+};
+use ephor_report::lint_formats::{self, AnnotatedEdit, AnnotatedFix, Annotation, Level};
+use ephor_sources::files::{self, FileCause, SourceText};
 use ephor_sources::kustomize::Patches;
 use ephor_value::release::Release;
+
+mod fixing;
 
 use super::diff::why_unread;
 use super::flags::{Record, fields};
@@ -37,6 +41,10 @@ use crate::cli::{console, policy_files, releases};
 
   # rules that can end in errors, never deny or are redundant
   ephor lint policies/ --deep --notes
+
+  # correct what can be corrected without a doubt, and show it first
+  ephor lint policies/ --fix --dry-run
+  ephor lint policies/ --fix
 
   # fail on warnings, and write a file for code scanning
   ephor lint policies/ --fail-on warning --output-format sarif > lint.sarif
@@ -68,6 +76,16 @@ pub struct LintArgs {
     /// form of the findings
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     output_format: LintFormat,
+    /// change the files: apply the fixes that are what was meant as far as the policies show, then
+    /// report what is left
+    #[arg(long)]
+    fix: bool,
+    /// with --fix: also apply fixes that choose one of several meanings
+    #[arg(long, requires = "fix")]
+    unsafe_fixes: bool,
+    /// with --fix: print the changes as a unified diff, and write nothing
+    #[arg(long, requires = "fix")]
+    dry_run: bool,
 }
 
 /// The severities.
@@ -119,7 +137,15 @@ pub fn run(args: &LintArgs) -> Result<i32, CommandError> {
         sources.extend(loaded.sources);
     }
     let roles = Roles { patches: Patches::around(&sources), named };
-    let mut found = lint_on(args.kubernetes, &sources, &definitions, &roles);
+    let find = |sources: &[SourceText]| lint_on(args.kubernetes, sources, &definitions, &roles);
+    if args.fix {
+        let fixed = fix_all(&sources, &|sources| find(sources).findings, args.unsafe_fixes);
+        fixing::finish(&fixed, args.dry_run)?;
+        if !args.dry_run {
+            fixing::replace(&mut sources, fixed);
+        }
+    }
+    let mut found = find(&sources);
     if args.deep {
         unread.extend(lint_deep::add(&sources, &mut found));
     }
@@ -130,7 +156,10 @@ pub fn run(args: &LintArgs) -> Result<i32, CommandError> {
     if found.policies + found.partial + found.findings.len() == 0 {
         return Err(CommandError::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
-    let annotations: Vec<Annotation<'_>> = found.findings.iter().map(annotation).collect();
+    let fixes: Vec<Vec<AnnotatedFix<'_>>> =
+        found.findings.iter().map(|finding| annotated(finding, &sources)).collect();
+    let annotations: Vec<Annotation<'_>> =
+        found.findings.iter().zip(&fixes).map(|(finding, fixes)| annotation(finding, fixes)).collect();
     let roots = super::roots::here();
     console::print(&match args.output_format {
         LintFormat::Sarif => console::whole(lint_formats::sarif(&annotations, &CHECKS, &roots)),
@@ -157,7 +186,22 @@ fn templates(files: &[Arc<str>]) {
     console::warn(&format!("{what}: {} (check what is filled in)", files.join(", ")));
 }
 
-fn annotation(finding: &Finding) -> Annotation<'_> {
+/// The fixes of a finding with lines and columns of its file.
+fn annotated<'f>(finding: &'f Finding, sources: &[SourceText]) -> Vec<AnnotatedFix<'f>> {
+    let Some(source) = sources.iter().find(|source| *source.name == *finding.file) else { return Vec::new() };
+    let edits = |fix: &'f Fix| {
+        let edit = |edit: &'f TextEdit| AnnotatedEdit {
+            start: line_and_column(&source.text, edit.range.start),
+            end: line_and_column(&source.text, edit.range.end),
+            text: &edit.text,
+        };
+        fix.edits.iter().map(edit).collect()
+    };
+    let one = |fix: &'f Fix| AnnotatedFix { title: &fix.title, is_safe: fix.is_safe, edits: edits(fix) };
+    finding.fixes.iter().map(one).collect()
+}
+
+fn annotation<'f>(finding: &'f Finding, fixes: &'f [AnnotatedFix<'f>]) -> Annotation<'f> {
     Annotation {
         id: finding.id,
         level: match finding.severity {
@@ -173,6 +217,7 @@ fn annotation(finding: &Finding) -> Annotation<'_> {
         message: &finding.message,
         help: finding.help.as_deref(),
         excerpt: &finding.excerpt,
+        fixes,
     }
 }
 

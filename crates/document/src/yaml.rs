@@ -11,7 +11,7 @@ use super::intern::Interner;
 use super::scalar::{Scalar, resolve};
 use ephor_value::Value;
 
-pub use super::event::{SyntaxError, SyntaxProblem};
+pub use super::event::{SyntaxError, SyntaxPlace, SyntaxProblem};
 pub use super::yaml_error::{DuplicateKey, NoJsonKey, YamlError};
 
 /// The value of the first document in `text`; null when there is none.

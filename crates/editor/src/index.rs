@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use ephor_inspect::lint::{Linter, Roles};
+use ephor_inspect::lint::{KnownRules, Linter, Roles};
 use ephor_ir::Rule;
 use ephor_kubernetes::{Kinds, Types};
 use ephor_policies::subjects::is_about;
@@ -50,6 +50,9 @@ pub struct Index {
     types: Arc<Types>,
     compiled: Option<Compiled>,
     roles: Option<Roles>,
+    /// The rules of policies, against which exceptions are checked.
+    rules: KnownRules,
+    has_rules: bool,
     samples: Option<HashSet<String>>,
     /// Whether definitions of kinds have changed since the kinds were read.
     is_defined_anew: bool,
@@ -66,6 +69,8 @@ impl Index {
             linter: None,
             compiled: None,
             roles: None,
+            rules: KnownRules::default(),
+            has_rules: false,
             samples: None,
             is_defined_anew: false,
         }
@@ -112,8 +117,8 @@ impl Index {
     }
 
     /// The checks of policies; `None` before [`Index::prepare`].
-    pub fn linter(&self) -> Option<(&Linter, &Roles)> {
-        Some((self.linter.as_ref()?, self.roles.as_ref()?))
+    pub fn linter(&self) -> Option<(&Linter, &Roles, &KnownRules)> {
+        Some((self.linter.as_ref()?, self.roles.as_ref()?, &self.rules))
     }
 
     /// Whether a file holds samples of tests, which violate policies on purpose.
@@ -239,6 +244,8 @@ impl Index {
             return;
         }
         self.compiled = None;
+        self.has_rules = false;
+        self.mark(|file, _| has_exceptions(&file.good));
         // Exceptions and bindings say by names what they are about.
         let is_for_all = both().any(|entry| {
             let policies = &entry.policies;
@@ -293,6 +300,13 @@ impl Index {
             }
             self.roles = Some(Roles { patches, ..Roles::default() });
         }
+        let names_rules = |name: &Arc<str>| self.file(name).is_some_and(|file| has_exceptions(&file.latest));
+        if !self.has_rules && names.iter().any(names_rules) {
+            self.rules = KnownRules::default();
+            let all = self.files.values().flat_map(|file| &file.usable.policies.policies);
+            all.for_each(|policy| self.rules.add(policy));
+            self.has_rules = true;
+        }
         if self.samples.is_none() {
             let of = |(name, file): (&Arc<str>, &FileState)| file.good.samples(name);
             self.samples = Some(self.files.iter().flat_map(of).collect());
@@ -343,6 +357,11 @@ impl Index {
         file.shown = found;
         is_new
     }
+}
+
+/// Whether a file has exceptions, which name rules of other files.
+fn has_exceptions(entry: &Entry) -> bool {
+    entry.of_role(Role::Policy).any(|part| part.kind() == "PolicyException")
 }
 
 /// Whether objects that policies read differ.

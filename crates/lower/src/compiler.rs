@@ -95,14 +95,17 @@ impl Compiler {
         ephor_cel::checked(text, &self.env).ok()
     }
 
+    /// The type of an expression.
+    ///
+    /// # Errors
+    /// What is wrong with it, one by one.
+    pub(super) fn type_or_issues(&self, text: &str) -> Result<Type, Vec<Issue>> {
+        ephor_cel::typed(text, &self.env).map(|typed| typed.ty).map_err(|issues| issues.all)
+    }
+
     /// What is wrong with an expression, whatever its type.
     pub(super) fn issues(&self, text: &str) -> Option<String> {
         ephor_cel::checked(text, &self.env).err().map(|issues| issues.to_string())
-    }
-
-    /// What is wrong with an expression, one by one.
-    pub(super) fn all_issues(&self, text: &str) -> Vec<Issue> {
-        ephor_cel::typed(text, &self.env).err().map(|issues| issues.all).unwrap_or_default()
     }
 
     /// For a level of CEL's runtime.

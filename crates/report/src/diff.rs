@@ -37,6 +37,13 @@ pub fn lines(expected: &str, got: &str) -> String {
     out.trim_end_matches('\n').to_owned()
 }
 
+/// The differences as a unified diff of a file, which `patch` and `git apply` take.
+pub fn unified(name: &str, before: &str, after: &str) -> String {
+    let diff = TextDiff::from_lines(before, after);
+    let (from, to) = (format!("a/{name}"), format!("b/{name}"));
+    diff.unified_diff().context_radius(AROUND).header(&from, &to).to_string()
+}
+
 /// A text without the codes of colours.
 pub fn without_colour(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -52,6 +59,12 @@ pub fn without_colour(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_unified_diff_names_the_file_and_the_lines() {
+        let shown = unified("x.yaml", "a\nb\n", "a\nc\n");
+        assert_eq!(shown, "--- a/x.yaml\n+++ b/x.yaml\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n");
+    }
 
     #[test]
     fn changed_lines_stand_among_a_few_equal_ones() {

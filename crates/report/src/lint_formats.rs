@@ -36,6 +36,30 @@ pub struct Annotation<'a> {
     pub help: Option<&'a str>,
     /// The text of the line; empty when it is not at hand.
     pub excerpt: &'a str,
+    /// Changes of the file that mend it.
+    pub fixes: &'a [AnnotatedFix<'a>],
+}
+
+/// A change of a file.
+#[derive(Clone, Debug)]
+pub struct AnnotatedFix<'a> {
+    /// What it does.
+    pub title: &'a str,
+    /// Whether it is what was meant as far as the file shows.
+    pub is_safe: bool,
+    /// What is replaced, and by what.
+    pub edits: Vec<AnnotatedEdit<'a>>,
+}
+
+/// A part of a file that is replaced.
+#[derive(Clone, Debug)]
+pub struct AnnotatedEdit<'a> {
+    /// Line and column of the first character, from 1.
+    pub start: (usize, usize),
+    /// Line and column behind the last one.
+    pub end: (usize, usize),
+    /// What stands there then.
+    pub text: &'a str,
 }
 
 impl Annotation<'_> {
@@ -57,7 +81,8 @@ pub fn sarif(annotations: &[Annotation<'_>], checks: &[CheckText], roots: &Roots
         let worst = annotations.iter().filter(|a| a.id == *id).map(|a| a.level).min();
         log.rule(id, || Rule {
             title: (*text).into(),
-            help: format!("{text} {help}"),
+            description: format!("{text} {help}"),
+            help: (*help).into(),
             level: worst.or(Some(Level::Warning)),
             ..Rule::default()
         });
@@ -75,9 +100,46 @@ pub fn sarif(annotations: &[Annotation<'_>], checks: &[CheckText], roots: &Roots
         if !a.policy.is_empty() {
             result["properties"] = json!({"policy": a.policy});
         }
+        if !a.fixes.is_empty() {
+            result["fixes"] = a.fixes.iter().map(|fix| sarif_fix(fix, &log, a.file)).collect();
+        }
         log.result(Rank::of(false, Some(a.level), None), result);
     }
     log.finish(&[])
+}
+
+fn sarif_fix(fix: &AnnotatedFix<'_>, log: &Log<'_>, file: &str) -> Value {
+    let replacements = fix.edits.iter().map(|edit| {
+        json!({
+            "deletedRegion": {
+                "startLine": edit.start.0,
+                "startColumn": edit.start.1,
+                "endLine": edit.end.0,
+                "endColumn": edit.end.1,
+            },
+            "insertedContent": {"text": edit.text},
+        })
+    });
+    json!({
+        "description": {"text": message_text(fix.title)},
+        "artifactChanges": [{
+            "artifactLocation": log.uris.artifact(file),
+            "replacements": replacements.collect::<Vec<Value>>(),
+        }],
+    })
+}
+
+fn json_fix(fix: &AnnotatedFix<'_>) -> Value {
+    let edits = fix.edits.iter().map(|edit| {
+        json!({
+            "line": edit.start.0,
+            "column": edit.start.1,
+            "endLine": edit.end.0,
+            "endColumn": edit.end.1,
+            "text": edit.text,
+        })
+    });
+    json!({"title": fix.title, "safe": fix.is_safe, "edits": edits.collect::<Vec<Value>>()})
 }
 
 /// One object an annotation.
@@ -93,6 +155,7 @@ pub fn json(annotations: &[Annotation<'_>]) -> String {
             "endColumn": a.end,
             "message": a.message,
             "help": a.help,
+            "fixes": a.fixes.iter().map(json_fix).collect::<Vec<Value>>(),
         })
     });
     format!("{:#}\n", Value::Array(all.collect()))
@@ -129,6 +192,7 @@ mod tests {
         message: "unknown field `mach`",
         help: Some("did you mean `match`?"),
         excerpt: "    mach:",
+        fixes: &[],
     };
     const CHECKS: [CheckText; 2] = [
         ("other", "Finds x.", "Write y."),
@@ -166,14 +230,49 @@ mod tests {
             }
             assert_ne!(rule["id"], rule["name"]);
         }
-        assert_eq!(rules[1]["help"]["text"], "Finds fields that are unknown. Write one that exists.");
+        assert_eq!(
+            rules[1]["fullDescription"]["text"],
+            "Finds fields that are unknown. Write one that exists."
+        );
+        assert_eq!(rules[1]["help"]["text"], "Write one that exists.");
         assert_eq!(rules[1]["defaultConfiguration"]["level"], "error");
+    }
+
+    fn fix() -> AnnotatedFix<'static> {
+        let edit = AnnotatedEdit { start: (3, 5), end: (3, 9), text: "match" };
+        AnnotatedFix { title: "write `match`", is_safe: true, edits: vec![edit] }
+    }
+
+    #[test]
+    fn a_fix_says_what_it_replaces_by_lines_and_columns() {
+        let fixes = [fix()];
+        let one = Annotation { fixes: &fixes, ..ONE };
+        let log = log(&[one], &CHECKS);
+        let change = &log["runs"][0]["results"][0]["fixes"][0]["artifactChanges"][0];
+        assert_eq!(change["artifactLocation"]["uri"], "a%20b/p.yaml");
+        assert_eq!(
+            change["replacements"][0],
+            json!({
+                "deletedRegion": {"startLine": 3, "startColumn": 5, "endLine": 3, "endColumn": 9},
+                "insertedContent": {"text": "match"},
+            })
+        );
+        let all: Value = serde_json::from_str(&json(&[one, ONE])).unwrap_or_default();
+        assert_eq!(
+            all[0]["fixes"],
+            json!([{"title": "write `match`", "safe": true, "edits": [
+                {"line": 3, "column": 5, "endLine": 3, "endColumn": 9, "text": "match"},
+            ]}])
+        );
+        assert_eq!(all[1]["fixes"], json!([]));
     }
 
     #[test]
     fn sarif_is_valid_by_the_schema_of_oasis() {
+        let fixes = [fix()];
         let all = [
             ONE,
+            Annotation { fixes: &fixes, ..ONE },
             Annotation { column: 0, end: 0, policy: "", file: "-", help: None, excerpt: "", ..ONE },
             Annotation { line: 0, level: Level::Note, file: "https://example.com/a b.yaml", ..ONE },
             Annotation { id: "of no table", end: 0, file: "/etc/p.yaml", ..ONE },

@@ -14,6 +14,23 @@ pub struct SyntaxError {
     pub line: Option<NonZeroU32>,
     /// What is wrong there.
     pub problem: SyntaxProblem,
+    /// Where what was being read begins, and where it was noticed that it is wrong.
+    pub places: Option<[SyntaxPlace; 2]>,
+}
+
+/// A place in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyntaxPlace {
+    /// The line, from 1.
+    pub line: usize,
+    /// Bytes since the line began.
+    pub byte: usize,
+}
+
+impl SyntaxPlace {
+    fn of(mark: Mark) -> SyntaxPlace {
+        SyntaxPlace { line: mark.line as usize + 1, byte: mark.col as usize }
+    }
 }
 
 /// What is wrong with the syntax of YAML text.
@@ -149,18 +166,20 @@ impl SyntaxError {
             0 => context.line,
             n => n + 1,
         };
-        SyntaxError { line: NonZeroU32::new(line), problem }
+        let places = Some([SyntaxPlace::of(context), SyntaxPlace::of(at)]);
+        SyntaxError { line: NonZeroU32::new(line), problem, places }
     }
 
     /// An error of the parser.
     pub(super) fn of_parser(context: Mark, problem: SyntaxProblem, at: Mark) -> SyntaxError {
         let line = if at.line == 0 { context.line } else { at.line };
-        SyntaxError { line: NonZeroU32::new(line), problem }
+        let places = Some([SyntaxPlace::of(context), SyntaxPlace::of(at)]);
+        SyntaxError { line: NonZeroU32::new(line), problem, places }
     }
 
     /// An error without a place.
     pub(super) fn anywhere(problem: SyntaxProblem) -> SyntaxError {
-        SyntaxError { line: None, problem }
+        SyntaxError { line: None, problem, places: None }
     }
 }
 

@@ -20,7 +20,7 @@ mod scanner;
 mod step;
 mod text;
 
-pub use error::{SyntaxError, SyntaxProblem};
+pub use error::{SyntaxError, SyntaxPlace, SyntaxProblem};
 pub(super) use parser::Parser;
 pub(super) use scanner::Scanner;
 pub(super) use step::{Event, EventData, Mark};

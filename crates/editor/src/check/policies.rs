@@ -10,9 +10,9 @@ use crate::text::Text;
 
 /// Adds the findings about a file.
 pub(super) fn check(index: &Index, name: &str, file: &FileState, out: &mut Vec<Diagnostic>) {
-    let Some((linter, roles)) = index.linter() else { return };
+    let Some((linter, roles, rules)) = index.linter() else { return };
     let source = SourceText { name: name.into(), text: file.text.as_str().into() };
-    let found = linter.check(&source, roles).findings;
+    let found = linter.check(&source, roles, rules).findings;
     out.extend(found.iter().map(|finding| diagnostic(&file.text, finding)));
 }
 

@@ -12,7 +12,7 @@ use ephor_value::suggest::did_you_mean;
 use ephor_value::{Value, wildcard};
 
 use super::finding::Severity;
-use super::subject::{Spot, Subject, with};
+use super::subject::{Remedy, Spot, Subject, with};
 
 /// Checks all conditions below a value.
 pub(super) fn check(subject: &mut Subject<'_>, value: &Value, path: &Path) {
@@ -142,9 +142,10 @@ fn fields(subject: &mut Subject<'_>, condition: &Value, path: &Path) {
     let severity = if is_whole { Severity::Warning } else { Severity::Error };
     for (name, _) in condition.as_map().into_iter().flat_map(|fields| fields.iter()) {
         if !FIELDS.contains(&&**name) {
-            let help = did_you_mean(name, &FIELDS).map(|meant| format!("did you mean `{meant}`?"));
             let message = format!("unknown field `{name}` in a condition");
-            subject.report("unknown-field", severity, &with(path, name), Spot::Key, message, help);
+            let meant = did_you_mean(name, &FIELDS).filter(|meant| condition.get(meant).is_none());
+            let remedy = subject.meant(&with(path, name), Spot::Key, meant);
+            subject.report("unknown-field", severity, &with(path, name), Spot::Key, message, remedy);
         }
     }
 }
@@ -156,27 +157,23 @@ fn operator(subject: &mut Subject<'_>, condition: &Value, path: &Path) {
         return;
     }
     if !OPERATORS.contains(&name) {
-        let help = match did_you_mean(name, &OPERATORS) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("there are {}", OPERATORS.join(", ")),
+        let remedy = match did_you_mean(name, &OPERATORS) {
+            Some(meant) => subject.meant(&at, Spot::Value, Some(meant)),
+            None => Some(format!("there are {}", OPERATORS.join(", "))).into(),
         };
         let message = format!("there is no operator `{name}`");
-        subject.report("unknown-operator", Severity::Error, &at, Spot::Value, message, Some(help));
+        subject.report("unknown-operator", Severity::Error, &at, Spot::Value, message, remedy);
     }
-    let instead = match name {
-        "In" => "`AnyIn` or `AllIn`",
-        "NotIn" => "`AnyNotIn` or `AllNotIn`",
+    // The first one does the same.
+    let (same, instead) = match name {
+        "In" => ("AllIn", "`AllIn`, which does the same, or `AnyIn`"),
+        "NotIn" => ("AnyNotIn", "`AnyNotIn`, which does the same, or `AllNotIn`"),
         _ => return,
     };
+    let fix = subject.fix(&at, Spot::Value, same, format!("write `{same}`"), true);
+    let remedy = Remedy { help: Some(format!("write {instead}")), fixes: fix.into_iter().collect() };
     let message = format!("the operator `{name}` is deprecated");
-    subject.report(
-        "deprecated-field",
-        Severity::Note,
-        &at,
-        Spot::Value,
-        message,
-        Some(format!("write {instead}")),
-    );
+    subject.report("deprecated-field", Severity::Note, &at, Spot::Value, message, remedy);
 }
 
 fn constant(subject: &mut Subject<'_>, condition: &Value, path: &Path) {
@@ -187,7 +184,9 @@ fn constant(subject: &mut Subject<'_>, condition: &Value, path: &Path) {
     }
     let message =
         "neither `key` nor `value` has a variable: the condition has the same result for every request";
-    let help =
-        key.as_str().filter(|text| text.contains("request.")).map(|text| format!("write `{{{{ {text} }}}}`"));
-    subject.report("constant-condition", Severity::Warning, &with(path, "key"), Spot::Value, message, help);
+    let variable = key.as_str().filter(|text| text.contains("request.") && !text.contains('}'));
+    let variable = variable.map(|text| format!("{{{{ {} }}}}", text.trim()));
+    let at = with(path, "key");
+    let remedy = subject.instead(&at, Spot::Value, variable.as_deref());
+    subject.report("constant-condition", Severity::Warning, &at, Spot::Value, message, remedy);
 }

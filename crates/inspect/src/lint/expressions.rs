@@ -5,9 +5,12 @@
 //! `status.typeChecking`.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ephor_api::admission::{check as validate, defaulted};
+use ephor_cel::env::Env;
+use ephor_cel::library::{Admission, KyvernoKind, admission, kyverno};
+use ephor_functions::CelLevel;
 use ephor_functions::registry::{Language, all};
 use ephor_ir::check::Check;
 use ephor_ir::rule::Body;
@@ -22,18 +25,31 @@ use ephor_value::release::Release;
 use ephor_value::suggest::did_you_mean;
 use ephor_value::{Str, Value};
 
-use super::finding::Severity;
-use super::kinds::{Known, check_constraints};
+use super::finding::{Finding, Severity};
+use super::guards::{self, Expressions};
+use super::kinds::Known;
+use super::mistakes::{self, Mistake};
 use super::rules::mentions;
-use super::subject::{Spot, Subject, each_text, item, with};
+use super::selections::check_constraints;
+use super::subject::{Remedy, Spot, Subject, each_text, item, with};
 
-/// The types of kinds, which are built once for all policies.
+/// The types of kinds by group, version and kind.
+type Built = Mutex<HashMap<[Str; 3], Option<Arc<KindTypes>>>>;
+
+/// The types of kinds, which are built once for all policies; those of built-in kinds once for all
+/// runs.
 #[derive(Default)]
-pub(super) struct TypeCache(Mutex<HashMap<[Str; 3], Option<Arc<KindTypes>>>>);
+pub(super) struct TypeCache(Built);
+
+fn built_in() -> &'static Built {
+    static BUILT_IN: OnceLock<Built> = OnceLock::new();
+    BUILT_IN.get_or_init(Built::default)
+}
 
 impl TypeCache {
     fn of(&self, kinds: &[[Str; 3]], definitions: &[Value]) -> Vec<Arc<KindTypes>> {
-        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = if definitions.is_empty() { built_in() } else { &self.0 };
+        let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
         let found: Option<Vec<Arc<KindTypes>>> = kinds
             .iter()
             .map(|kind| {
@@ -65,12 +81,58 @@ pub(super) fn check_kyverno(
         for issue in issues(spec, kind, namespaced, &types).into_iter().filter(|i| i.is_type || !compiles) {
             of_expression(subject, policy, issue);
         }
-        if let Some(constraints) = constraints {
-            check_constraints(subject, known, constraints, &parse("spec.matchConstraints"));
+        let has_targets = spec.get("targetMatchConstraints").is_some_and(|v| !v.is_null());
+        let read = if has_targets { &[][..] } else { &kinds[..] };
+        guards::check(subject, known, read, &expressions_of(spec, kind, namespaced));
+        for name in ["matchConstraints", "targetMatchConstraints"] {
+            if let Some(constraints) = spec.get(name) {
+                check_constraints(subject, known, constraints, &with(&parse("spec"), name));
+            }
         }
     }
     unused(subject, spec, &parse("spec"));
     constant(subject, spec);
+}
+
+/// The expressions of a policy of `policies.kyverno.io` in the order in which they are evaluated.
+fn expressions_of(spec: &Value, kind: KyvernoKind, namespaced: bool) -> Expressions<'_> {
+    let (conditions, consequence) = match kind {
+        KyvernoKind::Deleting => ("conditions", ""),
+        KyvernoKind::Generating => ("matchConditions", ""),
+        _ => ("matchConditions", consequence(spec.text_at(&["failurePolicy"]))),
+    };
+    Expressions {
+        holder: spec,
+        path: "spec",
+        conditions,
+        checks: &[("validations", "expression", "messageExpression")],
+        others: &[
+            ("mutations", "jsonPatch.expression"),
+            ("mutations", "applyConfiguration.expression"),
+            ("generate", "expression"),
+            ("auditAnnotations", "valueExpression"),
+        ],
+        env: kyverno(kind, namespaced),
+        consequence,
+    }
+}
+
+/// What an error of an expression does under a failure policy.
+fn consequence(policy: &str) -> &'static str {
+    match policy {
+        "" | "Fail" => ", and `failurePolicy: Fail` refuses the request",
+        "Ignore" => ", and `failurePolicy: Ignore` lets the request pass",
+        _ => "",
+    }
+}
+
+/// What expressions of the API server's own policies may use.
+fn native_env(holder: &Value) -> Env {
+    let params = holder.get("paramKind").is_some_and(|v| !v.is_null());
+    let mutation = holder.get("mutations").is_some();
+    let choice =
+        Admission { params, authorizer: true, mutation, level: CelLevel::V26, ..Admission::default() };
+    admission(Admission { backticks: true, ..choice })
 }
 
 /// Checks the types of the `cel` parts of rules.
@@ -83,6 +145,16 @@ pub(super) fn check_rules(subject: &mut Subject<'_>, known: &Known, cache: &Type
         for issue in issues_of_rule(cel, &path, &cache.of(&kinds, &known.definitions)) {
             of_expression(subject, policy, issue);
         }
+        let of = Expressions {
+            holder: cel,
+            path: &path,
+            conditions: "",
+            checks: &[("expressions", "expression", "messageExpression")],
+            others: &[("auditAnnotations", "valueExpression")],
+            env: native_env(cel),
+            consequence: "",
+        };
+        guards::check(subject, known, &kinds, &of);
         unused(subject, cel, &parse(&path));
     }
 }
@@ -95,7 +167,11 @@ fn of_expression(subject: &mut Subject<'_>, policy: &Value, mut issue: Expressio
         issue.meant = meant(name);
     }
     let offset = source.get(..issue.at).unwrap_or(source).chars().count();
-    let help = issue.meant.map(|meant| format!("did you mean `{meant}`?"));
+    let spot = Spot::Inside(offset, if issue.is_type { issue.length } else { word(source, offset) });
+    let remedy = match mistake(source, issue.at, &issue.text) {
+        Some(mistake) => remedy_of(subject, &path, source, mistake),
+        None => subject.meant(&path, spot, issue.meant.as_deref()),
+    };
     let (id, severity, message) = match issue.is_type {
         false => ("cel-expression", Severity::Error, format!("{}: {}", issue.field, issue.text)),
         true => (
@@ -104,8 +180,27 @@ fn of_expression(subject: &mut Subject<'_>, policy: &Value, mut issue: Expressio
             format!("{}: {} in the kinds of the policy", issue.field, issue.text),
         ),
     };
-    let length = if issue.is_type { issue.length } else { word(source, offset) };
-    subject.report(id, severity, &path, Spot::Inside(offset, length), message, help);
+    subject.report(id, severity, &path, spot, message, remedy);
+}
+
+/// The usual mistake that an issue at a byte is about.
+fn mistake(source: &str, at: usize, text: &str) -> Option<Mistake> {
+    if let Some(name) = undeclared(text) {
+        return mistakes::of_name(source, at, name);
+    }
+    if text.contains("does not support field selection") {
+        return mistakes::of_field(source, at);
+    }
+    text.starts_with("Syntax error").then(|| mistakes::of_syntax(source)).flatten()
+}
+
+fn remedy_of(subject: &Subject<'_>, path: &Path, source: &str, mistake: Mistake) -> Remedy {
+    let title = match mistake.edits.as_slice() {
+        [(_, new)] => format!("write `{}`", new.trim()),
+        _ => mistake.help.clone(),
+    };
+    let fix = subject.fix_inside(path, source, &mistake.edits, title, true);
+    Remedy { help: Some(mistake.help), fixes: fix.into_iter().collect() }
 }
 
 /// The name of a variable or function that there is none of.
@@ -157,6 +252,11 @@ fn word(text: &str, offset: usize) -> usize {
 /// What was found when the policy was loaded, unless the expression was reported before.
 pub(super) fn check_loaded(subject: &mut Subject<'_>, policy: &Value, loaded: &LoadedPolicy) {
     for fault in &loaded.faults {
+        if fault.detail.starts_with("output is expected") {
+            // The loader says so, too.
+            let own = format!("{}: the result must be", fault.field);
+            subject.found.retain(|finding| !finding.message.starts_with(&own));
+        }
         from_text(subject, policy, &fault.field, &fault.detail, "cel-expression", Severity::Error);
     }
     for (field, text) in faults_of_rules(loaded) {
@@ -181,6 +281,7 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &Typ
             let id = if is_expression { "cel-expression" } else { "admission-validation" };
             from_text(subject, policy, &cause.field, &cause.message, id, Severity::Error);
         }
+        refused_selections(subject);
         return;
     }
     for warning in warnings(&stored, &known.definitions, release) {
@@ -188,13 +289,42 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &Typ
     }
     check_later_releases(subject, policy, (&stored, known));
     let spec = policy.get("spec").unwrap_or(&Value::Null);
+    let kinds = spec.get("matchConstraints").and_then(|c| known.of_constraints(c)).unwrap_or_default();
+    let of = Expressions {
+        holder: spec,
+        path: "spec",
+        conditions: "matchConditions",
+        checks: &[("validations", "expression", "messageExpression")],
+        others: &[
+            ("mutations", "jsonPatch.expression"),
+            ("mutations", "applyConfiguration.expression"),
+            ("auditAnnotations", "valueExpression"),
+        ],
+        env: native_env(spec),
+        consequence: consequence(spec.text_at(&["failurePolicy"])),
+    };
+    guards::check(subject, known, &kinds, &of);
     if spec.get("mutations").is_some() {
-        let kinds = spec.get("matchConstraints").and_then(|c| known.of_constraints(c)).unwrap_or_default();
         for issue in issues_of_mutations(spec, &cache.of(&kinds, &known.definitions)) {
             of_expression(subject, policy, issue);
         }
     }
     unused(subject, spec, &parse("spec"));
+}
+
+/// What an API server refuses and selects nothing is reported once, with its fix.
+fn refused_selections(subject: &mut Subject<'_>) {
+    let place = |finding: &Finding| (finding.line, finding.column, finding.end);
+    let (own, mut found): (Vec<Finding>, Vec<Finding>) =
+        std::mem::take(&mut subject.found).into_iter().partition(|finding| finding.id == "selects-nothing");
+    for one in own {
+        let refused = found.iter_mut().find(|f| f.id == "admission-validation" && place(f) == place(&one));
+        match refused {
+            Some(refused) => (refused.help, refused.fixes) = (one.help, one.fixes),
+            None => found.push(one),
+        }
+    }
+    subject.found = found;
 }
 
 /// Notes what means something else on a later release, for the first one.
@@ -225,7 +355,7 @@ pub(super) fn from_text(
     let path = parse(field);
     let (place, text) = inner_place(text);
     let message = format!("{field}: {text}");
-    let mut help = None;
+    let mut remedy = Remedy::default();
     if subject.found.iter().any(|f| f.message == message) {
         return;
     }
@@ -234,17 +364,24 @@ pub(super) fn from_text(
         (Some((line, column)), Some(source)) => {
             let before: usize = source.split('\n').take(line - 1).map(|l| l.chars().count() + 1).sum();
             let mut offset = before + column.saturating_sub(1);
+            let mut byte = source.char_indices().nth(offset).map_or(source.len(), |(byte, _)| byte);
+            let mut close = None;
             if let Some(name) = undeclared(&text) {
-                let byte = source.char_indices().nth(offset).map_or(source.len(), |(byte, _)| byte);
-                offset = source.get(..name_at(source, byte, name)).map_or(offset, |s| s.chars().count());
-                help = meant(name).map(|meant| format!("did you mean `{meant}`?"));
+                byte = name_at(source, byte, name);
+                offset = source.get(..byte).map_or(offset, |s| s.chars().count());
+                close = meant(name);
             }
-            Spot::Inside(offset, word(source, offset))
+            let spot = Spot::Inside(offset, word(source, offset));
+            remedy = match mistake(source, byte, &text) {
+                Some(mistake) => remedy_of(subject, &path, source, mistake),
+                None => subject.meant(&path, spot, close.as_deref()),
+            };
+            spot
         }
         (_, Some(_)) => Spot::Value,
         _ => Spot::Key,
     };
-    subject.report(id, severity, &path, spot, message, help);
+    subject.report(id, severity, &path, spot, message, remedy);
 }
 
 /// The first place `<input>:LINE:COLUMN: ` of a text on an expression, and the text without it and
@@ -310,17 +447,16 @@ fn unused(subject: &mut Subject<'_>, holder: &Value, path: &Path) {
     }
 }
 
-/// Conditions and validations that are a constant.
+/// Conditions that are a constant; a validation that is always met is meant so.
 fn constant(subject: &mut Subject<'_>, spec: &Value) {
-    for (section, text, what) in [
-        ("validations", "true", "the validation is always met"),
-        ("matchConditions", "true", "the condition is always met"),
-        ("matchConditions", "false", "the policy never runs: the condition is never met"),
+    for (text, what) in [
+        ("true", "the condition is always met"),
+        ("false", "the policy never runs: the condition is never met"),
     ] {
-        let entries = spec.get(section).and_then(Value::as_list).unwrap_or_default();
+        let entries = spec.get("matchConditions").and_then(Value::as_list).unwrap_or_default();
         for (i, entry) in entries.iter().enumerate() {
             if entry.text_at(&["expression"]).trim() == text {
-                let at = parse(&format!("spec.{section}[{i}].expression"));
+                let at = parse(&format!("spec.matchConditions[{i}].expression"));
                 subject.report("constant-condition", Severity::Warning, &at, Spot::Value, what, None);
             }
         }

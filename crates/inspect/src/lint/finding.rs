@@ -34,7 +34,7 @@ impl Severity {
 pub type Check = (&'static str, &'static str, &'static str);
 
 /// All checks.
-pub const CHECKS: [Check; 30] = [
+pub const CHECKS: [Check; 40] = [
     (
         "yaml-syntax",
         "The document is not YAML, or a key comes twice.",
@@ -86,6 +86,11 @@ pub const CHECKS: [Check; 30] = [
         "Correct the expression; `ephor jp parse` shows how it is read.",
     ),
     (
+        "jmespath-literal",
+        "A JMESPath comparison with the name of a field where a value is meant.",
+        "Write texts in single quotes and other values in backticks: a name in double quotes is that of a field.",
+    ),
+    (
         "unknown-function",
         "A JMESPath function that does not exist.",
         "Write a function that exists; `ephor jp function` lists them.",
@@ -107,6 +112,16 @@ pub const CHECKS: [Check; 30] = [
         "Read a field that these kinds have, with a value of its type, or match other kinds.",
     ),
     (
+        "may-be-absent",
+        "A CEL expression reads a field that an object of the kind need not have, without a guard.",
+        "Test the field with `has()`, or read it as an optional: `object.spec.?volumes.orValue([])`.",
+    ),
+    (
+        "never-equal",
+        "A CEL expression compares values of which none equals the other.",
+        "Compare values of one type; an absent field is tested with `has()`, not compared with null.",
+    ),
+    (
         "other-release",
         "A part of an expression means something else on a later release of Kubernetes.",
         "Write it so that it means the same: compare scalars with scalars, read optional fields with `.?field`; `ephor cluster-check --kubernetes VERSION` shows an object.",
@@ -117,9 +132,24 @@ pub const CHECKS: [Check; 30] = [
         "Correct the name; of a custom kind name its definition with `--definition`.",
     ),
     (
+        "selects-nothing",
+        "A group, version, operation, name or namespace in a match that no request has.",
+        "Write what requests have: the core group is `\"\"`, operations are in upper case, names in lower case.",
+    ),
+    (
         "unknown-resource-field",
         "A field in a pattern, an overlay or a path that the kinds of the rule do not have.",
         "Correct the name of the field; a pattern about it never holds as it was meant.",
+    ),
+    (
+        "value-type",
+        "A value of a pattern or overlay that no value of its field matches, or that the field cannot have.",
+        "Write a value of the type that the field has.",
+    ),
+    (
+        "invalid-argument",
+        "A constant argument that its function cannot read: a version, pattern, time or quantity.",
+        "Correct the argument; `ephor jp function NAME` shows examples.",
     ),
     (
         "never-matches",
@@ -155,6 +185,26 @@ pub const CHECKS: [Check; 30] = [
         "variant-type-name",
         "A mutation in CEL whose variant for controllers of pods cannot be evaluated.",
         "Leave variants out with `autogen.podControllers.controllers: []`, and write a policy for controllers of its own.",
+    ),
+    (
+        "variant-message",
+        "A message in CEL whose variant for controllers of pods reads what their templates do not have.",
+        "Read the field as an optional: `object.?metadata.?name.orValue('')` is the name of the controller.",
+    ),
+    (
+        "pods-only",
+        "A mutation of pods with JSON patches, which has no variants for controllers of pods.",
+        "Write `patchStrategicMerge`, or a rule of its own for controllers.",
+    ),
+    (
+        "unknown-rule",
+        "An exception that names a rule which its policy does not have.",
+        "Correct the name of the rule; `ephor explain` lists those of a policy.",
+    ),
+    (
+        "variant-not-excepted",
+        "An exception about controllers of pods that does not name the variants of its rules for them.",
+        "Name `autogen-RULE`, and `autogen-cronjob-RULE` for CronJobs, too.",
     ),
     (
         "may-error",

@@ -165,7 +165,8 @@ fn of_entry(subject: &mut Subject<'_>, known: &Known, entry: &str, at: &Path) {
     let offset = entry.find(kind).map_or(0, |byte| entry.get(..byte).map_or(0, |s| s.chars().count()));
     let spot = Spot::Inside(offset, kind.chars().count());
     let text = format!("there is no kind `{kind}`: the rule never matches it");
-    subject.report("unknown-kind", severity, at, spot, text, Some(format!("did you mean `{meant}`?")));
+    let remedy = subject.meant(at, spot, Some(meant));
+    subject.report("unknown-kind", severity, at, spot, text, remedy);
 }
 
 /// A kind that exists, in a group and version that exist and do not have it.
@@ -181,8 +182,8 @@ fn wrong_version(subject: &mut Subject<'_>, known: &Known, selector: &KindSelect
         group => format!("{group}/{version}/{kind}"),
     };
     let text = format!("{group}/{version} has no kind `{kind}`: the rule never matches it");
-    let help = format!("did you mean `{}`?", of(&right.group, &right.version));
-    subject.report("unknown-kind", Severity::Error, at, Spot::Value, text, Some(help));
+    let remedy = subject.meant(at, Spot::Value, Some(&of(&right.group, &right.version)));
+    subject.report("unknown-kind", Severity::Error, at, Spot::Value, text, remedy);
 }
 
 /// The kind that was meant, and whether that is sure: a plural, or the same letters in another
@@ -199,34 +200,4 @@ fn near<'k>(known: &'k Known, kind: &str) -> Option<(&'k str, bool)> {
     let distance = ephor_value::suggest::distance(kind, close);
     let limit = if kind.chars().count() >= 10 { 2 } else { 1 };
     (kind.chars().count() >= 5 && distance <= limit).then_some((close, false))
-}
-
-/// Reports resources of match constraints that are written as kinds or in the singular.
-pub(super) fn check_constraints(subject: &mut Subject<'_>, known: &Known, constraints: &Value, path: &Path) {
-    for list in ["resourceRules", "excludeResourceRules"] {
-        for (i, rule) in listed(constraints, list).iter().enumerate() {
-            let mut groups = texts(rule, &["apiGroups"]);
-            if groups.any(|g| is_open(g) || !is_own(&known.kinds, g)) {
-                continue;
-            }
-            for (j, resource) in listed(rule, "resources").iter().enumerate() {
-                let Some(text) = resource.as_str() else { continue };
-                let plural = text.split('/').next().unwrap_or("");
-                if is_open(plural) || known.kinds.plural(plural).next().is_some() {
-                    continue;
-                }
-                let meant =
-                    known.kinds.all().iter().find(|r| {
-                        r.kind.eq_ignore_ascii_case(plural) || r.plural.eq_ignore_ascii_case(plural)
-                    });
-                let Some(meant) = meant else { continue };
-                let mut at = path.clone();
-                at.extend(parse_path(&format!("{list}[{i}].resources[{j}]")));
-                let text = format!("there is no resource `{plural}`: nothing matches it");
-                let help = format!("did you mean `{}`?", meant.plural);
-                let spot = Spot::Inside(0, plural.chars().count());
-                subject.report("unknown-kind", Severity::Error, &at, spot, text, Some(help));
-            }
-        }
-    }
 }

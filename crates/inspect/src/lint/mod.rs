@@ -11,16 +11,25 @@
 //! No false finding is worth a true one more: custom kinds, wildcards, fields of any name and what
 //! is put together at run time count as known.
 //!
+//! - `broken`: where the mistake in a text is that is not YAML, and what mends it.
 //! - `checks`: what Kyverno's policy check and its loader refuse, each finding at its place.
 //! - `conditions`: conditions of rules: operators that do not exist, and conditions whose result
 //!   does not depend on the request.
+//! - `exceptions`: exceptions against the policies of the same run.
 //! - `expressions`: CEL expressions: those that do not compile, and those that do not fit the
 //!   kinds that the policy is about.
 //! - `finding`: A finding: what it is, how bad, and where it stands.
 //! - `fix`: changes of the user's text that mend findings.
+//! - `fixing`: applies fixes to files until there is nothing left to apply.
+//! - `guards`: fields that expressions read although they may be absent, and values that are
+//!   never equal.
 //! - `ignored`: comments that drop findings.
+//! - `jmespath`: usual mistakes in JMESPath: names where literals are meant, keys that need quotes,
+//!   constant arguments that functions cannot read.
 //! - `kinds`: the kinds that rules are about: entries of `kinds` and resources of match
 //!   constraints, with their types.
+//! - `mistakes`: usual mistakes in expressions: words and signs of other languages, and what CEL
+//!   has instead.
 //! - `partial`: documents that are parts of policies: kustomize merges them into a whole policy,
 //!   which is what can be checked.
 //! - `patterns`: fields of patterns, overlays and generated objects that the kinds of the rule do
@@ -31,36 +40,49 @@
 //! - `rules`: rules of ClusterPolicy and Policy, and what cleanup policies share with them.
 //! - `schema`: what the schema of a policy refuses, each part at its place and with what was
 //!   probably meant.
+//! - `selections`: entries of matches that select nothing: groups, versions, resources, operations
+//!   and names that no request has.
 //! - `shape`: what is known of a value before there is an object: the types that it may have.
 //! - `silent`: what Kyverno 1.19.1 does with a policy without a word, as far as the policy shows
 //!   it.
 //! - `subject`: A policy while it is checked: its document, its file, and what was found.
 //! - `syntax`: documents that are not YAML.
+//! - `values`: values of patterns and overlays against the types of their fields.
 
+mod broken;
 mod checks;
 mod conditions;
+mod exceptions;
 mod expressions;
 mod finding;
 mod fix;
+mod fixing;
+mod guards;
 mod ignored;
+mod jmespath;
 mod kinds;
+mod mistakes;
 mod partial;
 mod patterns;
 mod place;
 mod queries;
 mod rules;
 mod schema;
+mod selections;
 mod shape;
 mod silent;
 mod subject;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod values;
 
 pub use checks::refused_part;
+pub use exceptions::KnownRules;
 pub use expressions::meant as meant_in_cel;
 pub use finding::{CHECKS, Check, Finding, Severity};
 pub use fix::{Fix, TextEdit, apply, line_and_column};
+pub use fixing::{DoneFix, FixedFile, fix_all};
 pub use ignored::drop_ignored;
 
 use std::collections::HashSet;
@@ -80,7 +102,8 @@ use ephor_value::{Value, parallel};
 
 use expressions::TypeCache;
 use kinds::Known;
-use subject::{Spot, Subject};
+use place::Lookup;
+use subject::{Remedy, Spot, Subject};
 use syntax::Meant;
 
 /// What a run found.
@@ -126,8 +149,9 @@ pub fn lint(sources: &[SourceText], definitions: &[Value], roles: &Roles) -> Lin
 /// The same for clusters of a release.
 pub fn lint_on(kubernetes: Release, sources: &[SourceText], definitions: &[Value], roles: &Roles) -> Linted {
     let linter = Linter::new(kubernetes, definitions);
+    let rules = KnownRules::of(sources);
     let mut all = Linted::default();
-    for one in parallel::map(sources, |source| linter.check(source, roles)) {
+    for one in parallel::map(sources, |source| linter.check(source, roles, &rules)) {
         let is_found = !one.findings.is_empty();
         all.findings.extend(one.findings);
         all.policies += one.policies;
@@ -157,9 +181,10 @@ impl Linter {
         Linter { known, cache: TypeCache::default() }
     }
 
-    /// Checks the policies of one file.
-    pub fn check(&self, source: &SourceText, roles: &Roles) -> Linted {
-        of_source(&Context { known: &self.known, cache: &self.cache, roles }, source)
+    /// Checks the policies of one file; its exceptions against the rules of policies that are
+    /// known.
+    pub fn check(&self, source: &SourceText, roles: &Roles, rules: &KnownRules) -> Linted {
+        of_source(&Context { known: &self.known, cache: &self.cache, roles, rules }, source)
     }
 }
 
@@ -167,6 +192,7 @@ struct Context<'a> {
     known: &'a Known,
     cache: &'a TypeCache,
     roles: &'a Roles,
+    rules: &'a KnownRules,
 }
 
 fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
@@ -177,19 +203,25 @@ fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
         return out;
     }
     match ephor_document::parse_stream(&source.name, &source.text, Duplicates::Error) {
-        Err(error) => of_broken(cx, &file, &source.text, 1, &error, &mut out),
+        Err(error) => of_broken(cx, &file, (&source.text, 0), 1, &error, &mut out),
         Ok(documents) => {
             for document in documents {
                 match document {
                     Ok(mut document) => {
                         // Policies of our own groups are Kyverno's to all checks.
                         document.value = groups::read(&document.value).unwrap_or(document.value);
-                        of_document(cx, &file, &document, &mut out);
+                        of_document(
+                            cx,
+                            &file,
+                            (&document, byte_of_line(&source.text, document.line)),
+                            &mut out,
+                        );
                     }
                     Err(error) => {
                         let parts = split::split(&source.text).unwrap_or_default();
                         let text = parts.iter().find(|p| p.line == error.line).map_or("", |p| p.text);
-                        of_broken(cx, &file, text, error.line, &error, &mut out);
+                        let start = byte_of_line(&source.text, error.line);
+                        of_broken(cx, &file, (text, start), error.line, &error, &mut out);
                     }
                 }
             }
@@ -200,10 +232,18 @@ fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
     out
 }
 
+/// The byte at which a line begins.
+fn byte_of_line(text: &str, line: usize) -> usize {
+    match line.checked_sub(2) {
+        Some(before) => text.match_indices('\n').nth(before).map_or(text.len(), |(at, _)| at + 1),
+        None => text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len(),
+    }
+}
+
 fn of_broken(
     cx: &Context<'_>,
     file: &Arc<str>,
-    text: &str,
+    (text, start): (&str, usize),
     line: usize,
     error: &LoadError,
     out: &mut Linted,
@@ -224,17 +264,19 @@ fn of_broken(
         file: file.clone(),
         line,
         text,
+        start,
         prefix: Path::new(),
         policy: String::new(),
         found: Vec::new(),
         renamed: Vec::new(),
+        lookup: Lookup::default(),
     };
     syntax::check(&mut subject, error, meant);
     out.policies += usize::from(meant == Meant::Policy);
     out.findings.extend(subject.found);
 }
 
-fn of_document(cx: &Context<'_>, file: &Arc<str>, document: &Document, out: &mut Linted) {
+fn of_document(cx: &Context<'_>, file: &Arc<str>, (document, start): (&Document, usize), out: &mut Linted) {
     let mut objects = Vec::new();
     unpack(&document.value, Path::new(), &mut objects);
     for (prefix, value) in objects {
@@ -250,10 +292,12 @@ fn of_document(cx: &Context<'_>, file: &Arc<str>, document: &Document, out: &mut
             file: file.clone(),
             line: document.line,
             text: &document.text,
+            start,
             prefix,
             policy: value.text_at(&["metadata", "name"]).to_string(),
             found: Vec::new(),
             renamed: Vec::new(),
+            lookup: Lookup::default(),
         };
         of_policy(cx, &mut subject, value);
         out.policies += 1;
@@ -303,8 +347,13 @@ fn of_policy(cx: &Context<'_>, subject: &mut Subject<'_>, written: &Value) {
         "ClusterPolicy" | "Policy" => {
             rules::check(subject, cx.known, document);
             expressions::check_rules(subject, cx.known, cx.cache, document);
+            silent::check_json_patches(subject, document);
         }
         "ClusterCleanupPolicy" | "CleanupPolicy" => rules::check_cleanup(subject, cx.known, document),
+        "PolicyException" => {
+            selections::check_filters(subject, document.get("spec").unwrap_or(&Value::Null), &parse("spec"));
+            exceptions::check(subject, cx.rules, document);
+        }
         _ => {}
     }
     if checked.is_whole() {
@@ -363,26 +412,31 @@ fn unknown_kind(subject: &mut Subject<'_>, api_version: &str, kind: &str) {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let of_group: Vec<&str> = all.iter().filter(|(g, ..)| *g == group).map(|(_, kind, _)| *kind).collect();
     let versions = all.iter().find(|(g, k, _)| *g == group && *k == kind).map(|(_, _, versions)| versions);
-    let (field, message, help) = match versions {
-        _ if kind.is_empty() => ("apiVersion", format!("a document of `{api_version}` has no `kind`"), None),
-        Some(versions) => (
-            "apiVersion",
-            format!("`{kind}` has no version `{api_version}`"),
-            versions.first().map(|version| format!("write `{group}/{version}`")),
-        ),
+    let at = |field: &str| parse(field);
+    let (field, message, remedy) = match versions {
+        _ if kind.is_empty() => {
+            let message = format!("a document of `{api_version}` has no `kind`");
+            ("apiVersion", message, Remedy::default())
+        }
+        Some(versions) => {
+            let right = versions.first().map(|version| format!("{group}/{version}"));
+            let remedy = subject.instead(&at("apiVersion"), Spot::Value, right.as_deref());
+            ("apiVersion", format!("`{kind}` has no version `{api_version}`"), remedy)
+        }
         None => {
             let elsewhere = all.iter().find(|(_, k, _)| *k == kind);
             let versioned = |(group, _, versions): &(&str, &str, Vec<&str>)| match versions.first() {
                 Some(version) => format!("`{kind}` is of `{group}/{version}`"),
                 None => format!("`{kind}` is of `{group}`"),
             };
-            let meant = did_you_mean(kind, &of_group).map(|meant| format!("did you mean `{meant}`?"));
+            let mut remedy = subject.meant(&at("kind"), Spot::Value, did_you_mean(kind, &of_group));
+            remedy.help = remedy.help.or_else(|| elsewhere.map(versioned));
             let message = match api_version {
                 "" => format!("a document of kind `{kind}` has no `apiVersion`"),
                 _ => format!("{api_version} has no kind `{kind}`"),
             };
-            ("kind", message, meant.or_else(|| elsewhere.map(versioned)))
+            ("kind", message, remedy)
         }
     };
-    subject.report("unknown-policy-kind", Severity::Error, &parse(field), Spot::Value, message, help);
+    subject.report("unknown-policy-kind", Severity::Error, &parse(field), Spot::Value, message, remedy);
 }

@@ -10,8 +10,9 @@ use ephor_value::variables::find_all_variables;
 use ephor_value::{Map, Value};
 
 use super::finding::Severity;
+use super::jmespath;
 use super::shape::{BUILT_IN, Names, Shape, Unknown, evaluate};
-use super::subject::{Spot, Subject, item, with};
+use super::subject::{Remedy, Spot, Subject, item, with};
 
 /// Checks all texts below a value, `path` its place.
 pub(super) fn check(subject: &mut Subject<'_>, value: &Value, path: &Path, names: &Names<'_>) {
@@ -159,17 +160,38 @@ fn unclosed(subject: &mut Subject<'_>, text: &str, rest: &str, path: &Path) {
         if !is_escaped && is_open {
             let offset = text.get(..at).map_or(0, |s| s.chars().count());
             let message = "`{{` is not closed by `}}`: the text is no variable";
+            let remedy = closed(subject, text, at, path);
             subject.report(
                 "unclosed-variable",
                 Severity::Error,
                 path,
                 Spot::Inside(offset, 2),
                 message,
-                None,
+                remedy,
             );
             return;
         }
     }
+}
+
+/// The fix of a variable that begins at a byte and ends with one brace, or not before the end of the
+/// text.
+fn closed(subject: &Subject<'_>, text: &str, at: usize, path: &Path) -> Remedy {
+    let rest = text.get(at..).unwrap_or_default();
+    let braces = rest.match_indices('}').collect::<Vec<_>>();
+    let edits = match braces.as_slice() {
+        [(brace, _)] if !rest.contains('{') || rest.matches('{').count() == 2 => {
+            vec![(at + brace..at + brace + 1, "}}".to_string())]
+        }
+        [] if !rest.contains('\n') => {
+            let end = text.trim_end().len();
+            vec![(end..end, " }}".to_string())]
+        }
+        _ => return Remedy::default(),
+    };
+    let title = "close it with `}}`".to_string();
+    let fix = subject.fix_inside(path, text, &edits, title.clone(), true);
+    Remedy { help: Some(title), fixes: fix.into_iter().collect() }
 }
 
 /// A query at a character of the text at `path`, and the shape of its result.
@@ -197,14 +219,49 @@ fn query(
                 "`{expression}` is no JMESPath expression: {}",
                 error.text.trim_start_matches("SyntaxError: ")
             );
-            subject.report("jmespath-syntax", Severity::Error, path, at(error.offset, 1), message, None);
+            let remedy = mended(subject, expression, offset + blanks, path);
+            subject.report("jmespath-syntax", Severity::Error, path, at(error.offset, 1), message, remedy);
             return Shape::Any;
         }
     };
     let mut found = Vec::new();
     let shape = evaluate(&ast, starts, names, &mut found);
+    let literals = jmespath::literals(&ast, expression);
+    for literal in &literals {
+        let length = literal.written.chars().count();
+        let spot = at(literal.byte, length);
+        let remedy = subject.instead(path, spot, Some(&literal.meant));
+        let (id, message) = ("jmespath-literal", literal.message());
+        subject.report(id, Severity::Warning, path, spot, message, remedy);
+    }
+    found.retain(|one| !literals.iter().any(|literal| literal.byte == one.byte()));
     unknown(subject, expression, offset + blanks, path, names, found);
+    for (byte, length, message) in jmespath::arguments(&ast) {
+        let spot = at(byte, length);
+        subject.report("invalid-argument", Severity::Warning, path, spot, message, None);
+    }
     shape
+}
+
+/// What was meant by a query that does not parse: keys that need quotes.
+fn mended(subject: &Subject<'_>, expression: &str, offset: usize, path: &Path) -> Remedy {
+    let Some(edits) = jmespath::quoted_keys(expression) else { return Remedy::default() };
+    let Some((_, key)) = edits.first() else { return Remedy::default() };
+    let title = format!("quote the key: `{key}`");
+    let (Some(start), Some(end)) = (edits.first().map(|e| e.0.start), edits.last().map(|e| e.0.end)) else {
+        return Remedy::default();
+    };
+    let mut new = String::new();
+    let mut at = start;
+    for (range, text) in &edits {
+        new.push_str(expression.get(at..range.start).unwrap_or_default());
+        new.push_str(text);
+        at = range.end;
+    }
+    let chars = |byte: usize| expression.get(..byte).map_or(0, |text| text.chars().count());
+    let spot = Spot::Inside(offset + chars(start), chars(end) - chars(start));
+    let fix = subject.fix(path, spot, &new, title.clone(), true);
+    Remedy { help: Some(title), fixes: fix.into_iter().collect() }
 }
 
 /// Reports what is not known in the query that begins at a character of the text at `path`.
@@ -224,34 +281,37 @@ fn unknown(
         match one {
             Unknown::Function(name, byte) => {
                 let all: Vec<&str> = ephor_functions::all().iter().map(|f| f.name).collect();
-                let help = did_you_mean(&name, &all).map(|close| format!("did you mean `{close}`?"));
                 let spot = at(byte, name.chars().count());
+                let remedy = subject.meant(path, spot, did_you_mean(&name, &all));
                 let message = format!("there is no JMESPath function `{name}`");
-                subject.report("unknown-function", Severity::Error, path, spot, message, help);
+                subject.report("unknown-function", Severity::Error, path, spot, message, remedy);
             }
             Unknown::Variable(name, byte) => {
                 let defined = names.defined.unwrap_or_default().iter().map(String::as_str);
                 let all: Vec<&str> = BUILT_IN.into_iter().chain(defined).collect();
                 let is_quoted = expression.get(byte..).is_some_and(|rest| rest.starts_with('"'));
-                let (help, length) = match is_quoted {
-                    true => (Some(format!("a text is written as `'{name}'`")), name.chars().count() + 2),
-                    false => {
-                        let meant = did_you_mean(&name, &all);
-                        (meant.map(|close| format!("did you mean `{close}`?")), name.chars().count())
+                let length = name.chars().count() + if is_quoted { 2 } else { 0 };
+                let spot = at(byte, length);
+                let remedy = match is_quoted {
+                    true => {
+                        let text = format!("'{name}'");
+                        let title = format!("a text is written as `{text}`");
+                        let fix = subject.fix(path, spot, &text, title.clone(), true);
+                        Remedy { help: Some(title), fixes: fix.into_iter().collect() }
                     }
+                    false => subject.meant(path, spot, did_you_mean(&name, &all)),
                 };
                 let message = match is_quoted {
                     true => format!("`\"{name}\"` is the name of a variable that there is none of"),
                     false => format!("there is no variable `{name}` here"),
                 };
-                let spot = at(byte, length);
-                subject.report("unknown-variable", Severity::Warning, path, spot, message, help);
+                subject.report("unknown-variable", Severity::Warning, path, spot, message, remedy);
             }
             Unknown::Field(name, byte, meant) => {
-                let help = meant.map(|close| format!("did you mean `{close}`?"));
                 let message = format!("the schema of the kind has no field `{name}` here");
                 let spot = at(byte, name.chars().count());
-                subject.report("unknown-resource-field", Severity::Warning, path, spot, message, help);
+                let remedy = subject.meant(path, spot, meant.as_deref());
+                subject.report("unknown-resource-field", Severity::Warning, path, spot, message, remedy);
             }
         }
     }

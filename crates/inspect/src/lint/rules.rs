@@ -11,7 +11,8 @@ use super::finding::Severity;
 use super::kinds::{self, Known};
 use super::shape::{BUILT_IN, Names, Shape};
 use super::subject::{Spot, Subject, each_text, item, with};
-use super::{conditions, patterns, queries, silent};
+use super::values::Role;
+use super::{conditions, patterns, queries, selections, silent};
 
 /// Checks a policy with rules.
 pub(super) fn check(subject: &mut Subject<'_>, known: &Known, policy: &Value) {
@@ -32,6 +33,7 @@ pub(super) fn check_cleanup(subject: &mut Subject<'_>, known: &Known, policy: &V
 
 fn one(subject: &mut Subject<'_>, known: &Known, rule: &Value, path: &Path) {
     kinds::check(subject, known, rule, path);
+    selections::check_filters(subject, rule, path);
     contradictions(subject, rule, path);
     let object = Shape::of_objects(known.of_match(rule.get("match")));
     let defined = defined(rule);
@@ -105,17 +107,17 @@ fn bodies(subject: &mut Subject<'_>, known: &Known, rule: &Value, path: &Path, n
 
 fn patterns_of(subject: &mut Subject<'_>, known: &Known, body: &Value, path: &Path, shape: &Shape) {
     if let Some(pattern) = member(body, "pattern") {
-        patterns::check(subject, pattern, shape, &known.types, &with(path, "pattern"));
+        patterns::check(subject, pattern, (shape, Role::Matched), &known.types, &with(path, "pattern"));
     }
     for (i, pattern) in listed(body, "anyPattern").iter().enumerate() {
-        patterns::check(subject, pattern, shape, &known.types, &item(path, "anyPattern", i));
+        patterns::check(subject, pattern, (shape, Role::Matched), &known.types, &item(path, "anyPattern", i));
     }
 }
 
 fn overlay(subject: &mut Subject<'_>, known: &Known, body: &Value, path: &Path, shape: &Shape) {
     if let Some(overlay) = member(body, "patchStrategicMerge") {
         let at = with(path, "patchStrategicMerge");
-        patterns::check(subject, overlay, shape, &known.types, &at);
+        patterns::check(subject, overlay, (shape, Role::Written), &known.types, &at);
         silent::check_overlay(subject, overlay, &at);
     }
     let patches = body.text_at(&["patchesJson6902"]);
@@ -151,7 +153,7 @@ fn loops(
 fn generated(subject: &mut Subject<'_>, known: &Known, body: &Value, path: &Path) {
     let shape = Shape::of(known.of_object(body.text_at(&["apiVersion"]), body.text_at(&["kind"])));
     if let Some(data) = member(body, "data") {
-        patterns::check(subject, data, &shape, &known.types, &with(path, "data"));
+        patterns::check(subject, data, (&shape, Role::Created), &known.types, &with(path, "data"));
     }
 }
 

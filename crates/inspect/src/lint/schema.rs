@@ -11,7 +11,7 @@ use ephor_value::suggest::did_you_mean;
 use ephor_value::{Map, Value, print};
 
 use super::finding::Severity;
-use super::subject::{Spot, Subject, with};
+use super::subject::{Remedy, Spot, Subject, with};
 
 /// How often a document is repaired.
 const ROUNDS: usize = 8;
@@ -105,9 +105,9 @@ pub(super) fn check(subject: &mut Subject<'_>, written: &Value) -> Checked {
             let Some((PathPart::Key(name), above)) = problem.path.split_last() else { continue };
             let fields = schema::fields_at(api_version, kind, above);
             let meant = did_you_mean(name, &fields);
-            unknown(subject, &problem.path, name, meant);
             let is_free =
                 |document: &Value| meant.filter(|meant| follow(document, above).0.get(meant).is_none());
+            unknown(subject, &problem.path, name, (meant, is_free(&checked.document).is_some()));
             if let Some(meant) = is_free(&checked.document) {
                 subject.renamed.push((with(above, meant), name.to_string()));
             }
@@ -142,12 +142,16 @@ fn changed(value: &Value, path: &[PathPart], change: &mut dyn FnMut(&Value) -> O
     }
 }
 
-fn unknown(subject: &mut Subject<'_>, path: &Path, name: &str, meant: Option<&str>) {
+fn unknown(subject: &mut Subject<'_>, path: &Path, name: &str, (meant, is_free): (Option<&str>, bool)) {
     let above = path.split_last().map(|(_, above)| dotted(above)).filter(|above| !above.is_empty());
     let place = above.map(|above| format!(" in `{above}`")).unwrap_or_default();
     let message = format!("unknown field `{name}`{place}");
-    let help = meant.map(|meant| format!("did you mean `{meant}`?"));
-    subject.report("unknown-field", Severity::Error, path, Spot::Key, message, help);
+    let mut remedy = subject.meant(path, Spot::Key, meant);
+    if !is_free {
+        // The field is there already.
+        remedy.fixes.clear();
+    }
+    subject.report("unknown-field", Severity::Error, path, Spot::Key, message, remedy);
 }
 
 /// The document with a member of the object at `path` renamed, or without it.
@@ -187,7 +191,7 @@ fn refused(subject: &mut Subject<'_>, document: &Value, problem: &Problem) {
         let found = schema_type(value);
         let written = subject.written(&problem.path).unwrap_or_default();
         let is_scalar = !matches!(value, Value::Map(_) | Value::List(_) | Value::Null);
-        let (message, help) = match (value, wanted) {
+        let (message, new) = match (value, wanted) {
             (Value::Bool(_), "string") if !matches!(&*written, "true" | "false") => (
                 format!("`{place}` must be a string: `{written}` is a boolean in YAML 1.1"),
                 quoted(&written),
@@ -195,9 +199,16 @@ fn refused(subject: &mut Subject<'_>, document: &Value, problem: &Problem) {
             (_, "string") if is_scalar => {
                 (format!("`{place}` must be a string, not {found}"), quoted(&written))
             }
-            _ => (format!("`{place}` must be {}, not {found}", article(wanted)), None),
+            _ => (format!("`{place}` must be {}, not {found}", article(wanted)), unquoted(value, wanted)),
         };
-        return subject.report("wrong-type", Severity::Error, &problem.path, Spot::Value, message, help);
+        let help = new.as_ref().map(|new| match wanted {
+            "string" => format!("quote it: {new}"),
+            _ => format!("write {new} without quotes"),
+        });
+        let title = new.as_ref().map(|new| format!("write `{new}`"));
+        let fix = new.zip(title).and_then(|(new, title)| subject.fix_value(&problem.path, &new, title, true));
+        let remedy = Remedy { help, fixes: fix.into_iter().collect() };
+        return subject.report("wrong-type", Severity::Error, &problem.path, Spot::Value, message, remedy);
     }
     if let Some((value, choices)) = problem
         .text
@@ -206,12 +217,12 @@ fn refused(subject: &mut Subject<'_>, document: &Value, problem: &Problem) {
     {
         let names: Vec<&str> = choices.split(", ").map(|c| c.trim_matches('"')).collect();
         let value = value.trim_matches('"');
-        let help = match did_you_mean(value, &names) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("write one of {}", names.join(", ")),
+        let remedy = match did_you_mean(value, &names) {
+            Some(meant) => subject.meant(&problem.path, Spot::Value, Some(meant)),
+            None => Some(format!("write one of {}", names.join(", "))).into(),
         };
         let message = format!("`{place}` cannot be `{value}`");
-        return subject.report("schema", Severity::Error, &problem.path, Spot::Value, message, Some(help));
+        return subject.report("schema", Severity::Error, &problem.path, Spot::Value, message, remedy);
     }
     if problem.text.ends_with(": Required value") && !is_there {
         let Some((PathPart::Key(name), above)) = problem.path.split_last() else { return };
@@ -230,7 +241,17 @@ fn refused(subject: &mut Subject<'_>, document: &Value, problem: &Problem) {
 fn quoted(written: &str) -> Option<String> {
     let is_plain =
         !written.is_empty() && !written.starts_with(['!', '&', '*']) && !written.contains(['"', '\\']);
-    is_plain.then(|| format!("quote it: \"{written}\""))
+    is_plain.then(|| format!("\"{written}\""))
+}
+
+/// A text as a value of another type that it reads as.
+fn unquoted(value: &Value, wanted: &str) -> Option<String> {
+    let text = value.as_str()?;
+    match wanted {
+        "boolean" => matches!(text, "true" | "false").then(|| text.to_string()),
+        "integer" => text.parse::<i64>().ok().map(|number| number.to_string()),
+        _ => None,
+    }
 }
 
 fn schema_type(value: &Value) -> &'static str {

@@ -126,6 +126,15 @@ pub(super) enum Unknown {
     Field(String, usize, Option<String>),
 }
 
+impl Unknown {
+    /// The byte at which it stands.
+    pub(super) fn byte(&self) -> usize {
+        match self {
+            Unknown::Function(_, byte) | Unknown::Variable(_, byte) | Unknown::Field(_, byte, _) => *byte,
+        }
+    }
+}
+
 /// What the names in an expression stand for.
 #[derive(Clone)]
 pub(super) struct Names<'a> {

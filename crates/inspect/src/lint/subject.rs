@@ -1,13 +1,17 @@
 //! A policy while it is checked: its document, its file, and what was found.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use ephor_document::locate::Position;
+use ephor_document::locate::{self, Position};
+use ephor_document::{reads_as_text, written};
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart};
+use ephor_value::suggest::distance;
 
 use super::finding::{Finding, Severity};
-use super::place;
+use super::fix::{Fix, TextEdit};
+use super::place::Lookup;
 
 /// Which part of a value a finding is about.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +24,24 @@ pub(super) enum Spot {
     Inside(usize, usize),
 }
 
+/// Names that differ in more places are guesses.
+const CLOSE: usize = 2;
+
+/// What to do about a finding.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Remedy {
+    /// What to write instead, for people.
+    pub(super) help: Option<String>,
+    /// Changes of the file that do so.
+    pub(super) fixes: Vec<Fix>,
+}
+
+impl From<Option<String>> for Remedy {
+    fn from(help: Option<String>) -> Remedy {
+        Remedy { help, fixes: Vec::new() }
+    }
+}
+
 /// See the module page.
 pub(super) struct Subject<'a> {
     /// The file.
@@ -28,6 +50,8 @@ pub(super) struct Subject<'a> {
     pub(super) line: usize,
     /// The text of the document.
     pub(super) text: &'a str,
+    /// The byte of the file on which the document begins.
+    pub(super) start: usize,
     /// Where the policy stands in the document: in a list, behind `items`.
     pub(super) prefix: Path,
     /// The name of the policy.
@@ -37,6 +61,8 @@ pub(super) struct Subject<'a> {
     /// Misspelt fields that are read as others: the path as it is read, and the key as it is
     /// written.
     pub(super) renamed: Vec<(Path, String)>,
+    /// Where its parts stand.
+    pub(super) lookup: Lookup,
 }
 
 /// A message that names a rule by its number, without the number.
@@ -61,20 +87,163 @@ impl Subject<'_> {
         path: &[PathPart],
         spot: Spot,
         message: impl Into<String>,
-        help: Option<String>,
+        remedy: impl Into<Remedy>,
     ) {
         let at = self.place(path, spot);
-        self.add(id, severity, at, message.into(), help);
+        self.add(id, severity, at, message.into(), remedy);
+    }
+
+    /// The name that was meant in place of a part of the policy, and the fix that writes it.
+    pub(super) fn meant(&self, path: &[PathPart], spot: Spot, meant: Option<&str>) -> Remedy {
+        let Some(meant) = meant else { return Remedy::default() };
+        let mut fix = self.fix(path, spot, meant, format!("write `{meant}`"), true);
+        if let Some(fix) = &mut fix {
+            // A name that is far away is a guess.
+            fix.is_safe = fix.edits.iter().all(|edit| {
+                let start = edit.range.start.saturating_sub(self.start);
+                let end = edit.range.end.saturating_sub(self.start);
+                let old = self.text.get(start..end).unwrap_or_default();
+                old.eq_ignore_ascii_case(&edit.text) || distance(old, &edit.text) <= CLOSE
+            });
+        }
+        Remedy { help: Some(format!("did you mean `{meant}`?")), fixes: fix.into_iter().collect() }
+    }
+
+    /// What is to be written in place of a part of the policy, and the fix that writes it.
+    pub(super) fn instead(&self, path: &[PathPart], spot: Spot, new: Option<&str>) -> Remedy {
+        let Some(new) = new else { return Remedy::default() };
+        let title = format!("write `{new}`");
+        Remedy {
+            help: Some(title.clone()),
+            fixes: self.fix(path, spot, new, title, true).into_iter().collect(),
+        }
+    }
+
+    /// A fix that writes a text in place of a part of the policy.
+    pub(super) fn fix(
+        &self,
+        path: &[PathPart],
+        spot: Spot,
+        new: &str,
+        title: String,
+        is_safe: bool,
+    ) -> Option<Fix> {
+        let whole = self.whole(path);
+        let (range, text) = match spot {
+            Spot::Key => {
+                let key = locate::part(self.text, &whole)?.key?;
+                let is_bare = self.text.get(key.clone()).is_some_and(|key| !key.starts_with(['"', '\'']));
+                (key, if is_bare && reads_as_text(new) { new.to_string() } else { written::quoted(new) })
+            }
+            Spot::Value => {
+                let scalar = written::scalar(self.text, &whole)?;
+                let length = scalar.value.chars().count();
+                scalar.replaced(self.text, &whole, 0..length, new)?
+            }
+            Spot::Inside(offset, length) => {
+                let scalar = written::scalar(self.text, &whole)?;
+                scalar.replaced(self.text, &whole, offset..offset + length, new)?
+            }
+        };
+        Some(self.edit(range, text, title, is_safe))
+    }
+
+    /// A fix that writes something else where a value stands, as YAML.
+    pub(super) fn fix_value(
+        &self,
+        path: &[PathPart],
+        new: &str,
+        title: String,
+        is_safe: bool,
+    ) -> Option<Fix> {
+        let range = locate::part(self.text, &self.whole(path))?.value;
+        Some(self.edit(range, new.to_string(), title, is_safe))
+    }
+
+    /// A fix that edits the text at `path`, which is `source`; edits are by bytes and in order.
+    pub(super) fn fix_inside(
+        &self,
+        path: &[PathPart],
+        source: &str,
+        edits: &[(Range<usize>, String)],
+        title: String,
+        is_safe: bool,
+    ) -> Option<Fix> {
+        let start = edits.first()?.0.start;
+        let end = edits.last()?.0.end;
+        let mut new = String::new();
+        let mut at = start;
+        for (range, text) in edits {
+            new.push_str(source.get(at..range.start)?);
+            new.push_str(text);
+            at = range.end;
+        }
+        let offset = source.get(..start)?.chars().count();
+        let length = source.get(start..end)?.chars().count();
+        self.fix(path, Spot::Inside(offset, length), &new, title, is_safe)
+    }
+
+    /// A fix that adds items behind the one at `path`, in the form of its list.
+    pub(super) fn insert_items(
+        &self,
+        path: &[PathPart],
+        items: &[String],
+        title: String,
+        is_safe: bool,
+    ) -> Option<Fix> {
+        let value = locate::part(self.text, &self.whole(path))?.value;
+        let line = self.text.get(..value.start)?.rfind('\n').map_or(0, |at| at + 1);
+        let before = self.text.get(line..value.start)?;
+        let new: String = match before.trim() {
+            "-" => {
+                let indent = before.len() - before.trim_start().len();
+                items.iter().map(|item| format!("\n{}- {item}", " ".repeat(indent))).collect()
+            }
+            _ => items.iter().map(|item| format!(", {item}")).collect(),
+        };
+        Some(self.edit(value.end..value.end, new, title, is_safe))
+    }
+
+    /// A fix that writes lines before the first field of the object at `path`, indented like it;
+    /// `None` for one in braces.
+    pub(super) fn insert_fields(&self, path: &[PathPart], lines: &[&str], title: String) -> Option<Fix> {
+        let value = locate::part(self.text, &self.whole(path))?.value;
+        let line = self.text.get(..value.start)?.rfind('\n').map_or(0, |at| at + 1);
+        let indent = self.text.get(line..value.start)?;
+        if !indent.bytes().all(|b| b == b' ') || self.text.get(value.start..)?.starts_with('{') {
+            return None;
+        }
+        let new: String = lines.iter().map(|line| format!("{indent}{line}\n")).collect();
+        Some(self.edit(line..line, new, title, false))
+    }
+
+    fn edit(&self, range: Range<usize>, text: String, title: String, is_safe: bool) -> Fix {
+        self.edits(vec![(range, text)], title, is_safe)
+    }
+
+    /// A fix of edits by bytes of the document.
+    pub(super) fn edits(&self, edits: Vec<(Range<usize>, String)>, title: String, is_safe: bool) -> Fix {
+        let moved = |(range, text): (Range<usize>, String)| TextEdit {
+            range: range.start + self.start..range.end + self.start,
+            text,
+        };
+        Fix { title, is_safe, edits: edits.into_iter().map(moved).collect() }
+    }
+
+    /// The path of a part in the document, with the keys that are written.
+    fn whole(&self, path: &[PathPart]) -> Path {
+        self.prefix.iter().cloned().chain(self.as_written(path)).collect()
     }
 
     /// The place of a part of the policy.
     fn place(&self, path: &[PathPart], spot: Spot) -> Option<Position> {
-        let whole: Path = self.prefix.iter().cloned().chain(self.as_written(path)).collect();
+        let whole = self.whole(path);
         match spot {
-            Spot::Key => place::key(self.text, &whole),
-            Spot::Value => place::value(self.text, &whole),
+            Spot::Key => self.lookup.key(self.text, &whole),
+            Spot::Value => self.lookup.value(self.text, &whole),
             Spot::Inside(offset, length) => {
-                place::inside(self.text, &whole, offset, length).or_else(|| place::value(self.text, &whole))
+                let inside = self.lookup.inside(self.text, &whole, offset, length);
+                inside.or_else(|| self.lookup.value(self.text, &whole))
             }
         }
     }
@@ -95,8 +264,9 @@ impl Subject<'_> {
         severity: Severity,
         at: Option<Position>,
         message: String,
-        help: Option<String>,
+        remedy: impl Into<Remedy>,
     ) {
+        let Remedy { help, fixes } = remedy.into();
         let of_kind = || self.place(&[PathPart::Key("kind".into())], Spot::Value);
         let at = at.or_else(of_kind).unwrap_or(Position { line: 1, col: 0, len: 0 });
         let finding = Finding {
@@ -109,7 +279,7 @@ impl Subject<'_> {
             end: if at.col == 0 { 0 } else { at.col + at.len },
             message,
             help,
-            fixes: Vec::new(),
+            fixes,
             excerpt: self.text.lines().nth(at.line - 1).unwrap_or_default().trim_end().to_string(),
         };
         // Rules that are generated repeat what is found in written ones, which come first: at the

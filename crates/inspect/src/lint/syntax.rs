@@ -1,6 +1,7 @@
 //! Documents that are not YAML.
 //!
-//! The parser's line is where it gave up; a tab or a key that comes twice has a place of its own. A
+//! The parser's line is where it gave up; a tab or a key that comes twice has a place of its own, as
+//! [`broken`](super::broken) finds for other mistakes. A
 //! template is filled in before it is YAML, so it is no finding in a folder; a file that is given
 //! by name is meant to be YAML.
 
@@ -8,8 +9,9 @@ use ephor_document::locate::Position;
 use ephor_document::yaml::YamlError;
 use ephor_document::{LoadError, Problem};
 
+use super::broken::{self, Mend};
 use super::finding::Severity;
-use super::subject::Subject;
+use super::subject::{Remedy, Subject};
 
 /// What a document is that is not YAML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,14 +94,23 @@ pub(super) fn check(subject: &mut Subject<'_>, error: &LoadError, meant: Meant) 
         return;
     }
     if let Some(at) = tab(subject.text) {
-        let help = "indent with blanks".to_string();
+        let mend = broken::without_tabs(subject.text);
+        let remedy = remedy(subject, Some("indent with blanks"), mend);
         return subject.add(
             "yaml-syntax",
             Severity::Error,
             Some(at),
             "a tab cannot indent YAML".into(),
-            Some(help),
+            remedy,
         );
+    }
+    if let Problem::Yaml(YamlError::Syntax(syntax)) = &error.problem
+        && let Some(at) = broken::place(subject.text, syntax)
+    {
+        let (help, mend) = broken::mend(subject.text, at, syntax.problem);
+        let remedy = remedy(subject, help, mend);
+        let message = syntax.problem.to_string();
+        return subject.add("yaml-syntax", Severity::Error, Some(at), message, remedy);
     }
     let (line, message) = match &error.problem {
         Problem::Yaml(YamlError::Syntax(syntax)) => {
@@ -117,6 +128,11 @@ pub(super) fn check(subject: &mut Subject<'_>, error: &LoadError, meant: Meant) 
         Position { line, col: blanks + 1, len: l.trim().chars().count().max(1) }
     });
     subject.add("yaml-syntax", Severity::Error, at, message, None);
+}
+
+fn remedy(subject: &Subject<'_>, help: Option<&str>, mend: Option<Mend>) -> Remedy {
+    let fix = mend.map(|mend| subject.edits(mend.edits, mend.title, mend.is_safe));
+    Remedy { help: help.map(str::to_string), fixes: fix.into_iter().collect() }
 }
 
 /// The first tab that indents a line.

@@ -77,7 +77,7 @@ fn each_misspelling_is_found_at_its_place_with_what_was_meant() {
         ("request.object.m", "requst.object.m", (20, 23), "unknown-variable", "`request`"),
         ("metadata.name }}", "metadata.nmae }}", (20, 47), "unknown-resource-field", "`name`"),
         ("metadata.name }}", "metadata.name | to_uper(@) }}", (20, 54), "unknown-function", "`to_upper`"),
-        ("metadata.name }}", "metadata.name }", (20, 20), "unclosed-variable", ""),
+        ("metadata.name }}", "metadata.name }", (20, 20), "unclosed-variable", "}}"),
         ("metadata.name }}", "metadata.name | }}", (20, 53), "jmespath-syntax", ""),
         ("request.object.metadata.name }}", "element.name }}", (20, 23), "unknown-variable", ""),
         ("containers:", "containrs:", (23, 11), "unknown-resource-field", "`containers`"),
@@ -107,7 +107,7 @@ fn misspellings_in_expressions_are_found_at_their_place() {
         ("replicas >", "replcas >", (10, 29), "cel-type", "`replicas`"),
         ("object.spec.replicas > 1", "object.kind.contians('x')", (10, 29), "cel-expression", "`contains`"),
         ("[deployments]", "[deployment]", (8, 80), "unknown-kind", "`deployments`"),
-        ("object.spec.replicas > 1", "\"true\"", (10, 17), "constant-condition", ""),
+        ("object.spec.replicas > 1", "object.metadata.name", (10, 17), "cel-expression", ""),
     ] {
         let found = serious(&VALIDATING.replacen(from, to, 1));
         let seen: Vec<_> = found.iter().map(|f| ((f.line, f.column), f.id)).collect();
@@ -342,11 +342,11 @@ fn documents_that_are_not_yaml_are_found_at_their_place_whatever_they_were_meant
     let json = "{\"apiVersion\":\"kyverno.io/v1\",\"kind\":\"ClusterPolicy\",\"spec\":{\"rules\":[],},,}\n";
     let second = format!("{}---\nfoo: [\n", policy("spec:", "spec:"));
     for (text, at, policies) in [
-        (list, (6, 3), 1),
-        (json, (1, 1), 1),
+        (list, (6, 13), 1),
+        (json, (1, 75), 1),
         (&second, (26, 1), 1),
-        ("a: [", (1, 1), 0),
-        ("a: b: c\n# {{ x }}\nd: '{{ y }}'\n", (1, 1), 0),
+        ("a: [", (1, 4), 0),
+        ("a: b: c\n# {{ x }}\nd: '{{ y }}'\n", (1, 5), 0),
         ("a: 1\nb: 2\na: 3\n", (3, 1), 0),
         ("a: 1\n--- !x\nb: 1\n", (2, 1), 0),
         ("a:\n\tb: 1\n", (2, 1), 0),

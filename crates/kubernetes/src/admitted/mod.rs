@@ -61,7 +61,7 @@ use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
 pub use filled::CHOSEN;
 pub use refusal::{Reason, Refusal};
-pub use smallest::{always, required_item, smallest};
+pub use smallest::{always, item_has, required_item, smallest};
 pub use table::{is_in_group, listed, may_be, needed, one_of, refuses_wildcards, unique_by};
 
 /// Deeper parts of objects are not read.

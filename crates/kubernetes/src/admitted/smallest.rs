@@ -61,6 +61,11 @@ fn without_alternatives(value: &Value, kind: &str, def: &TypeDef) -> Value {
     Value::Map(out)
 }
 
+/// Whether every item of a type has a field, in an object of a kind that an API server admits.
+pub fn item_has(kind: &str, of: &str, field: &str) -> bool {
+    table().get(of).is_some_and(|item| item.get(field).is_some()) && !has_alternative(kind, of, field)
+}
+
 /// The smallest item of a list that an API server admits. The path names fields; steps into lists
 /// (`[]`, `*` or a number) may be there or not. Names are `a`, so a second item needs another one.
 pub fn required_item(kind: &[Str; 3], path: &[&str]) -> Option<Value> {

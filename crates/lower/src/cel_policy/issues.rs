@@ -2,9 +2,10 @@
 //!
 //! In: the spec of a policy, or the `cel` part of a rule, and the types of the kinds that it is
 //! about. Out: each issue with its path and byte. Lowering stops at the first section with errors;
-//! this goes through all of them. Of types, only fields are reported that none of the kinds has:
-//! expressions for several kinds read the kind first, and conditional parts of different types
-//! are checked more strictly than they run.
+//! this goes through all of them. Of types, only what none of the kinds allows is reported: fields,
+//! scalars that a function does not take, and results of another type. Expressions for several
+//! kinds read the kind first, and conditional parts and comparisons of different types are checked
+//! more strictly than they run.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ pub struct ExpressionIssue {
     pub field: String,
     /// The byte of the expression at which it stands.
     pub at: usize,
-    /// How many characters it is about, as far as that is known.
+    /// How many characters it is about, as far as that is known; more than there are for all.
     pub length: usize,
     /// What is wrong.
     pub text: String,
@@ -199,7 +200,11 @@ impl Expressions<'_> {
         if source.is_empty() {
             return;
         }
-        for Issue { at, text } in compiler.all_issues(source) {
+        let all = match compiler.type_or_issues(source) {
+            Ok(found) => wrong_result(&field, &found).into_iter().collect(),
+            Err(all) => all,
+        };
+        for Issue { at, text } in all {
             let at = if at >= NOWHERE - 1 { 0 } else { at as usize };
             found.push(ExpressionIssue {
                 field: field.clone(),
@@ -224,7 +229,7 @@ impl Expressions<'_> {
             let mut env = env();
             kind.declare(&mut env);
             let mut found = self.run(Compiler::with(env, self.variables));
-            found.retain(|issue| issue.text.starts_with(UNDEFINED));
+            found.retain(|issue| issue.text.starts_with(UNDEFINED) || misfit(&issue.text).is_some());
             common = Some(match common {
                 None => found,
                 Some(before) => before.into_iter().filter(|issue| found.contains(issue)).collect(),
@@ -236,6 +241,17 @@ impl Expressions<'_> {
         let mut all = plain.clone();
         for mut issue in common.unwrap_or_default() {
             if plain.iter().any(|known| known.field == issue.field) {
+                continue;
+            }
+            if let Some(text) = misfit(&issue.text) {
+                if !issue.text.starts_with(RESULT) || self.is_dynamic(&issue, env) {
+                    issue.is_type = true;
+                    if issue.text.starts_with(RESULT) {
+                        issue.length = usize::MAX;
+                    }
+                    issue.text = text;
+                    all.push(issue);
+                }
                 continue;
             }
             let name = issue.text.trim_start_matches(UNDEFINED).trim_matches('\'').to_string();
@@ -252,6 +268,17 @@ impl Expressions<'_> {
             all.push(issue);
         }
         all
+    }
+
+    /// Whether an expression compiles and has any type when the kinds are not known: one of another
+    /// type is refused when the policy is loaded.
+    fn is_dynamic(&self, issue: &ExpressionIssue, env: &dyn Fn() -> Env) -> bool {
+        let below = issue.field.strip_prefix(self.path).unwrap_or(&issue.field);
+        let (source, _) = ephor_value::place::follow(self.spec, &ephor_value::place::parse(below));
+        let compiler = Compiler::with(env(), self.variables);
+        let own = source.as_str().map(|source| compiler.type_or_issues(source));
+        // What reads variables is not known here.
+        !matches!(own, Some(Ok(ty)) if ty != Type::Dyn)
     }
 
     /// The byte of the name of a field: before the colon at which an issue of a written object
@@ -272,6 +299,69 @@ impl Expressions<'_> {
 }
 
 const UNDEFINED: &str = "undefined field ";
+const RESULT: &str = "the result must be ";
+
+/// The issue of an expression whose result has another type than its field wants.
+fn wrong_result(field: &str, found: &Type) -> Option<Issue> {
+    let (above, name) = field.rsplit_once('.')?;
+    let section = above.rsplit('.').next()?.split('[').next()?;
+    let wanted = match (section, name) {
+        ("validations" | "matchConditions" | "conditions" | "expressions", "expression") => Type::Bool,
+        (_, "messageExpression") => Type::String,
+        _ => return None,
+    };
+    let found = scalar(&found.to_string()).filter(|_| *found != wanted)?;
+    Some(Issue::new(0, format!("{RESULT}{}, and is {found}", scalar(&wanted.to_string())?)))
+}
+
+/// A scalar type by its name, as messages say it.
+fn scalar(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "bool" => "a boolean",
+        "int" => "an integer",
+        "double" => "a number",
+        "string" => "a string",
+        "null" => "null",
+        _ => return None,
+    })
+}
+
+/// What is wrong where scalars are given to a function that takes none of their types, which ends
+/// in an error whenever it is evaluated; `None` for issues that need not.
+fn misfit(text: &str) -> Option<String> {
+    if text.starts_with(RESULT) {
+        return Some(text.to_string());
+    }
+    if let Some(found) = text.strip_prefix("expected type 'bool' but found '") {
+        let found = scalar(found.trim_end_matches('\''))?;
+        return Some(format!("a condition must be a boolean, and this is {found}"));
+    }
+    if let Some(found) = text.strip_suffix("' does not support field selection") {
+        let found = found.strip_prefix("type '")?;
+        let is_list = found.starts_with("list(");
+        let found = if is_list { "a list" } else { scalar(found)? };
+        return Some(format!("{found} does not support field selection"));
+    }
+    let rest = text.strip_prefix("found no matching overload for '")?;
+    let (function, given) = rest.split_once("' applied to '")?;
+    let given = given.trim_end_matches('\'');
+    // Comparisons of different types are false; conditions and optionals take what they get.
+    if matches!(function, "_==_" | "_!=_" | "_?_:_" | "orValue" | "or" | "optional.of" | "dyn") {
+        return None;
+    }
+    let (receiver, args) = given.split_once(".(").unwrap_or(("", given));
+    let names: Vec<&str> = std::iter::once(receiver)
+        .chain(args.trim_matches(['(', ')']).split(", "))
+        .filter(|name| !name.is_empty())
+        .collect();
+    let words: Vec<&str> = names.iter().map(|name| scalar(name)).collect::<Option<_>>()?;
+    // Numbers of data may be integers or not.
+    if words.is_empty() || names.iter().all(|name| matches!(*name, "int" | "double")) {
+        return None;
+    }
+    let name = function.trim_matches('_').replace("@in", "in").replace('_', "");
+    Some(format!("`{name}` does not take {}", words.join(" and ")))
+}
 
 /// The names of all fields in a type: those with types, and the others.
 fn fields<'d>(declared: &'d Declared, typed: &mut Vec<&'d str>, untyped: &mut Vec<&'d str>) {
