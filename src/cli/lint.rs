@@ -141,9 +141,10 @@ pub fn run(args: &LintArgs) -> Result<i32, CommandError> {
     if args.fix {
         let fixed = fix_all(&sources, &|sources| find(sources).findings, args.unsafe_fixes);
         fixing::finish(&fixed, args.dry_run)?;
-        if !args.dry_run {
-            fixing::replace(&mut sources, fixed);
+        if args.dry_run {
+            return Ok(0);
         }
+        fixing::replace(&mut sources, fixed);
     }
     let mut found = find(&sources);
     if args.deep {

@@ -1,4 +1,10 @@
 //! Faulty policies as users write them: each finding at its line and column, with what was meant.
+//!
+//! - `mistakes`: usual mistakes, and what their fixes make of them
+//! - `reads`: expressions that read what may be absent, and those that guard it
+
+mod mistakes;
+mod reads;
 
 use super::*;
 
