@@ -223,6 +223,10 @@ impl Index {
             self.samples = None;
             self.mark(|file, _| file.good.has(Role::Object));
         }
+        if !is_same && has(Role::Policy) {
+            // Tests name policies and rules.
+            self.mark(|file, _| file.good.has(Role::Test));
+        }
         if !is_same && has(Role::Definition) {
             self.is_defined_anew = true;
         }

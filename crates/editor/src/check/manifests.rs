@@ -9,7 +9,7 @@ use ephor_value::place::{PathPart, dotted};
 
 use crate::cancel::{Cancellation, Cancelled};
 use crate::compiled::{Compiled, Violated};
-use crate::diagnostic::{Diagnostic, Level, MAX_DIAGNOSTICS};
+use crate::diagnostic::{Diagnostic, Level};
 use crate::entry::{Part, Role};
 use crate::index::{FileState, Index};
 use crate::places::position_span;
@@ -26,6 +26,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// large workspace takes longer.
 const MAX_CLOSED: usize = 20;
 
+/// The same of one that is edited: each takes a part of a millisecond after each key stroke.
+const MAX_OPEN: usize = 100;
+
 /// Adds the violations of the objects of a file.
 ///
 /// # Errors
@@ -40,12 +43,15 @@ pub(super) fn check(
     for part in file.latest.of_role(Role::Object) {
         token.step()?;
         let deadline = Instant::now().checked_add(TIME_LIMIT);
-        let most = if file.is_open { MAX_DIAGNOSTICS } else { MAX_CLOSED };
+        let most = if file.is_open { MAX_OPEN } else { MAX_CLOSED };
         let found = budget::until(deadline, || compiled.violated(&part.value, most, token));
         let (violated, left) = found?;
         out.extend(violated.iter().filter_map(|one| diagnostic(index, compiled, file, part, one)));
         if left > 0 {
-            let text = format!("{left} more violations are shown when the file is opened");
+            let text = match file.is_open {
+                true => format!("{left} more violations are not shown: repair some first"),
+                false => format!("{left} more violations are shown when the file is opened"),
+            };
             out.push(Diagnostic::new(field_span(part, None), Level::Note, "too-many", text));
         }
     }
