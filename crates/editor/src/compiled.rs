@@ -107,7 +107,7 @@ impl Compiled {
         Request::new(parts, self.engine.profile(), self.engine.functions()).ok()
     }
 
-    /// The rules that an object violates, at most so many, and how many more there are: to find the
+    /// The rules that an object violates, at most `most`, and the number of the others: to find the
     /// field that decided takes longer than to find the violation.
     ///
     /// # Errors

@@ -13,10 +13,10 @@ const MAX_FILES: usize = 20_000;
 /// time that each change of a policy would take.
 const MAX_BYTES: u64 = 2 << 20;
 
-/// Files that are given at a time, before messages are looked at: some milliseconds.
+/// Files that are given at a time, between two messages: some milliseconds.
 const CHUNK: usize = 32;
 
-/// Files that are read at a time: most of the time is taken by what is made of them.
+/// Files that are read at a time: it takes less time than to lower their policies.
 const READ: usize = 256;
 
 /// What files have that others depend on: policies, tests, definitions, and objects that policies

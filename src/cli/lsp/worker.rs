@@ -33,7 +33,7 @@ use super::server::refusal;
 use super::settings::{self, SECTION, ServerSettings};
 use super::{convert, show, uris};
 
-/// Files that are checked before messages are looked at.
+/// Files that are checked at a time, between two messages.
 const CHUNK: usize = 16;
 
 /// How long no message comes before files are checked again that are not edited: while a user types
@@ -134,9 +134,9 @@ impl Worker {
         }
         let scope = requests::Scope { workspace: &self.workspace, features: self.session.features, token };
         let result = match requests::answer(&scope, request) {
-            requests::Answered::Result(result) => result,
+            requests::Reply::Result(result) => result,
             // The answer comes when the command has ended.
-            requests::Answered::Later(prepared) => {
+            requests::Reply::Later(prepared) => {
                 return show::start(prepared, id, self.session.queue.clone());
             }
         };
@@ -320,7 +320,7 @@ impl Worker {
                     .filter(|file| ***file == *name || is_gone && file.starts_with(&below))
                     .cloned()
                     .collect();
-                gone.iter().for_each(|file| self.forget(file));
+                gone.iter().for_each(|file| self.take_out(file));
             }
         }
     }
@@ -342,10 +342,10 @@ impl Worker {
             .filter(|name| !self.workspace.is_open(name))
             .cloned()
             .collect();
-        files.iter().for_each(|name| self.forget(name));
+        files.iter().for_each(|name| self.take_out(name));
     }
 
-    fn forget(&mut self, name: &Arc<str>) {
+    fn take_out(&mut self, name: &Arc<str>) {
         self.workspace.remove(name);
         self.publish(name);
     }
@@ -428,8 +428,8 @@ impl Worker {
     }
 }
 
-/// Does something with parameters; malformed ones of a notification have no effect, for nobody
-/// waits for an answer.
+/// Does something with parameters; malformed ones of a notification have no effect, for it has no
+/// answer.
 fn with<P: DeserializeOwned>(params: Value, work: impl FnOnce(P)) {
     if let Ok(params) = serde_json::from_value(params) {
         work(params);

@@ -10,10 +10,10 @@ use ephor_value::place::PathPart;
 
 /// See the module page.
 #[derive(Clone, Debug, Default)]
-pub struct Places(HashMap<String, Place>);
+pub struct Places(HashMap<String, FoundPart>);
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct FoundPart {
     key: Position,
     value: Position,
     /// Whether what is below it stands elsewhere.
@@ -29,11 +29,11 @@ struct Level {
 
 enum LevelKind {
     Seq(usize),
-    Map(Option<Key>),
+    Map(Option<PendingKey>),
 }
 
 /// A key that has been read: its names, and where it stands.
-struct Key {
+struct PendingKey {
     names: Vec<String>,
     start: Mark,
     end: Mark,
@@ -76,7 +76,7 @@ impl Places {
                             Some(path) => names(path, &event.data),
                             None => Vec::new(),
                         };
-                        *key = Some(Key { names, start: event.start, end: event.end });
+                        *key = Some(PendingKey { names, start: event.start, end: event.end });
                         stack.extend(kind.map(|kind| Level { path: None, kind }));
                         continue;
                     }
@@ -87,7 +87,7 @@ impl Places {
             let key = key.map_or(value, |key| position(text, key.start, Some(key.end)));
             for name in &names {
                 // Of equal keys the first counts.
-                out.0.entry(name.clone()).or_insert(Place { key, value, is_alias });
+                out.0.entry(name.clone()).or_insert(FoundPart { key, value, is_alias });
             }
             stack.extend(kind.map(|kind| Level { path: names.into_iter().next(), kind }));
         }
@@ -104,7 +104,7 @@ impl Places {
         self.find(path, |place| place.key)
     }
 
-    fn find(&self, path: &[PathPart], which: fn(&Place) -> Position) -> Option<Position> {
+    fn find(&self, path: &[PathPart], which: fn(&FoundPart) -> Position) -> Option<Position> {
         let mut name = String::new();
         for depth in 0..=path.len() {
             let found = self.0.get(&name);
