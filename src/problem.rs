@@ -90,6 +90,9 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// Two sets of policies that cannot be compared.
+    #[error("{0}")]
+    Comparison(String),
     /// An expression that does not compile, or has no value.
     #[error("{message}{}", .help.as_ref().map(|help| format!("; {help}")).unwrap_or_default())]
     Expression {

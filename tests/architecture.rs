@@ -30,6 +30,15 @@ fn files(dir: &Path, extension: &str, out: &mut Vec<PathBuf>) {
     }
 }
 
+#[test]
+fn commands_write_to_standard_error_through_one_function_that_survives_a_closed_pipe() {
+    let mut all = Vec::new();
+    files(&root().join("src"), "rs", &mut all);
+    let writes = |path: &PathBuf| code(path).contains("eprint");
+    let found: Vec<&PathBuf> = all.iter().filter(|path| writes(path)).collect();
+    assert_eq!(found, Vec::<&PathBuf>::new());
+}
+
 /// The file's code without comments and without what is compiled for tests only.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap();
@@ -287,6 +296,7 @@ const NAMING_KINDS: &[(&str, &str)] = &[
     ("crates/engine/src/admission/answer.rs", "texts of the API server"),
     ("crates/engine/src/manifests/difference.rs", "kinds of objects whose manifests were signed"),
     ("crates/inspect/src/lint/", "documents of policies, as they are written"),
+    ("crates/inspect/src/results.rs", "results of reports name the kind of their policy"),
     ("crates/inspect/src/upgrade/", "documents of policies, as they are stored"),
     ("crates/ir/src/policy.rs", "the identity of a policy, which exceptions name"),
     ("crates/policies/src/kinds.rs", "the kinds that a cluster serves: a table"),
@@ -328,4 +338,57 @@ fn other_crates_read_the_facts_of_a_policy_and_not_its_kind() {
     assert!(wrong.is_empty(), "read facts that `lower` sets instead:\n{}", wrong.join("\n"));
     let unused: Vec<_> = NAMING_KINDS.iter().filter(|(place, _)| !used.contains(place)).collect();
     assert!(unused.is_empty(), "these name no kind any more: {unused:?}");
+}
+
+/// The crates that a page in a browser may link: those below these (features with a network aside).
+const IN_BROWSERS: [&str; 1] = ["ephor-page"];
+
+#[test]
+fn what_runs_in_browsers_reads_one_clock_and_starts_no_threads_of_its_own() {
+    let edges = found();
+    let mut reached: BTreeSet<&String> = BTreeSet::new();
+    let mut open: Vec<&String> =
+        IN_BROWSERS.iter().map(|name| edges.get_key_value(*name).unwrap().0).collect();
+    while let Some(name) = open.pop() {
+        if reached.insert(name) {
+            open.extend(&edges[name]);
+        }
+    }
+    let used = Regex::new(
+        r"\b(?:Instant|SystemTime|Timestamp|Zoned)::now\b|\bthread::(?:spawn|Builder|scope|sleep)\b|\brayon::|\btime::\{?[\w, ]*(?:Instant|SystemTime)\b",
+    )
+    .unwrap();
+    // Modules that are compiled with a network only.
+    let network =
+        Regex::new(r#"#\[cfg\([^\]]*feature = "network"[^\]]*\)\]\s*(?:pub(?:\([^)]*\))? )?mod (\w+);"#)
+            .unwrap();
+    let (mut counted, mut wrong) = (0, Vec::new());
+    for name in reached {
+        let folder = root().join("crates").join(name.trim_start_matches("ephor-")).join("src");
+        let mut all = Vec::new();
+        files(&folder, "rs", &mut all);
+        let mut left_out = test_files(&all);
+        for path in &all {
+            let parent = match path.file_name().and_then(|n| n.to_str()) {
+                Some("mod.rs" | "lib.rs") => path.parent().unwrap().to_path_buf(),
+                _ => path.with_extension(""),
+            };
+            let text = fs::read_to_string(path).unwrap();
+            for module in network.captures_iter(&text).map(|c| parent.join(&c[1])) {
+                left_out.insert(module.with_extension("rs"));
+                left_out.insert(module);
+            }
+        }
+        let is_left_out = |path: &PathBuf| left_out.iter().any(|out| path.starts_with(out));
+        for path in all.iter().filter(|path| !is_left_out(path)) {
+            counted += 1;
+            let place = path.strip_prefix(root()).unwrap().display().to_string();
+            if ["crates/value/src/clock.rs", "crates/value/src/parallel.rs"].contains(&&*place) {
+                continue;
+            }
+            wrong.extend(used.find_iter(&code(path)).map(|m| format!("{place}: {}", m.as_str())));
+        }
+    }
+    assert!(counted > 300, "{counted} files");
+    assert!(wrong.is_empty(), "use `ephor_value::{{clock, parallel}}`:\n{}", wrong.join("\n"));
 }

@@ -148,7 +148,7 @@ fn policies_of_our_own_groups_move_to_our_own_groups() {
 #[test]
 fn json_schemas_of_our_own_groups_are_written() {
     let files = Files::new(&[]);
-    assert_eq!(files.run(&["crds", "--own-group", "--json-schema", "s"]).code, Some(0));
+    assert_eq!(files.run(&["schema", "--out", "s"]).code, Some(0));
     let schema = std::fs::read_to_string(files.path("s/ephor.dev/clusterpolicy_v1.json")).unwrap();
     assert!(schema.contains("\"const\": \"ephor.dev/v1\""), "the schema names its group");
     assert!(!files.path("s/kyverno.io").exists());

@@ -71,10 +71,15 @@ spec:
   selector: {matchLabels: {a: a}}
   template: {metadata: {labels: {a: a}}, spec: {containers: [{name: a, image: a}]}}
 ";
-    let files = Files::new(&[("p.yaml", &sets), ("r.yaml", set)]);
-    for (release, code) in [("1.36", 1), ("1.37", 0)] {
-        let ran = files.run(&["apply", "p.yaml", "-r", "r.yaml", "--kubernetes", release]);
-        assert_eq!(ran.code, Some(code), "{release}: {}{}", ran.out, ran.err);
+    // A value that is given goes the same way: the gate of the field is closed on 1.36.
+    let given =
+        format!("{set}  updateStrategy: {{type: RollingUpdate, rollingUpdate: {{maxUnavailable: 1}}}}\n");
+    let files = Files::new(&[("p.yaml", &sets), ("r.yaml", set), ("given.yaml", &given)]);
+    for (object, release, code) in
+        [("r.yaml", "1.36", 1), ("r.yaml", "1.37", 0), ("given.yaml", "1.36", 1), ("given.yaml", "1.37", 0)]
+    {
+        let ran = files.run(&["apply", "p.yaml", "-r", object, "--kubernetes", release]);
+        assert_eq!(ran.code, Some(code), "{object} {release}: {}{}", ran.out, ran.err);
     }
 }
 
@@ -136,7 +141,54 @@ fn a_policy_is_compared_with_itself_on_two_releases() {
     assert_eq!(once.code, Some(0));
     assert!(once.out.contains("mixed: equal, proved"), "{}", once.out);
     let three = files.run(&["diff", "mixed.yaml", "mixed.yaml", "--kubernetes", "1.36,1.37,1.38"]);
-    assert!(three.err.contains("is no version of Kubernetes"), "{}", three.err);
+    assert_eq!(three.code, Some(2), "1 says that there is a difference");
+    assert!(three.err.contains("3 versions; hint: write two"), "{}", three.err);
+    let half = files.run(&["diff", "mixed.yaml", "mixed.yaml", "--kubernetes", "1.36,"]);
+    assert_eq!(half.code, Some(2));
+    assert!(half.err.contains("a version is missing"), "{}", half.err);
+}
+
+#[test]
+fn what_both_releases_refuse_is_one_line() {
+    let files = files();
+    files.write("broken.yaml", policy("broken", "CREATE", "object.").as_bytes());
+    let ran = files.run(&["cluster-check", "--kubernetes", "1.36,1.37", "broken.yaml"]);
+    assert_eq!(ran.code, Some(1));
+    let lines: Vec<&str> = ran.out.lines().filter(|line| line.contains("broken:")).collect();
+    assert_eq!(lines.len(), 1, "{}", ran.out);
+    assert!(lines[0].contains("Kubernetes 1.36 and 1.37 refuse broken"), "{}", ran.out);
+}
+
+#[test]
+fn policies_of_kyverno_do_not_depend_on_the_release() {
+    let files = files();
+    files.write(
+        "classic.yaml",
+        b"apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {message: m, pattern: {metadata: {name: '?*'}}}
+",
+    );
+    let ran = files.run(&["cluster-check", "--kubernetes", "1.36,1.37", "classic.yaml"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.out.contains("1 Kyverno policy does not depend on its release"), "{}", ran.out);
+}
+
+#[test]
+fn a_check_without_a_cluster_says_what_else_can_be_checked() {
+    let files = files();
+    for flags in [&[][..], &["--kubernetes", "1.37"]] {
+        let mut program = files.program(&[&["cluster-check"], flags].concat());
+        program.env("KUBECONFIG", "/nowhere/config");
+        let ran = crate::common::Ran::new(program.output().expect("the program starts"));
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.err.contains("hint: name a kubeconfig"), "{}", ran.err);
+    }
 }
 
 #[test]

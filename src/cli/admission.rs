@@ -85,7 +85,7 @@ pub fn run(args: &AdmissionArgs) -> Result<i32, CommandError> {
                     let why = why.to_string();
                     console::warn(&format!("{place}: {why}"));
                     if let Some(field) = to_write(&policy.document, &why) {
-                        eprintln!("help: write `{field}`");
+                        console::error(&format!("help: write `{field}`\n"));
                     }
                 }
             }

@@ -116,7 +116,7 @@ pub fn run(args: &ConformanceArgs) -> Result<i32, CommandError> {
             progress.suspend(|| {
                 console::print(&format!("{} {}/{}\n", report.name, report.passed, report.total));
                 for (why, cases) in &report.left_out {
-                    eprintln!("{}: {cases} left out: {why}", report.name);
+                    console::error(&format!("{}: {cases} left out: {why}\n", report.name));
                 }
             });
         }
@@ -126,10 +126,10 @@ pub fn run(args: &ConformanceArgs) -> Result<i32, CommandError> {
         return Err(CommandError::NoSuite { path: dir });
     }
     let SuiteTotals { suites, passed, total, known, .. } = totals;
-    eprintln!(
-        "{suites} suites: {passed} of {total} cases pass; of the others {known} are known, {} new",
+    console::error(&format!(
+        "{suites} suites: {passed} of {total} cases pass; of the others {known} are known, {} new\n",
         totals.unknown()
-    );
+    ));
     if let Some(file) = given(&args.failures) {
         outputs::write_whole(file, &totals.lines)?;
     }

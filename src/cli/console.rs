@@ -8,15 +8,13 @@ use ephor_value::environment::{self, Variable};
 
 /// Prints a warning to standard error.
 pub(super) fn warn(text: &str) {
-    use std::io::Write;
-    // A reader that ends early, such as `head`, does not end the run.
-    let _ = writeln!(std::io::stderr(), "warning: {text}");
+    error(&format!("warning: {text}\n"));
 }
 
-/// Writes lines to standard error.
-pub(super) fn note(lines: &str) {
+/// Writes to standard error. A reader that ends early, such as `head`, does not end the run.
+pub fn error(text: &str) {
     use std::io::Write;
-    let _ = std::io::stderr().write_all(lines.as_bytes());
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// The text of a document; what it does not hold is a warning.

@@ -19,9 +19,8 @@ use crate::cli::console;
 /// Prints the CustomResourceDefinitions of policies, exceptions and reports
 ///
 /// They are those of Kyverno 1.19.1: the same names, versions, schemas and columns. A cluster that
-/// has definitions of these names needs none of them. As JSON schemas they refuse the fields that a
-/// cluster drops. With --own-group they are those of ephor.dev and policies.ephor.dev: the same
-/// kinds in groups that no webhook of Kyverno is about.
+/// has definitions of these names needs none of them. With --own-group they are those of ephor.dev
+/// and policies.ephor.dev: the same kinds in groups that no webhook of Kyverno is about.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # all of them, written to a cluster
@@ -34,11 +33,7 @@ use crate::cli::console;
   ephor crds --own-group | kubectl apply --server-side -f -
 
   # a file for each, as the Helm chart has them
-  ephor crds --directory crds/
-
-  # JSON schemas: all.json for editors, GROUP/KIND_VERSION.json for kubeconform
-  ephor crds --json-schema schemas/
-  kubeconform -schema-location 'schemas/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json' policies/")]
+  ephor crds --directory crds/")]
 pub struct CrdsArgs {
     /// groups whose definitions are printed (default all)
     #[arg(value_name = "GROUP", value_parser = PossibleValuesParser::new(GROUPS))]
@@ -52,9 +47,8 @@ pub struct CrdsArgs {
     /// folder for a YAML file of each definition, instead of output
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<String>,
-    /// folder for JSON schemas that know no other fields, for editors and validators, instead of
-    /// output
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["output", "directory"])]
+    /// folder for JSON schemas of these definitions alone; `ephor schema` writes those of all files
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide = true, conflicts_with_all = ["output", "directory"])]
     json_schema: Option<String>,
 }
 

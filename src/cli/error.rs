@@ -32,6 +32,26 @@ pub enum CommandError {
     #[error(transparent)]
     Serve(#[from] ServeConflict),
 
+    /// `play` listens on loopback only.
+    #[error("`{address}` is not on loopback: the page is for this machine, for example --address 127.0.0.1:{}", .address.port())]
+    NotLoopback {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// `play` cannot listen.
+    #[error("cannot listen at {address}: {}", reason(.cause))]
+    PlayAddress {
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// The program has no page.
+    #[error(
+        "this program was built without the page; `npm ci && npm run build -- --scripts` in the folder web/ builds it, and cargo then takes it into the program"
+    )]
+    NoPage,
+
     /// `cluster-check` cannot read its input.
     #[error(transparent)]
     ClusterCheck(Box<CommandError>),
@@ -372,6 +392,20 @@ pub enum CommandError {
     /// A cluster does not answer, or refuses.
     #[error(transparent)]
     Cluster(#[from] ephor_cluster::Failure),
+    /// No kind of this name has a schema.
+    #[error("there is no schema of `{kind}`{}", suggestion(meant))]
+    NoSchema {
+        /// The name.
+        kind: String,
+        /// The kind that was probably meant.
+        meant: Option<String>,
+    },
+    /// `cluster-check` has neither files nor a cluster.
+    #[error("{cause}\nhint: name a kubeconfig with `--kubeconfig`, or the files of a dump of the cluster")]
+    NoClusterToCheck {
+        /// Why there is no cluster.
+        cause: ephor_cluster::Failure,
+    },
     /// The resources of a cluster cannot be read.
     #[error("failed to load resources ({cause})")]
     ClusterResources {
@@ -625,7 +659,10 @@ impl CommandError {
     pub fn exit_code(&self) -> i32 {
         if matches!(
             self,
-            CommandError::ClusterCheck(_) | CommandError::Diff(_) | CommandError::SideUnread { .. }
+            CommandError::ClusterCheck(_)
+                | CommandError::Diff(_)
+                | CommandError::NoPage
+                | CommandError::SideUnread { .. }
         ) {
             2
         } else {

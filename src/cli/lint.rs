@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use clap::{ValueEnum, ValueHint};
 
-use ephor_inspect::lint::{
-    CHECKS, Finding, Fix, Linted, Roles, Severity, TextEdit, fix_all, line_and_column, lint_on,
-};
-use ephor_report::lint_formats::{self, AnnotatedEdit, AnnotatedFix, Annotation, Level};
+use ephor_inspect::annotations::{annotated, annotation};
+use ephor_inspect::lint::{CHECKS, Linted, Roles, Severity, fix_all, lint_on};
+use ephor_report::lint_formats::{self, AnnotatedFix, Annotation};
 use ephor_sources::files::{self, FileCause, SourceText};
 use ephor_sources::kustomize::Patches;
 use ephor_value::release::Release;
@@ -185,41 +184,6 @@ fn templates(files: &[Arc<str>]) {
         n => format!("{n} files with templates are not checked"),
     };
     console::warn(&format!("{what}: {} (check what is filled in)", files.join(", ")));
-}
-
-/// The fixes of a finding with lines and columns of its file.
-fn annotated<'f>(finding: &'f Finding, sources: &[SourceText]) -> Vec<AnnotatedFix<'f>> {
-    let Some(source) = sources.iter().find(|source| *source.name == *finding.file) else { return Vec::new() };
-    let edits = |fix: &'f Fix| {
-        let edit = |edit: &'f TextEdit| AnnotatedEdit {
-            start: line_and_column(&source.text, edit.range.start),
-            end: line_and_column(&source.text, edit.range.end),
-            text: &edit.text,
-        };
-        fix.edits.iter().map(edit).collect()
-    };
-    let one = |fix: &'f Fix| AnnotatedFix { title: &fix.title, is_safe: fix.is_safe, edits: edits(fix) };
-    finding.fixes.iter().map(one).collect()
-}
-
-fn annotation<'f>(finding: &'f Finding, fixes: &'f [AnnotatedFix<'f>]) -> Annotation<'f> {
-    Annotation {
-        id: finding.id,
-        level: match finding.severity {
-            Severity::Note => Level::Note,
-            Severity::Warning => Level::Warning,
-            Severity::Error => Level::Error,
-        },
-        policy: &finding.policy,
-        file: &finding.file,
-        line: finding.line,
-        column: finding.column,
-        end: finding.end,
-        message: &finding.message,
-        help: finding.help.as_deref(),
-        excerpt: &finding.excerpt,
-        fixes,
-    }
 }
 
 /// The findings, and what was counted.

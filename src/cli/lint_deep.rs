@@ -6,7 +6,7 @@ use ephor_policies::load::{self, LoadedPolicy, Policies};
 use ephor_sources::files::SourceText;
 use ephor_value::print::json;
 
-use super::places::policy_place;
+use ephor_inspect::places::policy_place;
 
 /// The objects that are evaluated for one rule: fewer than when policies are compared, for each
 /// rule is many comparisons.

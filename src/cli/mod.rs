@@ -45,7 +45,7 @@
 //! - `outbound`: flags about requests to services, registries and other servers that are not the
 //!   cluster.
 //! - `outputs`: files that a command writes.
-//! - `places`: places in the texts of policies.
+//! - [`play`]: `ephor play`: the page on loopback, with the engine of the program behind it.
 //! - `policy_files`: files that arguments name as policies: whether they exist, and what is wrong
 //!   in them.
 //! - `program_name`: the name under which the program was called: its own, or Kyverno's.
@@ -54,6 +54,7 @@
 //! - `releases`: `--kubernetes VERSION`: the release whose API server's behaviour applies.
 //! - `report_file`: the file of a report, and the format that its extension names.
 //! - `roots`: the folders that names of files begin in, for documents that build servers read.
+//! - [`schema`]: `ephor schema`: JSON schemas of policies and of the files that go with them.
 //! - [`serve`]: `ephor serve`: the admission webhook server.
 //! - [`mod@test`]: `ephor test`: tests of policies.
 //! - [`version`]: `ephor version`: the version of the program, and of whose behaviour it has.
@@ -95,7 +96,7 @@ pub mod lsp;
 pub mod migrate;
 mod outbound;
 mod outputs;
-mod places;
+pub mod play;
 mod policy_files;
 mod program_name;
 mod progress;
@@ -103,6 +104,7 @@ mod prompt;
 mod releases;
 mod report_file;
 mod roots;
+pub mod schema;
 pub mod serve;
 pub mod test;
 pub mod usage;
@@ -141,6 +143,7 @@ enum Top {
     Conformance(conformance::ConformanceArgs),
     Convert(convert::ConvertArgs),
     Crds(crds::CrdsArgs),
+    Schema(schema::SchemaArgs),
     Create(create::CreateArgs),
     Diff(Box<diff::DiffArgs>),
     Docs(docs::DocsArgs),
@@ -152,6 +155,7 @@ enum Top {
     Lint(lint::LintArgs),
     Lsp(lsp::LspArgs),
     Migrate(migrate::MigrateArgs),
+    Play(play::PlayArgs),
     Serve(Box<serve::ServeArgs>),
     Test(test::TestArgs),
     Version(version::VersionArgs),
@@ -181,12 +185,17 @@ pub fn main(args: &[String]) -> i32 {
     match read(args).and_then(|cli| cli.map_or(Ok(0), run)) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("Error: {error}");
+            console::error(&format!("Error: {error}\n"));
             if error.is_about_arguments() && !is_kyverno() {
                 let (_, command) = usage::meant(&commands(), args);
-                eprintln!("help: `{command} --help` shows what it takes");
+                console::error(&format!("help: `{command} --help` shows what it takes\n"));
             }
-            error.exit_code()
+            // Of a comparison the exit code 1 says that there is a difference.
+            let compares = [Some("diff"), Some("cluster-check"), Some("equivalent"), Some("implies")];
+            match error {
+                CommandError::Usage(_) if compares.contains(&args.first().map(String::as_str)) => 2,
+                error => error.exit_code(),
+            }
         }
     }
 }
@@ -228,6 +237,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         Top::Conformance(args) => conformance::run(&args),
         Top::Convert(args) => convert::run(&args, &global),
         Top::Crds(args) => crds::run(&args),
+        Top::Schema(args) => schema::run(&args),
         Top::Diff(args) => diff::run(&args),
         Top::Create(args) => create::run(args, commands),
         Top::Docs(args) => docs::run(&args, commands),
@@ -239,6 +249,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         Top::Lint(args) => lint::run(&args),
         Top::Lsp(args) => lsp::run(&args),
         Top::Migrate(args) => migrate::run(&args, &global),
+        Top::Play(args) => play::run(&args),
         Top::Serve(args) => serve::run(&args, &global),
         Top::Test(args) => test::run(&args),
         Top::Version(args) => version::run(&args),

@@ -88,7 +88,7 @@ pub(super) fn run<S: PromptSession>(
         let Some(assistant) = editor.helper_mut() else { break };
         match assistant.session.answer(&line) {
             Answer::Out(text) => console::print(&text),
-            Answer::Err(text) => eprint!("{text}"),
+            Answer::Err(text) => console::error(&text),
             Answer::Quit => break,
         }
     }

@@ -16,7 +16,7 @@ pub const DEFAULT: &str = Release::DEFAULT_NAME;
 pub fn parse(text: &str) -> Result<Release, ReleaseError> {
     let choice = Release::choose(text)?;
     if !choice.exact {
-        eprintln!("warning: {}", choice.instead_of(text));
+        console::warn(&choice.instead_of(text));
     }
     Ok(choice.release)
 }
@@ -42,14 +42,29 @@ pub fn of_cluster(cluster: &Cluster) -> Release {
     }
 }
 
+/// Why a flag names no two releases.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PairError {
+    /// A part is no version.
+    #[error(transparent)]
+    Version(#[from] ReleaseError),
+    /// A comma has no version in front of it, or none behind it.
+    #[error("a version is missing; hint: write two as `1.36,1.37`, or one alone")]
+    Missing,
+    /// There are more than two.
+    #[error("{0} versions; hint: write two, `1.36,1.37`: before and after")]
+    TooMany(usize),
+}
+
 /// Reads a flag with the releases of two sides, or one of both.
 ///
 /// # Errors
-/// A text is no version, or there are more than two.
-pub fn parse_pair(text: &str) -> Result<[Release; 2], ReleaseError> {
+/// A text is no version or is missing, or there are more than two.
+pub fn parse_pair(text: &str) -> Result<[Release; 2], PairError> {
     match text.split(',').map(str::trim).collect::<Vec<_>>()[..] {
-        [one] => parse(one).map(|release| [release; 2]),
+        [one] => Ok([parse(one)?; 2]),
+        [old, new] if old.is_empty() || new.is_empty() => Err(PairError::Missing),
         [old, new] => Ok([parse(old)?, parse(new)?]),
-        _ => Err(ReleaseError(text.into())),
+        ref more => Err(PairError::TooMany(more.len())),
     }
 }

@@ -78,6 +78,34 @@ impl AcceptedClass {
     }
 }
 
+/// The JSON schema of the file.
+pub fn accepted_schema() -> Value {
+    let text = |words: &str| Value::map([("type", "string".into()), ("description", words.into())]);
+    let operation = OPERATIONS.map(|name| Value::from(format!("operations: {name}")));
+    let words = CLASSES.iter().filter(|class| !class.starts_with("operations"));
+    let classes = words.map(|class| Value::from(*class)).chain(operation).collect();
+    let entry = Value::map([
+        ("type", "object".into()),
+        ("required", Value::list(vec!["class".into(), "reason".into()])),
+        ("additionalProperties", Value::Bool(false)),
+        (
+            "properties",
+            Value::map([
+                ("policy", text("the policies, by wildcard")),
+                ("class", Value::map([("enum", Value::list(classes))])),
+                ("reason", text("why these differences are accepted")),
+            ]),
+        ),
+    ]);
+    Value::map([
+        ("$schema", "http://json-schema.org/draft-07/schema#".into()),
+        ("title", "ephor-diff.yaml".into()),
+        ("type", "object".into()),
+        ("additionalProperties", Value::Bool(false)),
+        ("properties", Value::map([("ignore", Value::map([("type", "array".into()), ("items", entry)]))])),
+    ])
+}
+
 /// An entry of the file.
 #[derive(Clone, Debug)]
 pub struct Entry {

@@ -9,11 +9,12 @@
 //! violation.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ephor_ir::rule::Body;
 use ephor_ir::{Matcher, Rule};
 use ephor_value::Value;
+use ephor_value::clock;
 
 use crate::compare::{compare, compare_observed};
 use crate::effects::item_order::may_differ;
@@ -364,7 +365,7 @@ fn is_unanswered(one: &Difference) -> bool {
 /// Whether a policy fails for want of data on some object of its comparison with another one.
 fn looks_up(side: &Side, other: &Side, options: &Options) -> bool {
     let collector = Collector::new(MAX_MORE_OBJECTS);
-    let deadline = Instant::now().checked_add(Duration::from_secs(3));
+    let deadline = clock::after(Duration::from_secs(3));
     compare_observed(other, side, Options { deadline, ..*options }, Some(&collector));
     collector.into_objects().0.iter().any(|one| {
         let sent = (&one.object, one.old_object.as_ref());
@@ -409,7 +410,7 @@ fn has_namesakes(value: &Value, depth: usize) -> bool {
 
 /// Whether one policy fails where the other one is violated, as far as a few objects show it.
 fn differs_in_errors(before: &Side, after: &Side, options: &Options) -> bool {
-    let deadline = Instant::now().checked_add(Duration::from_millis(300));
+    let deadline = clock::after(Duration::from_millis(300));
     let own = Options {
         objects: options.objects.min(MAX_OBJECTS_FOR_ERRORS),
         deadline,

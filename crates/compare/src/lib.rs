@@ -68,7 +68,7 @@ pub use model::limits::MAX_WITH_MESSAGES;
 pub use questions::{equivalent, implies, is_equivalent};
 pub use trace::{Trace, traces};
 
-pub use crate::accepted::{AcceptedClass, Entry, Ignored, IgnoredError};
+pub use crate::accepted::{AcceptedClass, Entry, Ignored, IgnoredError, accepted_schema};
 pub use crate::compare::{compare, compare_observed};
 pub use crate::lint::{Remark, RemarkKind, remarks};
 pub use crate::pairs::mapping::{

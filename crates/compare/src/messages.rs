@@ -8,9 +8,9 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 
 use ephor_value::Value;
+use ephor_value::clock;
 use ephor_value::print::json;
 
 use crate::admitted::view::{AdmittedView, seen_in_clusters};
@@ -66,7 +66,7 @@ pub fn messages_after(old: &Side, new: &Side, options: Options, seen: Collector)
 }
 
 fn of_objects(sides: [&Side; 2], options: Options, objects: Vec<Evaluated>) -> Vec<OtherMessages> {
-    let is_late = || options.deadline.is_some_and(|end| Instant::now() >= end);
+    let is_late = || clock::has_passed(options.deadline);
     let mut found: BTreeMap<Vec<[String; 3]>, OtherMessages> = BTreeMap::new();
     for evaluated in objects.into_iter().take_while(|_| !is_late()) {
         if let Some(one) = of_object(sides, evaluated) {

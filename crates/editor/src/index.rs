@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use ephor_inspect::lint::{KnownRules, Linter, Roles};
+use ephor_inspect::lint::{Linter, Roles, Rules};
 use ephor_ir::Rule;
 use ephor_kubernetes::{Kinds, Types};
 use ephor_policies::subjects::is_about;
@@ -51,7 +51,7 @@ pub struct Index {
     compiled: Option<Compiled>,
     roles: Option<Roles>,
     /// The rules of policies, against which exceptions are checked.
-    rules: KnownRules,
+    rules: Rules,
     has_rules: bool,
     samples: Option<HashSet<String>>,
     /// Whether definitions of kinds have changed since the kinds were read.
@@ -69,7 +69,7 @@ impl Index {
             linter: None,
             compiled: None,
             roles: None,
-            rules: KnownRules::default(),
+            rules: Rules::default(),
             has_rules: false,
             samples: None,
             is_defined_anew: false,
@@ -117,7 +117,7 @@ impl Index {
     }
 
     /// The checks of policies; `None` before [`Index::prepare`].
-    pub fn linter(&self) -> Option<(&Linter, &Roles, &KnownRules)> {
+    pub fn linter(&self) -> Option<(&Linter, &Roles, &Rules)> {
         Some((self.linter.as_ref()?, self.roles.as_ref()?, &self.rules))
     }
 
@@ -306,9 +306,8 @@ impl Index {
         }
         let names_rules = |name: &Arc<str>| self.file(name).is_some_and(|file| has_exceptions(&file.latest));
         if !self.has_rules && names.iter().any(names_rules) {
-            self.rules = KnownRules::default();
-            let all = self.files.values().flat_map(|file| &file.usable.policies.policies);
-            all.for_each(|policy| self.rules.add(policy));
+            self.rules =
+                Rules::of_policies(self.files.values().flat_map(|file| &file.usable.policies.policies));
             self.has_rules = true;
         }
         if self.samples.is_none() {

@@ -7,7 +7,7 @@ use super::args::{FunctionResult, text};
 use super::{Arg, Context};
 use ephor_value::number::{parse_int, strconv};
 use ephor_value::time::Time;
-use ephor_value::{Fault, Value, duration};
+use ephor_value::{Fault, Value, clock, duration};
 
 fn time(args: &[Arg<'_>], i: usize) -> Result<Time, Fault> {
     Time::parse_rfc3339(text(args, i)).map_err(Fault::from_error)
@@ -24,10 +24,7 @@ fn show(t: Time) -> FunctionResult {
 /// The current moment.
 pub fn now(cx: &Context) -> Time {
     super::untracked::note();
-    Time::from_unix_nanos(cx.now.unwrap_or_else(|| {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |d| i128::try_from(d.as_nanos()).unwrap_or(0))
-    }))
+    Time::from_unix_nanos(cx.now.unwrap_or_else(clock::unix_nanos))
 }
 
 pub(super) fn time_now(cx: &Context, _: &[Arg<'_>]) -> FunctionResult {

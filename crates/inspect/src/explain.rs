@@ -5,8 +5,10 @@
 //! The texts are those of [`mod@print`].
 //!
 //! - [`decisions`]: what a policy decides about a resource, and why.
+//! - [`run`]: what the policies of a run decide about an object, each on the object as it sees it.
 
 pub mod decisions;
+pub mod run;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -229,6 +229,11 @@ impl Types {
         self.all.values()
     }
 
+    /// The kinds, group, version and name, with their descriptions, in no order.
+    pub fn kinds(&self) -> impl Iterator<Item = (&[Str; 3], &TypeDef)> {
+        self.kinds.iter().filter_map(|(kind, name)| Some((kind, &**self.named(name)?)))
+    }
+
     /// The description of a kind, as a server publishes it.
     pub fn of_kind(&self, kind: &[Str; 3]) -> Option<&Arc<TypeDef>> {
         self.named(self.kinds.get(kind)?)

@@ -13,6 +13,7 @@
 //! - `model`: what conversions share
 //! - `notes`: what a reader has to know
 //! - `proof`: whether both mean the same
+//! - [`report`]: what a report says about each policy
 //! - `text`: documents as people write them
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub(crate) mod kinds;
 pub(crate) mod model;
 pub(crate) mod notes;
 pub(crate) mod proof;
+pub mod report;
 pub(crate) mod text;
 
 pub use crate::driver::files::{

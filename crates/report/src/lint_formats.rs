@@ -144,21 +144,23 @@ fn json_fix(fix: &AnnotatedFix<'_>) -> Value {
 
 /// One object an annotation.
 pub fn json(annotations: &[Annotation<'_>]) -> String {
-    let all = annotations.iter().map(|a| {
-        json!({
-            "id": a.id,
-            "severity": a.level.word(),
-            "policy": a.policy,
-            "file": a.file,
-            "line": a.line,
-            "column": a.column,
-            "endColumn": a.end,
-            "message": a.message,
-            "help": a.help,
-            "fixes": a.fixes.iter().map(json_fix).collect::<Vec<Value>>(),
-        })
-    });
-    format!("{:#}\n", Value::Array(all.collect()))
+    format!("{:#}\n", Value::Array(annotations.iter().map(object).collect()))
+}
+
+/// An annotation as an object.
+pub fn object(a: &Annotation<'_>) -> Value {
+    json!({
+        "id": a.id,
+        "severity": a.level.word(),
+        "policy": a.policy,
+        "file": a.file,
+        "line": a.line,
+        "column": a.column,
+        "endColumn": a.end,
+        "message": a.message,
+        "help": a.help,
+        "fixes": a.fixes.iter().map(json_fix).collect::<Vec<Value>>(),
+    })
 }
 
 /// Commands that a GitHub workflow shows at the lines of a change.

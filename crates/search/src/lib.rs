@@ -17,11 +17,13 @@
 //! - `blame`: which part of an expression failed.
 //! - [`cel`]: CEL for programs: compile an expression for an environment, evaluate it on a
 //!   document, see what its parts gave.
+//! - [`meant`]: where an evaluation failed, and what was probably meant.
 //! - [`notation`]: values in CEL's notation.
 #![forbid(unsafe_code)]
 
 mod blame;
 pub mod cel;
+pub mod meant;
 pub mod notation;
 
 use std::borrow::Cow;

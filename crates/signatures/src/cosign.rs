@@ -13,6 +13,7 @@ use crate::public_key::{Hash, PublicKey};
 use ephor_external::registry::{Cause, Failure, Registry, Repository};
 use ephor_value::Value;
 use ephor_value::bytes::decode_base64;
+use ephor_value::clock;
 use ephor_value::time::Time;
 
 use crate::certificates::Certificate;
@@ -316,8 +317,7 @@ fn in_time(
     match timestamp.or(logged) {
         Some(_) => Ok(()),
         None => {
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-            let now = now.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(i64::MAX);
+            let now = i64::try_from(clock::since_epoch().as_secs()).unwrap_or(i64::MAX);
             if (certificate.from..=certificate.until).contains(&now) {
                 return Ok(());
             }

@@ -10,6 +10,7 @@
 
 use ephor_external::registry::{Cause, Failure, Manifest, Registry, Repository};
 use ephor_value::Value;
+use ephor_value::clock;
 use ephor_value::quote::quote;
 use ephor_value::time::Time;
 use ephor_x509::pem_all;
@@ -402,8 +403,7 @@ fn payload(artifact: &Artifact<'_>, layer: &Value) -> Result<Vec<u8>, Failure> {
 }
 
 fn now() -> Time {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    Time::from_unix_nanos(now.ok().and_then(|d| i128::try_from(d.as_nanos()).ok()).unwrap_or(i128::MAX))
+    Time::from_unix_nanos(clock::unix_nanos())
 }
 
 #[cfg(test)]

@@ -24,8 +24,6 @@
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "network")]
-#[cfg(feature = "network")]
-#[cfg(feature = "network")]
 mod api_call;
 pub mod context;
 pub mod download;
@@ -35,9 +33,7 @@ pub mod git;
 #[cfg(feature = "network")]
 pub mod http;
 pub mod kustomize;
-#[cfg(feature = "network")]
 pub mod objects;
-#[cfg(feature = "network")]
 pub mod offline;
 pub mod payload;
 pub mod registry;

@@ -7,14 +7,18 @@
 
 use std::sync::Arc;
 
-use ephor_external::{Address, Answer, ApiError, ApiRequest, ExternalData, Found, Reader, ServiceCall};
+use ephor_external::{
+    Address, Answer, ApiError, ApiRequest, ExternalData, Found, LookupError, Reader, ServiceCall,
+};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::kinds::guessed_plural as plural;
 use ephor_value::{Fault, Map, Str, Value};
 
 use super::context::Context;
+#[cfg(feature = "network")]
 use super::http::client;
 use super::registry::Registry;
+#[cfg(feature = "network")]
 use super::service;
 use ephor_external::facts;
 
@@ -261,7 +265,7 @@ impl ExternalData for Offline {
 
     fn service(&self, call: &ServiceCall<'_>) -> Found {
         let is_entry = matches!(call.answer, Answer::Json(Reader::Entry(_)));
-        (is_entry || self.context.is_some()).then(|| service::answer(call, client()).map_err(Into::into))
+        (is_entry || self.context.is_some()).then(|| called(call))
     }
 
     fn image(&self, reference: &str) -> Found {
@@ -295,6 +299,18 @@ impl ExternalData for Offline {
         let items = Value::list(self.matching(&wanted).cloned().collect());
         Some(projected(found, items, projection).map_err(Into::into))
     }
+}
+
+/// Calls a service.
+#[cfg(feature = "network")]
+fn called(call: &ServiceCall<'_>) -> Result<Value, LookupError> {
+    service::answer(call, client()).map_err(Into::into)
+}
+
+/// Calls no service.
+#[cfg(not(feature = "network"))]
+fn called(_: &ServiceCall<'_>) -> Result<Value, LookupError> {
+    Err("services cannot be called here: built without the feature `network`".to_string().into())
 }
 
 /// The data of a global entry, or one of its projections.

@@ -13,8 +13,8 @@
 //! A step costs a counter. The clock is read once in `PERIOD` steps, and never without a deadline.
 
 use std::cell::{Cell, RefCell};
-use std::time::Instant;
 
+use super::clock::{self, Instant};
 use super::{Fault, Str};
 
 /// Steps between two reads the clock.
@@ -128,7 +128,7 @@ pub fn look() -> Result<(), Fault> {
     }
     match DEADLINE.get() {
         None => STEPS.set(u32::MAX),
-        Some(at) if Instant::now() < at => STEPS.set(PERIOD),
+        Some(at) if clock::now() < at => STEPS.set(PERIOD),
         Some(_) => {
             INTERRUPTED.set(true);
             return Err(exceed(Excess::Time));
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     fn passed() -> Option<Instant> {
-        Some(Instant::now())
+        Some(clock::now())
     }
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_deadline_is_noticed_within_a_period() {
-        until(Some(Instant::now() + Duration::from_millis(20)), || {
+        until(Some(clock::now() + Duration::from_millis(20)), || {
             let (steps, excess) = spend(|| std::iter::from_fn(|| step().ok()).count());
             assert!(steps > 0);
             assert_eq!(excess, Some(Excess::Time));

@@ -13,6 +13,7 @@
 //! - [`address`]: addresses in the brackets of a URL, with the reasons why a text is none
 //! - [`budget`]: what an evaluation may use: time, memory, and variables that data bring in
 //! - [`bytes`]: bytes as text: base64 and UTF-8, as Go reads them
+//! - [`clock`]: the clock that everything reads which also runs in a browser
 //! - [`cron`]: cron schedules, as Kyverno 1.19.1 computes the next run of cleanup and deleting
 //!   policies
 //! - [`duration`]: durations in Go's syntax (`1h30m`, `-1.5h`, `250ms`), the only duration parser
@@ -61,6 +62,7 @@
 pub mod address;
 pub mod budget;
 pub mod bytes;
+pub mod clock;
 pub mod cron;
 pub mod duration;
 mod encoding;

@@ -1,7 +1,24 @@
 //! Work on many threads: with the feature `parallel`, else on the caller's.
 //!
 //! In: items, and a function. Out: its results in the order of the items, the same for any number
-//! of threads.
+//! of threads. Work that needs a larger stack than its caller has gets a thread of its own
+//! ([`on_a_stack`]), with the feature or without.
+
+/// Does something on a thread with a stack of this size; `None` when there is no such thread,
+/// or it panicked. Browsers have no threads: there it is done on the caller's stack.
+#[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
+pub fn on_a_stack<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(bytes).spawn_scoped(scope, work).ok()?;
+        thread.join().ok()
+    })
+}
+
+/// Does something on a stack of this size; here on the only one.
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+pub fn on_a_stack<T: Send>(_: usize, work: impl FnOnce() -> T + Send) -> Option<T> {
+    Some(work())
+}
 
 /// Calls a function on each item.
 pub fn map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {

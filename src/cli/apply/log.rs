@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use ephor_report::run::Note;
 
 use super::output_options::OutputOptions;
-use crate::cli::console::{print, warn};
+use crate::cli::console::{self, print, warn};
 
 /// How many files without policies or resources are named before they are only counted, with
 /// Kyverno's outputs. A choice: more lines would hide the results; the count says that there are
@@ -73,7 +73,7 @@ impl Log {
                 Use::Foreign if is_counted => {}
                 Use::Foreign | Use::Notice => self.warn(text),
                 Use::Help if self.quiet => {}
-                Use::Help => eprintln!("help: {text}"),
+                Use::Help => console::error(&format!("help: {text}\n")),
             }
         }
         match others {
@@ -87,7 +87,7 @@ impl Log {
     pub(super) fn notice(&self, text: &str) {
         match (self.is_own, self.quiet) {
             (false, _) => print(text),
-            (true, false) => eprint!("{text}"),
+            (true, false) => console::error(text),
             (true, true) => {}
         }
     }

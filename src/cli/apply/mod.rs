@@ -41,14 +41,17 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ephor_engine::Profile;
+use ephor_inspect::results::Collector;
+use ephor_ir::Policy;
 use ephor_policies::pitfalls::Remarks;
 use ephor_policies::policy_set::Engine;
 use ephor_report::formats::Format;
 use ephor_report::policy_report::PolicyFacts;
+use ephor_value::Value;
 
 use super::CommandError;
 use super::arguments::{Global, given, use_threads};
-use super::console::print;
+use super::console::{self, print};
 use super::explain::decisions::{self, Wanted};
 use super::outbound;
 use super::outputs::{self, absolute};
@@ -63,7 +66,6 @@ use output_options::OutputContext;
 pub(super) use output_options::OutputOptions;
 use render::baseline::Baseline;
 use render::changes::destination;
-use render::findings::Collector;
 use render::finish::CANNOT_RUN;
 use render::results::Style;
 use run::Run;
@@ -79,7 +81,7 @@ pub fn run(args: &ApplyArgs, global: &Global) -> Result<i32, CommandError> {
     let is_strict = options.strict;
     match apply(args, global, options) {
         Err(error) if is_strict => {
-            eprintln!("Error: {error}");
+            console::error(&format!("Error: {error}\n"));
             Ok(CANNOT_RUN)
         }
         done => done,
@@ -106,7 +108,7 @@ fn apply(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i3
     let is_document = matches!(options.output, ApplyOutput::Own(format) if format != Format::Text);
     let code = evaluated(Run { args, options, log, started, inputs, destination, invocation }, engine)?;
     match explanation {
-        Some(text) if is_document => eprint!("\n{text}"),
+        Some(text) if is_document => console::error(&format!("\n{text}")),
         Some(text) => print(&format!("\n{text}")),
         None => {}
     }
@@ -146,9 +148,11 @@ fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, CommandError> {
         _ => Baseline::default(),
     };
     let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    let requests =
+        |policy: &Policy, object: &Value| run.inputs.requests.of_policy(policy, object.clone(), &engine).ok();
     let collector = Collector::new(
         &engine,
-        &run.inputs.requests,
+        &requests,
         &run.inputs.resources,
         &run.inputs.policies.policies,
         !run.options.is_own() && run.options.report_file.is_none(),

@@ -57,12 +57,12 @@ pub fn run(args: &CelCheckArgs) -> Result<i32, CommandError> {
         match checked {
             Ok(expression) => console::print(&output::facts(&expression, None)),
             Err(text) => {
-                eprintln!("{text}");
+                console::error(&format!("{text}\n"));
                 let name = text.to_string();
                 let name =
                     name.split_once("undeclared reference to '").and_then(|(_, rest)| rest.split_once('\''));
                 if let Some(meant) = name.and_then(|(name, _)| ephor_inspect::lint::meant_in_cel(name)) {
-                    eprintln!("help: did you mean `{meant}`?");
+                    console::error(&format!("help: did you mean `{meant}`?\n"));
                 }
                 code = 1;
             }

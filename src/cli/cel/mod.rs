@@ -4,14 +4,12 @@
 //! prompt. Values and types go to standard output, what is wrong to standard error with exit code
 //! 1.
 //!
-//! - `blame`: where an evaluation failed, and what was probably meant.
 //! - `check`: `ephor cel check`: what is wrong with an expression.
 //! - `eval`: `ephor cel eval`: an expression on a document.
 //! - `input`: what CEL expressions are evaluated on: flags, documents and variables.
 //! - `output`: what is printed of an expression: types, costs, traces, and the place of a fault.
 //! - `repl`: `ephor cel repl`: a prompt on a document.
 
-mod blame;
 mod check;
 mod eval;
 mod input;

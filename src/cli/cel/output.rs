@@ -1,9 +1,9 @@
 //! What is printed of an expression: types, costs, traces, and the place of a fault.
 
 use ephor_search::cel::{CelExpression, Environment, EvaluationError, Step};
+use ephor_search::meant;
 use ephor_value::Value;
 
-use super::blame;
 use crate::cli::CommandError;
 use crate::cli::prompt::marked;
 
@@ -15,7 +15,7 @@ pub(super) fn fault(
     data: &Value,
     error: &EvaluationError,
 ) -> CommandError {
-    let problem = blame::problem(source, expression, environment, data, error);
+    let problem = meant::of_cel(source, expression, environment, data, error);
     CommandError::expression(format!("{problem}\n{}", marked(source, &problem)).trim_end().to_string())
 }
 

@@ -3,7 +3,7 @@
 //! In: dumps or a cluster, and the release after the upgrade. Out: for each policy whether it means
 //! the same there.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ephor_cluster::{Cluster, connect};
 use ephor_compare::Options;
@@ -25,7 +25,7 @@ const KINDS: [&str; 4] = [
     "MutatingAdmissionPolicyBinding",
 ];
 
-/// The longest time for all policies: what is not compared by then counts as tested.
+/// The longest time for a policy: what is not compared by then counts as tested.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Compares the policies before and after the upgrade, and prints what came of it.
@@ -47,8 +47,7 @@ pub fn run(args: &ClusterCheckArgs, global: &Global, wanted: [Release; 2]) -> Re
     if from == to {
         return Err(CommandError::SameRelease { release: to });
     }
-    let options = Options { deadline: Instant::now().checked_add(TIME_LIMIT), ..Options::default() };
-    let found = OnReleases::of(&texts, [from, to], options)?;
+    let found = OnReleases::of(&texts, [from, to], &Options::default(), Some(TIME_LIMIT))?;
     console::print(&match args.output_format {
         ClusterCheckFormat::Text => found.to_text(false),
         ClusterCheckFormat::Markdown => found.to_text(true),
@@ -63,7 +62,8 @@ fn of_cluster(
     global: &Global,
     [from, to]: [Release; 2],
 ) -> Result<(Vec<SourceText>, Release), CommandError> {
-    let cluster = connect(&arguments::cluster_choice(given(&args.context), global))?;
+    let cluster = connect(&arguments::cluster_choice(given(&args.context), global))
+        .map_err(|cause| CommandError::NoClusterToCheck { cause })?;
     let from = if from == to { served(&cluster) } else { from };
     let kinds = cluster.kinds()?;
     let mut texts = Vec::new();

@@ -142,7 +142,8 @@ const AROUND: [(&str, &str, &str); 4] = [
 ];
 
 fn of_cluster(args: &ClusterCheckArgs, global: &Global) -> Result<Inventory, CommandError> {
-    let cluster = connect(&arguments::cluster_choice(given(&args.context), global))?;
+    let cluster = connect(&arguments::cluster_choice(given(&args.context), global))
+        .map_err(|cause| CommandError::NoClusterToCheck { cause })?;
     let kinds = cluster.kinds()?;
     let mut objects = Vec::new();
     // Without a kind of policies every answer would be wrong, so it is an error.

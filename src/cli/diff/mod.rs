@@ -1,6 +1,5 @@
 //! `ephor diff`: whether policies mean the same; and what `equivalent` and `implies` share with it.
 //!
-//! - `answered`: answers with all that output shows of them.
 //! - `certificates`: `--certificate` and `--check`: what was evaluated, written and evaluated
 //!   again.
 //! - `formats`: answers for programs.
@@ -14,7 +13,6 @@
 //! - `sides`: the policies of a side, and the documents that belong to them.
 //! - `text`: answers for people: lines and manifests, and the same as Markdown.
 
-mod answered;
 mod certificates;
 mod formats;
 pub mod on_releases;
@@ -31,10 +29,12 @@ use std::time::{Duration, Instant};
 use clap::ValueHint;
 
 use ephor_compare::{
-    Answer, Apart, Certified, Claim, Collector, Ignored, MAX_WITH_MESSAGES, Mapping, Observer, Options, Pair,
+    Answer, Apart, Certified, Collector, Ignored, MAX_WITH_MESSAGES, Mapping, Observer, Options, Pair,
     PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs, policy_name,
 };
 use ephor_document::yaml_value_strict;
+use ephor_inspect::compared::answered::{Answered, Compared, Found, Shown, name_place};
+use ephor_inspect::compared::json::json_of;
 use ephor_migrate::compare_acting;
 use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_report::formats as run_formats;
@@ -46,7 +46,6 @@ use crate::cli::console;
 use crate::cli::console::warn;
 use crate::cli::diff::question::Question;
 pub use crate::cli::policy_files::why_unread;
-use answered::{Answered, Compared, Found, Shown, name_place};
 pub use options::Common;
 use options::{DiffFailOn, DiffFormat};
 use replay::Replay;
@@ -258,7 +257,7 @@ fn answer(
     console::print(&match common.output_format {
         DiffFormat::Text => text::text(&found, question, replay, false),
         DiffFormat::Markdown => text::text(&found, question, replay, true),
-        DiffFormat::Json => serde_json::to_string_pretty(&formats::json_of(&found))? + "\n",
+        DiffFormat::Json => serde_json::to_string_pretty(&json_of(&found))? + "\n",
         DiffFormat::Sarif => console::whole(run_formats::sarif::write(&run())),
         DiffFormat::Github => match run_formats::github::write(&run()) {
             annotations if annotations.is_empty() => text::summary(&found, question) + "\n",
@@ -306,24 +305,10 @@ fn of_pair(
             Some(certified.map_err(|cause| CommandError::Certificate { path: name.clone(), cause })?)
         }
     };
-    let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
-    let mut compared = Compared::of(comparison, [&before, &after], [old, new], pair.by);
-    // A proof of everything is the same claim, unless it is relative to what the claim takes for
-    // granted. The claim cannot come first: it does not distinguish errors from violations, leaves
-    // kinds out, and so says less than the answer.
+    let claims = (options, ignored, question == Question::Diff);
+    let mut compared =
+        Compared::answered(&name, comparison, [&before, &after], ([old, new], pair.by), claims);
     let moves_items = before.may_order_otherwise(&after);
-    let is_whole = !moves_items
-        && compared.answer == Answer::Proved
-        && compared.existing.is_none()
-        && !before.has_ambiguous_wildcard_keys();
-    // Of two releases every difference counts.
-    let is_claimed = question == Question::Diff
-        && !is_whole
-        && !before.is_on_another_release(&after)
-        && !matches!(compared.answer, Answer::Incomparable(_));
-    let claim = is_claimed.then(|| Claim::about(&before, &after, options, None));
-    compared.ignore(&name, ignored, &reasons, &relative_to);
-    compared.claim(claim.as_ref());
     if question == Question::Equivalent && moves_items && compared.claimed.is_proved() {
         compared.but_for.extend(Apart::Order.name());
     }

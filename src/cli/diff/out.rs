@@ -10,6 +10,7 @@ use std::path::Path;
 
 use ephor_compare::{Difference, RequestContext};
 use ephor_document::write::{Style, to_string};
+use ephor_inspect::compared::answered::{Answered, Compared, Found, Shown};
 use ephor_value::{Str, Value};
 
 use crate::cli::CommandError;
@@ -17,7 +18,6 @@ use crate::cli::console::warn;
 use crate::cli::create::from_run;
 use crate::cli::outputs::Outputs;
 
-use super::answered::{Answered, Compared, Found, Shown};
 use super::sides::Loaded;
 
 /// The file with who sends the request.

@@ -4,11 +4,12 @@
 //! command for each side, for Kyverno's program or this one called so, that shows what the side
 //! decides; where one command cannot hold all that counts, the command that writes it into files.
 
+use ephor_inspect::compared::answered::{Compared, Shown};
+
 use ephor_report::invocation::argument;
 use ephor_value::print::json;
 use ephor_value::release::Release;
 
-use super::answered::{Compared, Shown};
 use super::options::Common;
 use super::out;
 use super::sides::Loaded;

@@ -7,12 +7,12 @@ use ephor_compare::{
     Verdict, but_for,
 };
 use ephor_document::write::{Style, to_string};
+use ephor_inspect::compared::answered::{Answered, Compared, Decided, Found, Shown};
 use ephor_report::diff::{lines, without_colour};
 use ephor_report::run::Place;
 use ephor_value::Value;
 use ephor_value::print::json;
 
-use super::answered::{Answered, Compared, Decided, Found, Shown};
 use super::replay::Replay;
 use super::rules::KINDS;
 use crate::cli::diff::question::Question;

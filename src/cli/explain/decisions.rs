@@ -4,15 +4,12 @@
 //! policy is evaluated on the object that `apply` shows it: with what other policies changed
 //! before, with the values, exceptions and external data of the run.
 
-use std::sync::Arc;
-
 use ephor_document::Document;
 use ephor_engine::Profile;
-use ephor_inspect::explain::decisions::{self, Decided};
-use ephor_ir::Policy;
-use ephor_ir::facts::Stage;
+use ephor_inspect::explain::decisions::Decided;
+use ephor_inspect::explain::run::{DecidedRun, key};
 use ephor_policies::load::LoadedPolicy;
-use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_policies::policy_set::Engine;
 use ephor_report::run::ResourceName;
 use ephor_value::Value;
 use ephor_value::print::json;
@@ -140,22 +137,12 @@ fn about(
     resource: &Document,
     wanted: &Wanted<'_>,
 ) -> Result<Vec<Decided>, CommandError> {
-    let before = changed_before(inputs, engine, &resource.value, wanted.policy)?;
-    let mut out = Vec::new();
-    let loaded = inputs.policies.policies.iter().filter(|p| wanted.policy.is_none_or(|name| key(p) == name));
-    let mut has_policy = false;
-    for loaded in loaded {
-        has_policy = true;
-        let Some(policy) = &loaded.policy else { continue };
-        let object = before.iter().find(|(of, _)| of.as_ref().is_none_or(|of| Arc::ptr_eq(of, policy)));
-        let object = object.map_or(&resource.value, |(_, object)| object);
-        let own = engine.with_set(inputs.alone(policy.clone()));
-        let request = inputs.requests.of_policy(policy, object.clone(), &own).map_err(CommandError::input)?;
-        out.extend(decisions::decide(loaded, &own, &request, resource));
+    let all = &inputs.policies.policies;
+    if let Some(name) = wanted.policy.filter(|name| !all.iter().any(|p| key(p) == *name)) {
+        return Err(no_policy(all, name));
     }
-    if let Some(name) = wanted.policy.filter(|_| !has_policy) {
-        return Err(no_policy(&inputs.policies.policies, name));
-    }
+    let run = DecidedRun { policies: all, exceptions: &inputs.exceptions, requests: &inputs.requests };
+    let mut out = run.about(engine, resource, wanted.policy).map_err(CommandError::input)?;
     let Some(rule) = wanted.rule else { return Ok(out) };
     let names: Vec<&str> = out.iter().map(|d| &*d.rule).collect();
     let meant = did_you_mean(rule, &names).map(String::from);
@@ -182,85 +169,4 @@ fn no_policy(policies: &[LoadedPolicy], name: &str) -> CommandError {
     let names: Vec<String> = policies.iter().map(key).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     CommandError::NoPolicyOfName { name: name.into(), meant: did_you_mean(name, &names).map(String::from) }
-}
-
-/// `name`, or `namespace/name`.
-fn key(loaded: &LoadedPolicy) -> String {
-    loaded.policy.as_ref().map_or_else(|| loaded.name.clone(), |policy| policy.key())
-}
-
-/// The object as a policy sees it; without a policy, as all others do.
-type AsSeen = (Option<Arc<Policy>>, Value);
-
-/// The policies that change objects, or of these the ones that come before the wanted policy, in
-/// the order of the set. Policies in CEL show the object that all of them leave, so where one comes
-/// before, all count.
-fn changing_before(set: &PolicySet, wanted: Option<&str>) -> Vec<Arc<Policy>> {
-    let all: Vec<&Arc<Policy>> = set.mutating().collect();
-    let place = wanted.and_then(|wanted| all.iter().position(|policy| policy.key() == wanted));
-    let before = all.get(..place.unwrap_or(all.len())).unwrap_or_default();
-    let counted = match before.iter().any(|policy| policy.stage == Stage::Expressions) {
-        true => &all[..],
-        false => before,
-    };
-    let is_counted = |policy: &&Arc<Policy>| counted.iter().any(|other| Arc::ptr_eq(other, policy));
-    set.policies().iter().filter(is_counted).cloned().collect()
-}
-
-/// The object as each policy that changes objects sees it, and at the end as all others do; up to
-/// the wanted policy, if there is one.
-fn changed_before(
-    inputs: &Inputs,
-    engine: &Engine,
-    object: &Value,
-    wanted: Option<&str>,
-) -> Result<Vec<AsSeen>, CommandError> {
-    let changing = changing_before(engine.set(), wanted);
-    if changing.is_empty() {
-        return Ok(Vec::new());
-    }
-    // What policies decide that change nothing is not needed here.
-    let engine = &engine.with_set(inputs.exceptions.clone().with(changing));
-    let request = inputs.requests.of(object.clone(), None, engine).map_err(CommandError::input)?;
-    let outcome = inputs.requests.with_own_values(object, &request, engine.evaluate(&request), engine);
-    let (mut out, mut current) = (Vec::new(), object);
-    for policy in engine.set().mutating() {
-        out.push((Some(policy.clone()), current.clone()));
-        let done = outcome.policies.iter().find(|p| Arc::ptr_eq(&p.policy, policy));
-        current = outcome.left_by(policy, done).filter(|left| !left.is_null()).unwrap_or(current);
-    }
-    let last = outcome.object.as_ref().filter(|left| !left.is_null()).unwrap_or(current);
-    out.push((None, last.clone()));
-    Ok(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_comes_after_the_wanted_policy_is_not_evaluated() {
-        let policy = |name: &str, rule: &str| {
-            let head = format!(
-                "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  rules:\n"
-            );
-            format!(
-                "{head}  - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n    {rule}\n---\n"
-            )
-        };
-        let change = "mutate: {patchStrategicMerge: {data: {a: b}}}";
-        let check = "validate: {message: no, pattern: {data: {a: b}}}";
-        let text = [policy("a", change), policy("check", check), policy("b", change)].concat();
-        let files = [ephor_sources::files::SourceText { name: "p.yaml".into(), text }];
-        let loaded = ephor_policies::load::argument_for(&files, ephor_policies::load::Reader::Scan);
-        let all = loaded.policies.into_iter().filter_map(|loaded| loaded.policy).collect();
-        let set = PolicySet::new(all, Vec::new());
-        let names = |wanted: Option<&str>| {
-            changing_before(&set, wanted).iter().map(|policy| policy.key()).collect::<Vec<_>>()
-        };
-        assert_eq!(names(None), ["a", "b"]);
-        assert_eq!(names(Some("check")), ["a", "b"]);
-        assert_eq!(names(Some("b")), ["a"]);
-        assert_eq!(names(Some("a")), Vec::<String>::new());
-    }
 }

@@ -45,7 +45,7 @@ pub fn run(args: &ExplainArgs, global: &Global) -> Result<i32, CommandError> {
     }
     for p in &policies.policies {
         if let Some(why) = &p.refused {
-            eprintln!("warning: {}:{}: policy `{}` is refused: {why}", p.source, p.line, p.name);
+            console::warn(&format!("{}:{}: policy `{}` is refused: {why}", p.source, p.line, p.name));
         }
     }
     if args.output == ExplainFormat::Json {
@@ -77,7 +77,7 @@ fn policies(arguments: &[String]) -> Result<Policies, CommandError> {
         return Err(CommandError::NoPolicyFound { arguments: arguments.join(", "), causes: warnings });
     }
     for text in warnings {
-        eprintln!("warning: {text}");
+        console::warn(&text);
     }
     Ok(all)
 }

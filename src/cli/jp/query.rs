@@ -5,6 +5,7 @@
 //! the first failure ends the run.
 
 use ephor_search::Expression;
+use ephor_search::meant::with_meant_key;
 use ephor_value::Value;
 
 use super::super::CommandError;
@@ -75,7 +76,7 @@ pub fn run(args: &JpQueryArgs) -> Result<i32, CommandError> {
             CommandError::Query { query: query.clone(), problem: Box::new(problem), marked }
         })?;
         let result = expression.search_in(&mut document).map_err(|problem| {
-            let problem = output::with_meant_key(problem, &document);
+            let problem = with_meant_key(problem, &document);
             let marked = marked(query, &problem);
             CommandError::Search { problem: Box::new(problem), marked }
         })?;

@@ -4,6 +4,7 @@
 
 use ephor_functions::page;
 use ephor_search::Expression;
+use ephor_search::meant::with_meant_key;
 use ephor_value::Value;
 
 use crate::cli::jp::input;
@@ -44,7 +45,7 @@ impl JpSession {
         let value = match result {
             Ok(value) => value,
             Err(problem) => {
-                let problem = output::with_meant_key(problem, &self.document);
+                let problem = with_meant_key(problem, &self.document);
                 return Answer::Err(format!("{problem}\n{}", marked(text, &problem)));
             }
         };

@@ -34,7 +34,7 @@ pub(super) fn finish(fixed: &[FixedFile], is_dry: bool) -> Result<(), CommandErr
         }
     }
     outputs.write()?;
-    console::note(&lines);
+    console::error(&lines);
     Ok(())
 }
 

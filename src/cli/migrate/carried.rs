@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ephor_document::yaml_value;
 use ephor_migrate::File;
+use ephor_migrate::report::MigrateRow;
 use ephor_testing::testing::find::find;
 use ephor_value::Value;
 
@@ -18,7 +19,6 @@ use crate::cli::create::from_run;
 use crate::cli::outputs::Outputs;
 
 use super::out::Layout;
-use super::rows::MigrateRow;
 
 /// The name of test files.
 const NAME: &str = "kyverno-test.yaml";

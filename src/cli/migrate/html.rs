@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use ephor_document::write::{Style, to_string};
+use ephor_migrate::report::{MigrateRow, Status};
 use ephor_report::formats::html::escape;
 
-use super::rows::{MigrateRow, Status};
 use super::text::summary;
 
 const STYLE: &str = include_str!("page.css");

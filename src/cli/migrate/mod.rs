@@ -11,7 +11,6 @@
 //! - `out`: `--out`: where the migrated files stand in the folder, laid out as the old ones.
 //! - `own`: policies of our own groups: they move as Kyverno's do, and what takes their place is
 //!   in our own groups again.
-//! - `rows`: what a report says about each policy.
 //! - `stored`: `kyverno migrate`: objects of custom resources in the version in which they are
 //!   stored.
 //! - `stored_error`: why definitions of custom resources are not migrated.
@@ -23,7 +22,6 @@ pub mod cluster;
 mod html;
 mod out;
 mod own;
-mod rows;
 mod stored;
 pub(super) mod stored_error;
 mod text;
@@ -35,6 +33,7 @@ use std::time::Duration;
 use clap::{ValueEnum, ValueHint};
 
 use ephor_kubernetes::{Kinds, Types};
+use ephor_migrate::report::{self, MigrateRow, rows};
 use ephor_migrate::{File, Limits, Options, file};
 use ephor_sources::files::{self, SourceText};
 use ephor_value::release::Release;
@@ -43,13 +42,12 @@ use ephor_value::{Value, parallel};
 use super::outputs::{Outputs, absolute};
 use super::{CommandError, progress};
 use crate::cli::arguments::{Global, cluster_choice, given, use_threads};
-use crate::cli::console::{print, warn};
+use crate::cli::console::{self, print, warn};
 use crate::cli::flag_values::time;
 use crate::cli::policy_files;
 use crate::cli::program_name::is_kyverno;
 use crate::cli::releases;
 use out::Layout;
-use rows::{MigrateRow, rows};
 pub(super) use stored::with_flags_of_kyverno;
 
 /// Writes policies in CEL for ClusterPolicies, and proves that they mean the same
@@ -246,11 +244,11 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
             let texts: Vec<String> =
                 migrated.iter().filter(|file| file.has_policies()).map(File::migrated).collect();
             print(&texts.join("---\n"));
-            eprint!("{}", text::lines(&rows, &tests));
+            console::error(&text::lines(&rows, &tests));
         }
         MigrateFormat::Text => print(&text::lines(&rows, &tests)),
         MigrateFormat::Markdown => print(&text::markdown(&rows, &tests)),
-        MigrateFormat::Json => print(&(serde_json::to_string_pretty(&rows::json(&rows, &tests))? + "\n")),
+        MigrateFormat::Json => print(&(serde_json::to_string_pretty(&report::json(&rows, &tests))? + "\n")),
         MigrateFormat::Html => print(&html::page(&rows)),
     }
     Ok(if rows.iter().all(MigrateRow::is_good) { 0 } else { 2 })

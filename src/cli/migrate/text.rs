@@ -4,10 +4,9 @@ use std::fmt::Write;
 
 use ephor_compare::Difference;
 use ephor_document::write::{Style, to_string};
+use ephor_migrate::report::{MigrateRow, Status, count, universe};
 
 use crate::cli::diff::{changes, counted};
-
-use super::rows::{MigrateRow, Status, count, universe};
 
 /// One line a policy, with what a reader needs to decide below it.
 pub fn lines(rows: &[MigrateRow<'_>], tests: &[String]) -> String {

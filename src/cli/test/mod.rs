@@ -32,8 +32,7 @@ use ephor_value::suggest::did_you_mean;
 use super::usage::Usage;
 use super::{CommandError, outputs};
 use crate::cli::arguments::{given, use_threads};
-use crate::cli::console;
-use crate::cli::console::{print, warn};
+use crate::cli::console::{self, print, warn};
 use crate::cli::test::totals::TestTotals;
 use options::CoverageFormat;
 pub use options::TestArgs;
@@ -60,7 +59,7 @@ pub fn run(args: &TestArgs) -> Result<i32, CommandError> {
 fn session(args: &TestArgs) -> Result<i32, CommandError> {
     let report = Report::of(&args.output)?;
     // What Kyverno prints about the run, unless standard output is a document.
-    let line = |text: &str| if report.is_printed() { eprint!("{text}") } else { print(text) };
+    let line = |text: &str| if report.is_printed() { console::error(text) } else { print(text) };
     let (selector, wrong) = Selector::parse(&args.test_case_selector);
     if !wrong.is_empty() {
         let lines: Vec<String> = wrong.iter().map(|e| format!("  Error: {e}\n")).collect();
@@ -272,7 +271,7 @@ fn finish(
     }
     if args.coverage.report {
         match report.is_printed() {
-            true => eprint!("{}", totals.coverage.text()),
+            true => console::error(&totals.coverage.text()),
             false => drop(out.write_all(totals.coverage.text().as_bytes())),
         }
     }

@@ -10,7 +10,7 @@ use ephor_testing::testing::file;
 use ephor_testing::testing::find::find;
 
 use super::options::TestArgs;
-use crate::cli::CommandError;
+use crate::cli::{CommandError, console};
 
 /// How long files have to stay unchanged before the tests run again.
 const QUIET: Duration = Duration::from_millis(100);
@@ -34,9 +34,9 @@ pub(super) fn watch(
             notify::Watcher::watch(&mut watcher, &folder, notify::RecursiveMode::Recursive)?;
         }
         if let Err(error) = session(args) {
-            eprintln!("Error: {error}");
+            console::error(&format!("Error: {error}\n"));
         }
-        eprintln!("waiting for changes");
+        console::error("waiting for changes\n");
         changes.recv()?;
         // An editor writes several times: the run begins when it is quiet.
         while changes.recv_timeout(QUIET).is_ok() {}

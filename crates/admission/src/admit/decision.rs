@@ -5,12 +5,12 @@
 //! (`docs/reference/serve.md`).
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use ephor_ir::Policy;
 use ephor_policies::policy_set::outcomes::Outcomes;
 use ephor_policies::policy_set::verdicts::PreparedRequest;
 use ephor_value::budget;
+use ephor_value::clock::{self, Instant};
 
 use super::answer::{Answer, Refusal};
 
@@ -31,7 +31,7 @@ impl Deadline {
 
     /// Whether it has passed.
     pub fn is_over(&self) -> bool {
-        self.0.is_some_and(|at| Instant::now() >= at)
+        clock::has_passed(self.0)
     }
 
     /// Does something that is interrupted when the answer is due.

@@ -14,26 +14,55 @@ use ephor_value::{Map, Str, Value};
 /// The file of the schema that selects among all.
 pub const ALL: &str = "all.json";
 
-const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
+/// The version of JSON Schema.
+pub const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
+
+/// The schema of a version of a kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KindSchema {
+    /// Group and version, `kyverno.io/v1`.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// The schema.
+    pub schema: Value,
+}
+
+impl KindSchema {
+    /// The name of its file: `GROUP/KIND_VERSION.json`, in lower case.
+    pub fn file(&self) -> String {
+        let (group, version) = self.api_version.split_once('/').unwrap_or(("", &self.api_version));
+        format!("{group}/{}_{version}.json", self.kind.to_lowercase())
+    }
+}
 
 /// The schemas of definitions with the names of their files, and one that selects among them.
 pub fn json_schemas(definitions: &[Value]) -> Vec<(String, Value)> {
+    files(&of_definitions(definitions))
+}
+
+/// Schemas with the names of their files, and one that selects among them.
+pub fn files(schemas: &[KindSchema]) -> Vec<(String, Value)> {
+    let choices = schemas.iter().map(|one| choice(&one.api_version, &one.kind, &one.file())).collect();
+    let all = [("$schema", DRAFT.into()), ("type", "object".into()), ("allOf", Value::list(choices))];
+    let own = schemas.iter().map(|one| (one.file(), one.schema.clone()));
+    own.chain([(ALL.to_string(), Value::map(all))]).collect()
+}
+
+/// The schemas of the kinds that definitions have.
+pub fn of_definitions(definitions: &[Value]) -> Vec<KindSchema> {
     let mut schemas = Vec::new();
-    let mut choices = Vec::new();
     for definition in definitions {
         let (group, kind) =
             (definition.text_at(&["spec", "group"]), definition.text_at(&["spec", "names", "kind"]));
         for version in definition.at(&["spec", "versions"]).and_then(Value::as_list).unwrap_or_default() {
             let Some(schema) = version.at(&["schema", "openAPIV3Schema"]) else { continue };
             let name = version.text_at(&["name"]);
-            let file = format!("{group}/{}_{name}.json", kind.to_lowercase());
             let api_version = format!("{group}/{name}");
-            choices.push(choice(&api_version, kind, &file));
-            schemas.push((file, of_kind(schema, &api_version, kind)));
+            let schema = of_kind(schema, &api_version, kind);
+            schemas.push(KindSchema { api_version, kind: kind.to_string(), schema });
         }
     }
-    let all = [("$schema", DRAFT.into()), ("type", "object".into()), ("allOf", Value::list(choices))];
-    schemas.push((ALL.into(), Value::map(all)));
     schemas
 }
 
@@ -52,8 +81,8 @@ fn constant(text: &str) -> Value {
     Value::map([("const", text.into())])
 }
 
-/// The schema of a kind: it names itself, and `metadata` has the fields that every object has.
-fn of_kind(schema: &Value, api_version: &str, kind: &str) -> Value {
+/// The schema of a kind as its file has it: it names itself, and `metadata` has the fields that every object has.
+pub(super) fn of_kind(schema: &Value, api_version: &str, kind: &str) -> Value {
     let closed = closed(schema);
     let mut properties = closed.get("properties").and_then(Value::as_map).cloned().unwrap_or_default();
     properties.insert("apiVersion", constant(api_version));

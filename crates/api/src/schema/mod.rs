@@ -22,6 +22,7 @@
 //! - [`json_schema`]: JSON schemas for editors and validators, from the definitions of the kinds
 //! - `meta`: `metadata`: the fields of every Kubernetes object
 //! - `openapi`: a schema table as the structural schema of a CustomResourceDefinition
+//! - [`native_schema`]: JSON schemas of Kubernetes' own kinds
 //! - [`others`]: schema tables of exceptions and cleanup policies, and which table serves which
 //!   kind and version
 //! - [`policy`]: schema tables of ClusterPolicy and Policy
@@ -42,6 +43,7 @@ mod decode;
 pub mod definitions;
 pub mod json_schema;
 mod meta;
+pub mod native_schema;
 mod openapi;
 pub mod others;
 pub mod policy;

@@ -1,8 +1,7 @@
 //! How much a comparison may do, and of what.
 
-use std::time::Instant;
-
 use crate::model::question::{EQUIVALENT, Question};
+use ephor_value::clock::Instant;
 
 /// How much a comparison may do.
 #[derive(Clone, Copy, Debug)]

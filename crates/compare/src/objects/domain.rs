@@ -22,12 +22,12 @@ pub(crate) mod wholes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::time::Instant;
 
 use ephor_analysis::reads::{NAME_OF_NAMESPACE, ReadTree, Step};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::admitted::smallest;
 use ephor_kubernetes::schema::{Leaf, Type};
+use ephor_value::clock::{self, Instant};
 use ephor_value::quantity::Quantity;
 use ephor_value::{Map, Str, Value};
 
@@ -424,7 +424,7 @@ impl<'d> Domain<'d> {
             self.not_all("it nests too deeply");
             return vec![ABSENT];
         }
-        if self.deadline.is_some_and(|end| Instant::now() >= end) {
+        if clock::has_passed(self.deadline) {
             self.not_all(TIME_LIMIT);
             return vec![ABSENT];
         }

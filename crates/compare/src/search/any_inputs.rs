@@ -5,7 +5,6 @@
 //! that rules distinguish (`inputs`, `inputs::unify`).
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use crate::Options;
 use crate::admitted::view::without_answers;
@@ -15,6 +14,7 @@ use crate::inputs::unify::with_answers;
 use crate::model::answer::{Answer, Comparison, Difference, Universe};
 use crate::search::procedure::of_sides;
 use crate::sides::side::Side;
+use ephor_value::clock;
 
 /// How a reason begins that is about external data.
 pub const DOUBT: &str = "they may differ for some data of ";
@@ -45,7 +45,7 @@ pub(crate) fn compare_for_any_inputs(sides: [&Side; 2], options: Options) -> Sym
     }
     let Some(([old, new], assumptions)) = with_answers(sides) else { return SymbolicResult::Other(doubt) };
     // What cannot be proved so is tested without.
-    let now = Instant::now();
+    let now = clock::now();
     let deadline = options.deadline.map(|end| now + end.saturating_duration_since(now) / 2);
     let mut found = of_sides(&old, &new, Options { deadline, ..options }, None);
     let names: BTreeSet<String> =

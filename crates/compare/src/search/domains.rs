@@ -6,7 +6,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
 
 use ephor_kubernetes::Types;
 
@@ -24,6 +23,7 @@ use crate::sides::wildcard_keys::AmbiguousWildcardKeys;
 use crate::strings::witnesses::WitnessCache;
 use crate::units::cached::CachedUnit;
 use crate::units::deciding::Deciding;
+use ephor_value::clock::Instant;
 
 /// What the domains of one question are built from.
 pub(crate) struct Domains<'q> {

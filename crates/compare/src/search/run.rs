@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::time::Instant;
 
 use ephor_analysis::reads::Reads;
 use ephor_value::Str;
+use ephor_value::clock::{self, Instant};
 
 use crate::lists::closure::ListMemory;
 use crate::model::environment::Environment;
@@ -69,7 +69,7 @@ impl Effort {
 
     /// Whether the time is over.
     pub fn is_late(&self) -> bool {
-        self.deadline.is_some_and(|end| Instant::now() >= end)
+        clock::has_passed(self.deadline)
     }
 }
 

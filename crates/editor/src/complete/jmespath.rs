@@ -7,9 +7,8 @@
 use std::collections::BTreeSet;
 
 use ephor_search::Expression;
+use ephor_search::meant::{all_keys, keys};
 use ephor_value::Value;
-
-use super::keys::{all_keys, keys};
 
 /// Candidates offered at most: what a terminal shows in a list. With a smaller number names of long
 /// documents are not offered; a larger one scrolls.

@@ -8,7 +8,6 @@
 //! - `expressions`: expressions in policies
 //! - [`item`](self): what is offered
 //! - [`jmespath`]: completion of JMESPath expressions at the cursor
-//! - [`keys`]: the keys of values, which expressions read
 //! - `names`: names of policies, rules, objects and files
 //! - `yaml`: keys and values by the schema of the document
 
@@ -16,7 +15,6 @@ pub mod cel;
 mod expressions;
 mod item;
 pub mod jmespath;
-pub mod keys;
 mod names;
 mod yaml;
 

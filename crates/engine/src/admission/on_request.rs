@@ -9,7 +9,7 @@
 use ephor_functions::Context;
 use ephor_ir::Policy;
 use ephor_ir::expressions::API_SERVER;
-use ephor_kubernetes::admitted::as_sent;
+use ephor_kubernetes::admitted::{as_sent, without_disabled};
 use ephor_kubernetes::resource_object;
 use ephor_value::release::Release;
 use ephor_value::{Str, Value};
@@ -55,7 +55,7 @@ pub(crate) fn results(
     }
     let namespace = (request.target.namespace.clone(), known_namespace(request));
     let cluster = ClusterView::of_command(context.sources, release, &bound.bound.params, namespace);
-    let review = review(request, &cluster);
+    let review = review(request, &cluster, bound.mutates());
     let functions = cluster.functions(&review);
     match bound.mutates() {
         true => changed(bound, &review, &cluster, &functions),
@@ -74,8 +74,8 @@ fn known_namespace(request: &Request) -> Option<Value> {
     (!target.namespace.is_empty()).then(|| namespace_of_labels(&target.namespace, labels))
 }
 
-/// The request as the API server reviews it.
-fn review(request: &Request, cluster: &ClusterView<'_>) -> Review {
+/// The request as the API server reviews it; policies that validate see it after mutations.
+fn review(request: &Request, cluster: &ClusterView<'_>, mutates: bool) -> Review {
     let mut sent = admission_request(request);
     let target = &request.target;
     if request.sent.is_none()
@@ -93,7 +93,8 @@ fn review(request: &Request, cluster: &ClusterView<'_>) -> Review {
     let kind = [part("group"), part("version"), part("kind")];
     let seen = |object: &Value| match object.is_null() {
         true => Value::Null,
-        false => as_sent(object, &kind, cluster.types()),
+        false if mutates => as_sent(object, &kind, cluster.types()),
+        false => without_disabled(as_sent(object, &kind, cluster.types()), &kind[2], cluster.release()),
     };
     let (object, old) = (seen(&request.object), seen(&request.old_object));
     sent.insert("object", object);

@@ -10,7 +10,7 @@ use super::call::{Call, CallResult, fault, fields, success};
 use crate::args::Body;
 use crate::{Arg, encode, json, limits, random, x509};
 use ephor_value::time::Time;
-use ephor_value::{Map, Object, Str, Value, print, stack};
+use ephor_value::{Map, Object, Str, Value, clock, print, stack};
 
 /// Runs the body of a JMESPath function on the text at a position.
 fn shared(body: Body, call: &Call<'_>, at: usize) -> CallResult {
@@ -97,11 +97,7 @@ pub fn clock(call: &Call<'_>) -> i128 {
 
 pub(crate) fn now(call: &Call<'_>) -> CallResult {
     crate::untracked::note();
-    let clock = || {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |d| i128::try_from(d.as_nanos()).unwrap_or(i128::MAX))
-    };
-    Some(Ok(Value::Timestamp(Time::from_unix_nanos(call.cx.now.unwrap_or_else(clock)))))
+    Some(Ok(Value::Timestamp(Time::from_unix_nanos(call.cx.now.unwrap_or_else(clock::unix_nanos)))))
 }
 
 pub(crate) fn to_cron(call: &Call<'_>) -> CallResult {

@@ -19,31 +19,35 @@ use super::finding::Severity;
 use super::subject::{Remedy, Spot, Subject, item};
 
 /// The rules of policies by the policies' names, `NAMESPACE/NAME` for those in namespaces.
-#[derive(Clone, Debug, Default)]
-pub struct KnownRules(HashMap<String, Vec<String>>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules(HashMap<String, Vec<String>>);
 
-impl KnownRules {
+impl Rules {
     /// Those of all policies in sources; none when no source has an exception.
-    pub(super) fn of(sources: &[SourceText]) -> KnownRules {
-        let mut found = KnownRules::default();
+    pub(super) fn of(sources: &[SourceText]) -> Rules {
         if !sources.iter().any(|source| source.text.contains("PolicyException")) {
-            return found;
+            return Rules::default();
         }
         let named: Vec<SourceText> =
             sources.iter().filter(|source| source.text.contains("rules:")).cloned().collect();
-        argument_for(&named, Reader::Server(Release::default())).policies.iter().for_each(|p| found.add(p));
-        found
+        let loaded = argument_for(&named, Reader::Server(Release::default()));
+        Rules::of_policies(&loaded.policies)
     }
 
-    /// Adds those of a policy.
-    pub fn add(&mut self, loaded: &LoadedPolicy) {
-        let Some(policy) = &loaded.policy else { return };
-        let text = |key: &'static str| loaded.document.text_at(&["metadata", key]);
-        let name = match text("namespace") {
-            "" => text("name").to_string(),
-            namespace => format!("{namespace}/{}", text("name")),
-        };
-        self.0.insert(name, policy.rule_names.iter().map(ToString::to_string).collect());
+    /// Those of policies that are loaded.
+    pub fn of_policies<'p>(policies: impl IntoIterator<Item = &'p LoadedPolicy>) -> Rules {
+        let mut found = HashMap::new();
+        for loaded in policies {
+            let Some(policy) = &loaded.policy else { continue };
+            let metadata = loaded.document.get("metadata").cloned().unwrap_or_default();
+            let name = match metadata.text_at(&["namespace"]) {
+                "" => metadata.text_at(&["name"]).to_string(),
+                namespace => format!("{namespace}/{}", metadata.text_at(&["name"])),
+            };
+            let names = policy.rule_names.iter().map(ToString::to_string).collect();
+            found.insert(name, names);
+        }
+        Rules(found)
     }
 }
 
@@ -59,7 +63,7 @@ const CONTROLLERS: [(&str, &str); 7] = [
 ];
 
 /// Checks an exception of `kyverno.io`.
-pub(super) fn check(subject: &mut Subject<'_>, rules: &KnownRules, exception: &Value) {
+pub(super) fn check(subject: &mut Subject<'_>, rules: &Rules, exception: &Value) {
     let Some(spec) = exception.get("spec") else { return };
     let mut prefixes: Vec<&str> = Vec::new();
     for (_, filter) in filters(spec.get("match")) {

@@ -78,7 +78,7 @@ mod tests;
 mod values;
 
 pub use checks::refused_part;
-pub use exceptions::KnownRules;
+pub use exceptions::Rules;
 pub use expressions::meant as meant_in_cel;
 pub use finding::{CHECKS, Check, Finding, Severity};
 pub use fix::{Fix, TextEdit, apply, line_and_column};
@@ -149,7 +149,7 @@ pub fn lint(sources: &[SourceText], definitions: &[Value], roles: &Roles) -> Lin
 /// The same for clusters of a release.
 pub fn lint_on(kubernetes: Release, sources: &[SourceText], definitions: &[Value], roles: &Roles) -> Linted {
     let linter = Linter::new(kubernetes, definitions);
-    let rules = KnownRules::of(sources);
+    let rules = Rules::of(sources);
     let mut all = Linted::default();
     for one in parallel::map(sources, |source| linter.check(source, roles, &rules)) {
         let is_found = !one.findings.is_empty();
@@ -181,9 +181,8 @@ impl Linter {
         Linter { known, cache: TypeCache::default() }
     }
 
-    /// Checks the policies of one file; its exceptions against the rules of policies that are
-    /// known.
-    pub fn check(&self, source: &SourceText, roles: &Roles, rules: &KnownRules) -> Linted {
+    /// Checks the policies of one file, exceptions against the rules of policies that are known.
+    pub fn check(&self, source: &SourceText, roles: &Roles, rules: &Rules) -> Linted {
         of_source(&Context { known: &self.known, cache: &self.cache, roles, rules }, source)
     }
 }
@@ -192,7 +191,7 @@ struct Context<'a> {
     known: &'a Known,
     cache: &'a TypeCache,
     roles: &'a Roles,
-    rules: &'a KnownRules,
+    rules: &'a Rules,
 }
 
 fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {

@@ -131,9 +131,7 @@ pub fn stored(kind: &[Str; 3], object: Value, release: Release) -> Result<Value,
     let lines = || STATUS.lines().filter_map(|l| l.split_once(' '));
     let status =
         lines().find(|(kind, _)| *kind == versioned).or_else(|| lines().find(|(kind, _)| *kind == name));
-    if !ServerRules::of(release).keeps_image_volumes {
-        edit(&mut m, kinds::spec_path(name), &without_image_volumes);
-    }
+    drop_disabled(&mut m, name, release);
     m.remove("status");
     if let Some((_, status)) = status {
         m.insert("status", json(status));
@@ -178,17 +176,36 @@ pub fn stored(kind: &[Str; 3], object: Value, release: Release) -> Result<Value,
         "ReplicationController" => controller(&mut m),
         "Service" => service(&mut m)?,
         "ServiceAccount" => names_alone(&mut m, "secrets"),
-        "StatefulSet" => edit(&mut m, &["spec"], &|spec| {
-            if !ServerRules::of(release).keeps_max_unavailable {
-                edit(spec, &["updateStrategy", "rollingUpdate"], &|rolling| {
-                    drop(rolling.remove("maxUnavailable"));
-                });
-            }
-            claims(spec);
-        }),
+        "StatefulSet" => edit(&mut m, &["spec"], &claims),
         _ => {}
     }
     Ok(Value::Map(m))
+}
+
+/// Drops the fields whose gates are closed on a release, as an API server does after mutations and
+/// before validation.
+fn drop_disabled(m: &mut Map, kind: &str, release: Release) {
+    let rules = ServerRules::of(release);
+    if !rules.keeps_image_volumes {
+        edit(m, kinds::spec_path(kind), &without_image_volumes);
+    }
+    if kind == "StatefulSet" && !rules.keeps_max_unavailable {
+        edit(m, &["spec", "updateStrategy", "rollingUpdate"], &|rolling| {
+            drop(rolling.remove("maxUnavailable"));
+        });
+    }
+}
+
+/// An object that a client sends as policies that validate see it, without the fields whose gates
+/// are closed on a release; see [`as_sent`](super::encode::as_sent).
+pub fn without_disabled(object: Value, kind: &str, release: Release) -> Value {
+    match object {
+        Value::Map(mut m) => {
+            drop_disabled(&mut m, kind, release);
+            Value::Map(m)
+        }
+        other => other,
+    }
 }
 
 /// References of which the server stores the names.

@@ -59,7 +59,7 @@ pub use certain::{has_nameless, has_no_quantity};
 pub use encode::{as_sent, as_stored, is_shown_as_null};
 use ephor_value::release::Release;
 use ephor_value::{Map, Str, Value};
-pub use filled::CHOSEN;
+pub use filled::{CHOSEN, without_disabled};
 pub use refusal::{Reason, Refusal};
 pub use smallest::{always, item_has, required_item, smallest};
 pub use table::{is_in_group, listed, may_be, needed, one_of, refuses_wildcards, unique_by};

@@ -6,7 +6,7 @@
 //! protects what the old one did.
 
 use std::borrow::Cow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ephor_compare::{Answer, Apart, Side, SideError};
 use ephor_document::comments::Comment;
@@ -16,6 +16,7 @@ use ephor_policies::kinds;
 use ephor_policies::load::{Reader, argument_for};
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
+use ephor_value::clock;
 use ephor_value::release::Release;
 
 use crate::constraints::roles::as_groups;
@@ -209,7 +210,7 @@ fn has_policy(text: &str) -> bool {
 
 /// Migrates a document.
 pub fn document(name: &str, text: &str, line: usize, options: &Options, limits: Limits) -> FileDocument {
-    let start = Instant::now();
+    let start = clock::now();
     let value = yaml::parse(text, Duplicates::LastWins);
     let read = |path: &[&str]| value.as_ref().map_or(String::new(), |v| v.text_at(path).to_string());
     let id = (read(&["kind"]), read(&["metadata", "name"]));
@@ -301,7 +302,7 @@ fn take_apart(files: &mut [File], options: &Options, limits: Limits) {
         for part in &mut file.parts {
             let is_named = exceptions.iter().any(|exception| names(exception, &part.key));
             if is_named && !is_exception(part) && matches!(part.outcome, DocumentOutcome::Moved(..)) {
-                let start = Instant::now();
+                let start = clock::now();
                 let found = outcome(&file.name, &part.text, part.line, &own, limits);
                 part.outcome = found;
                 part.time += start.elapsed();
@@ -341,7 +342,7 @@ pub fn exceptions(files: &mut [File], options: &Options, limits: Limits) {
         for (part_at, part) in file.parts.iter().enumerate() {
             let value = yaml::parse(&part.text, Duplicates::LastWins).unwrap_or_default();
             if is_exception(part) && value.text_at(&["apiVersion"]).starts_with("kyverno.io/") {
-                let start = Instant::now();
+                let start = clock::now();
                 let outcome = exception(&file.name, part, value, files, options, limits);
                 found.push((at, part_at, outcome, start.elapsed()));
             }

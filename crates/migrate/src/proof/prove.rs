@@ -3,13 +3,14 @@
 //! In: the texts of both. Out: [`Proof`]: the claim of `ephor-compare`, as `ephor diff` makes it,
 //! and objects for tests.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ephor_compare::{Answer, Claim, Observer, Options, Side, SideError};
 use ephor_ir::rule::Body;
 use ephor_policies::load::{Policies, Reader, argument_as};
 use ephor_sources::files::SourceText;
 use ephor_value::Value;
+use ephor_value::clock;
 use ephor_value::release::Release;
 
 use crate::proof::boundary::Seen;
@@ -92,7 +93,7 @@ pub fn prove(file: &str, old: &str, new: &str, limits: Limits) -> Result<Proof, 
 impl Limits {
     /// What a comparison may do, from now on.
     pub(crate) fn options(self) -> Options {
-        let deadline = self.time.and_then(|time| Instant::now().checked_add(time));
+        let deadline = self.time.and_then(clock::after);
         Options { objects: self.objects.max(1), deadline, ..Options::default() }
     }
 }

@@ -38,7 +38,8 @@ fn summary(counts: &Counts) -> Value {
     })
 }
 
-fn result(finding: &Finding) -> Value {
+/// A result as a value.
+pub fn result(finding: &Finding) -> Value {
     let mut out = Map::new();
     let mut text = |key: &str, value: &str| {
         if !value.is_empty() {

@@ -27,6 +27,8 @@ pub struct Requests {
     pub details: bool,
     /// The operation; takes precedence over values.
     pub operation: Option<Str>,
+    /// The former object of updates; `None` = a copy of the object.
+    pub old_object: Option<Value>,
 }
 
 impl Requests {
@@ -72,7 +74,7 @@ impl Requests {
         let parts = Parts {
             namespace: self.namespace(&object),
             object,
-            old_object: None,
+            old_object: self.old_object.clone(),
             operation: operation.into(),
             subresource: subresource.map_or(Str::from(""), |s| s.name.as_str().into()),
             user: self.user.clone(),

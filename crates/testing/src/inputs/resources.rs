@@ -150,6 +150,14 @@ fn misread(d: &Document, whole: &Value, path: &[PathPart]) -> Option<String> {
     Some(format!("{}:{line}:{}: {field}: `{word}` is {kind} in YAML; write it in quotes", d.source, at.col))
 }
 
+/// The global context entries among objects.
+pub fn global_entries(documents: &[Document]) -> Vec<Value> {
+    let is_global = |v: &&Value| {
+        v.text_at(&["kind"]) == "GlobalContextEntry" && v.text_at(&["apiVersion"]).starts_with("kyverno.io/")
+    };
+    documents.iter().map(|d| &d.value).filter(is_global).cloned().collect()
+}
+
 /// Separates duplicates: objects with the identity of an earlier one; the first one counts. Objects
 /// without a name are never the same.
 pub fn without_duplicates(documents: Vec<Document>) -> (Vec<Document>, Vec<Document>) {

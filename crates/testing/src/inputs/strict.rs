@@ -60,6 +60,16 @@ pub const fn field(name: &'static str, shape: Shape) -> Field {
 }
 
 impl Field {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it may hold.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
     /// As a field of a type that the object's type embeds.
     pub const fn part_of(mut self, embedded: &'static str) -> Field {
         self.part_of = embedded;

@@ -44,7 +44,15 @@ pub fn read(path: &str) -> Result<(UserParts, bool), Refused> {
     let text = super::read(path).map_err(|cause| {
         format!("failed to load request info (unable to read yaml (unable to read yaml ({cause})))")
     })?;
-    let doc = strict::parse(path, &text, &FILE).map_err(|(cause, hint)| Refused {
+    parse(path, &text)
+}
+
+/// Reads the text of such a file, which errors call by this name.
+///
+/// # Errors
+/// Kyverno's text.
+pub fn parse(name: &str, text: &str) -> Result<(UserParts, bool), Refused> {
+    let doc = strict::parse(name, text, &FILE).map_err(|(cause, hint)| Refused {
         notice: None,
         text: format!("failed to load request info (failed to decode yaml ({cause}))"),
         hint,

@@ -113,7 +113,18 @@ impl Values {
             format!("failed to decode yaml (unable to load variable file: {named} ({cause}))")
         };
         let text = super::read(path).map_err(|error| wrap(error.to_string()))?;
-        let doc = strict::parse(path, &text, &FILE).map_err(|(cause, hint)| Refused {
+        Values::parse(path, named, &text)
+    }
+
+    /// Reads the text of a values file of this path, which messages name as the user did.
+    ///
+    /// # Errors
+    /// Kyverno's text.
+    pub fn parse(path: &str, named: &str, text: &str) -> Result<Values, Refused> {
+        let wrap = |cause: String| {
+            format!("failed to decode yaml (unable to load variable file: {named} ({cause}))")
+        };
+        let doc = strict::parse(path, text, &FILE).map_err(|(cause, hint)| Refused {
             notice: None,
             text: wrap(cause),
             hint,

@@ -144,7 +144,7 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         answers: mocks::answers(&test.api_calls)?,
         globals: mocks::globals(&test.globals, &test.folder)?,
     };
-    let requests = Requests { values: Arc::new(values), user, profile, details: false, operation: None };
+    let requests = Requests { values: Arc::new(values), user, profile, ..Requests::default() };
     Ok(Loaded { policies, resources, targets, exceptions: all, payloads, requests, world, lost })
 }
 

@@ -34,6 +34,6 @@ pub mod repair;
 mod responses;
 pub mod rows;
 pub mod run;
-mod schema;
+pub(crate) mod schema;
 pub mod selector;
 mod world;

@@ -27,15 +27,15 @@ use ephor_cluster::Cluster;
 use ephor_cluster::live::Live;
 use ephor_document::Document;
 use ephor_external::ExternalData;
-use ephor_ir::Policy;
 use ephor_kubernetes::Types;
 use ephor_policies::load::{Policies, Purpose};
-use ephor_policies::policy_set::{Engine, PolicySet};
+use ephor_policies::policy_set::Engine;
 use ephor_sources::context;
 use ephor_sources::offline::Offline;
 use ephor_sources::registry::client::registry;
 use ephor_testing::inputs::exceptions::Exceptions;
 use ephor_testing::inputs::requests::Requests;
+use ephor_testing::inputs::resources::global_entries;
 use ephor_value::Value;
 
 use super::arguments::InputArguments;
@@ -94,7 +94,7 @@ impl Inputs {
         let exceptions = exceptions::load(a, &policies, &resources, log)?;
         let sources = Offline {
             objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
-            globals: resources::global_entries(&resources),
+            globals: global_entries(&resources),
             context: None,
             types: definitions(a, options, log)?,
             registry: registry(a.registry),
@@ -106,6 +106,7 @@ impl Inputs {
             profile: a.profile,
             details: a.details,
             operation: None,
+            old_object: None,
         };
         let payloads = a.payloads.map(|flags| payloads::payloads(flags, &policies, log)).transpose()?;
         let mut inputs = Inputs {
@@ -152,11 +153,6 @@ impl Inputs {
     pub(in crate::cli) fn engine_of_compiled(&mut self) -> Result<Engine, CommandError> {
         let context = self.context()?;
         Ok(self.engine_with(context))
-    }
-
-    /// A policy alone, with the exceptions.
-    pub(in crate::cli) fn alone(&self, policy: Arc<Policy>) -> PolicySet {
-        self.exceptions.clone().with(vec![policy])
     }
 
     /// The first object, or else the first payload.

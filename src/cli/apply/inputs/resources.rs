@@ -6,7 +6,6 @@ use ephor_document::Document;
 use ephor_engine::Profile;
 use ephor_sources::files::Reading;
 use ephor_testing::inputs::resources::{self, Choice};
-use ephor_value::Value;
 
 use super::super::log::{Log, Use};
 use super::super::object_path::path;
@@ -38,14 +37,6 @@ pub(super) fn load(
     let others = loaded.others.into_iter().map(|text| (text, Use::Foreign));
     log.left_out(&warnings.chain(others).collect::<Vec<_>>(), "resources");
     Ok(loaded.documents)
-}
-
-/// The global context entries among objects.
-pub(super) fn global_entries(documents: &[Document]) -> Vec<Value> {
-    let is_global = |v: &&Value| {
-        v.text_at(&["kind"]) == "GlobalContextEntry" && v.text_at(&["apiVersion"]).starts_with("kyverno.io/")
-    };
-    documents.iter().map(|d| &d.value).filter(is_global).cloned().collect()
 }
 
 /// Of two objects of one identity the first one counts.

@@ -15,13 +15,13 @@ use ephor_value::Value;
 use super::super::output::ApplyOutput;
 use super::super::run::Run;
 use super::baseline::Baseline;
-use super::findings::Collector;
 use super::generated_exceptions;
 use super::results::FailedRule;
 use super::sink::Sink;
-use crate::cli::CommandError;
 use crate::cli::outputs::write_whole;
 use crate::cli::roots;
+use crate::cli::{CommandError, console};
+use ephor_inspect::results::Collector;
 
 /// The exit code of `--strict` for what cannot be used.
 pub(in crate::cli::apply) const CANNOT_RUN: i32 = 2;
@@ -30,7 +30,7 @@ pub(in crate::cli::apply) const CANNOT_RUN: i32 = 2;
 const MAX_NAMED: usize = 20;
 
 /// What the exit code depends on.
-pub(in crate::cli::apply) struct Verdict {
+pub(in crate::cli::apply) struct RunVerdict {
     /// How many results there are of each status.
     pub counts: Summary,
     /// Whether violations end in exit code 1.
@@ -49,7 +49,7 @@ impl Run<'_> {
         mut sink: Sink,
         collector: &Collector<'_>,
         out: &mut impl Write,
-    ) -> Result<Verdict, CommandError> {
+    ) -> Result<RunVerdict, CommandError> {
         let verdict = self.verdict(&sink);
         let named = if self.options.verbose { usize::MAX } else { MAX_NAMED };
         let shown = sink.errors.iter().take(named);
@@ -170,7 +170,7 @@ impl Run<'_> {
         }
     }
 
-    fn verdict(&self, sink: &Sink) -> Verdict {
+    fn verdict(&self, sink: &Sink) -> RunVerdict {
         let counts = sink.counts;
         let mut faults = Vec::new();
         let unused = self.log.notes().iter().filter(|note| note.is_error).count();
@@ -200,7 +200,7 @@ impl Run<'_> {
             false => counts.of(Status::Fail) > 0 || counts.of(Status::Error) > 0,
             true => !self.options.writes_baseline && sink.findings.iter().any(|f| self.fails(f)),
         };
-        Verdict { counts, fails, faults }
+        RunVerdict { counts, fails, faults }
     }
 
     /// Whether a result ends in exit code 1: a failure of a policy without severity always does.
@@ -230,10 +230,10 @@ impl Run<'_> {
             .collect()
     }
 
-    pub(in crate::cli::apply) fn exit_code(&self, verdict: &Verdict, out: &mut impl Write) -> i32 {
+    pub(in crate::cli::apply) fn exit_code(&self, verdict: &RunVerdict, out: &mut impl Write) -> i32 {
         let counts = &verdict.counts;
         if !verdict.faults.is_empty() {
-            eprintln!("error: {} (--strict)", verdict.faults.join(", "));
+            console::error(&format!("error: {} (--strict)\n", verdict.faults.join(", ")));
             return CANNOT_RUN;
         }
         if verdict.fails {
@@ -267,11 +267,11 @@ fn print_errors(run: &report::Run, named: usize, unshown: usize) {
         let at = if at.is_empty() { at } else { format!(" at {at}") };
         let by = if by.is_empty() { by } else { format!(" ({by})") };
         let message = error.message.replace('\n', " ");
-        eprintln!("error: {}{by}: {message}: {resource}{at}", error.rule_id());
+        console::error(&format!("error: {}{by}: {message}: {resource}{at}\n", error.rule_id()));
     }
     let more = errors.len().saturating_sub(named) + unshown;
     if more > 0 {
-        eprintln!("error: {more} more (-v 1 lists them)");
+        console::error(&format!("error: {more} more (-v 1 lists them)\n"));
     }
 }
 

@@ -5,7 +5,6 @@
 //! - `baseline`: known violations.
 //! - `changes`: changed and new objects.
 //! - `deletion_list`: what would be deleted, and when.
-//! - `findings`: results with their places.
 //! - `finish`: what follows all results.
 //! - `generated_exceptions`: PolicyExceptions for failures.
 //! - `results`: results of one resource.
@@ -14,7 +13,6 @@
 pub(super) mod baseline;
 pub(super) mod changes;
 pub(super) mod deletion_list;
-pub(super) mod findings;
 pub(super) mod finish;
 pub(super) mod generated_exceptions;
 pub(super) mod results;

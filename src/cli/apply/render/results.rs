@@ -19,7 +19,7 @@ use ephor_report::policy_report::{Entry, PolicyFacts, Summary, report_status};
 use ephor_report::run::Finding;
 use ephor_value::Value;
 
-use crate::cli::apply::render::findings::{Collector, Unlocated};
+use ephor_inspect::results::{Collector, Unlocated};
 
 /// What rendering needs to know.
 #[derive(Clone, Copy)]

@@ -13,9 +13,9 @@ use ephor_report::run::Finding;
 use super::super::output::ApplyOutput;
 use super::super::run::Run;
 use super::changes::Changes;
-use super::findings::Unlocated;
 use super::results::{FailedRule, Rendered};
 use crate::cli::CommandError;
+use ephor_inspect::results::Unlocated;
 
 /// What has been printed and counted so far.
 #[derive(Default)]

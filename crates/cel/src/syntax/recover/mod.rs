@@ -15,6 +15,8 @@ mod network;
 mod predict;
 mod visit;
 
+use ephor_value::parallel;
+
 use crate::ast::Place;
 use crate::issue::{Issue, NOWHERE};
 use crate::syntax::lexer::{Tok, Token, blank};
@@ -34,13 +36,7 @@ const STACK: usize = 256 << 20;
 /// All issues of a text that does not parse. `found` are those of its tokens.
 pub fn issues(source: &str, tokens: &[Token<'_>], found: Vec<Issue>, options: Options) -> Vec<Issue> {
     let fallback = found.clone();
-    std::thread::scope(|scope| {
-        let work = move || run(source, tokens, found, options);
-        match std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work) {
-            Ok(thread) => thread.join().unwrap_or(fallback),
-            Err(_) => fallback,
-        }
-    })
+    parallel::on_a_stack(STACK, move || run(source, tokens, found, options)).unwrap_or(fallback)
 }
 
 fn run(source: &str, tokens: &[Token<'_>], found: Vec<Issue>, options: Options) -> Vec<Issue> {

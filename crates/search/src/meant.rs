@@ -6,15 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use ephor_search::Problem;
-use ephor_search::cel::{CelExpression, Environment, EvaluationError};
 use ephor_value::Value;
 use ephor_value::suggest::did_you_mean;
 
-use ephor_editor::complete::keys::{all_keys, keys};
+use crate::Problem;
+use crate::cel::{CelExpression, Environment, EvaluationError, Step};
 
 /// The problem of an expression that has no value, for its error.
-pub(super) fn problem(
+pub fn of_cel(
     source: &str,
     expression: &CelExpression,
     environment: Environment,
@@ -22,7 +21,7 @@ pub(super) fn problem(
     error: &EvaluationError,
 ) -> Problem {
     let text = error.to_string();
-    let failed = |step: &&ephor_search::cel::Step| step.value.as_ref().is_err_and(|e| e == error);
+    let failed = |step: &&Step| step.value.as_ref().is_err_and(|e| e == error);
     let steps = expression.trace(data);
     let part = steps.iter().filter(failed).max_by_key(|step| step.depth).map(|step| step.text.as_str());
     let (mut offset, mut hint) = (part.and_then(|part| source.find(part)), None);
@@ -48,4 +47,39 @@ fn meant(key: &str, object: &str, environment: Environment, data: &Value) -> Opt
     }
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     did_you_mean(key, &known).map(|close| format!("did you mean `{close}`?"))
+}
+
+/// The problem of an evaluation, with the key that was probably meant where one is unknown.
+pub fn with_meant_key(mut problem: Problem, document: &Value) -> Problem {
+    let unknown = problem.text.strip_prefix("Unknown key \"").and_then(|rest| rest.split('"').next());
+    if let (Some(key), None) = (unknown, &problem.hint) {
+        let mut known = BTreeSet::new();
+        all_keys(document, &mut known);
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        problem.hint = did_you_mean(key, &known).map(|close| format!("did you mean `{close}`?"));
+    }
+    problem
+}
+
+/// The keys of an object, or of the objects in a list.
+pub fn keys(value: &Value, out: &mut BTreeSet<String>) {
+    match value {
+        Value::Map(map) => out.extend(map.iter().map(|(k, _)| k.to_string())),
+        Value::List(items) => {
+            for item in items.iter().filter(|item| matches!(item, Value::Map(_))) {
+                keys(item, out);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The keys of every object inside of a value.
+pub fn all_keys(value: &Value, out: &mut BTreeSet<String>) {
+    keys(value, out);
+    match value {
+        Value::Map(map) => map.values().for_each(|v| all_keys(v, out)),
+        Value::List(items) => items.iter().for_each(|v| all_keys(v, out)),
+        _ => {}
+    }
 }

@@ -5,14 +5,14 @@
 //! accepted by `ephor-diff.yaml`.
 
 use ephor_compare::{
-    AcceptedClass, Answer, Claim, Comparison, Difference, Entry, Ignored, Judgement, OtherMessages, PairedBy,
-    Side, Universe, Verdict, traces,
+    AcceptedClass, Answer, Claim, Comparison, Difference, Entry, Ignored, Judgement, Options, OtherMessages,
+    PairedBy, Side, Universe, Verdict, traces,
 };
 use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_report::run::Place;
 use ephor_value::place::{dotted, parse};
 
-use crate::cli::places::policy_place;
+use crate::places::policy_place;
 
 /// The answer about a pair.
 #[derive(Debug)]
@@ -163,6 +163,37 @@ impl Compared {
             messages: None,
             ignored: Vec::new(),
         }
+    }
+
+    /// The answer about a pair of this name: a comparison of its sides without the differences that
+    /// are accepted, and with what is claimed of both. `claims`: whether the question is the one
+    /// that the claim answers, pair by pair.
+    pub fn answered(
+        name: &str,
+        comparison: Comparison,
+        sides: [&Side; 2],
+        (loads, by): ([&Policies; 2], PairedBy),
+        (options, ignored, claims): (Options, &Ignored, bool),
+    ) -> Compared {
+        let [before, after] = sides;
+        let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
+        let mut compared = Compared::of(comparison, sides, loads, by);
+        // A proof of everything is the same claim, unless it is relative to what the claim
+        // assumes. The claim cannot come first: it does not distinguish errors from violations,
+        // leaves kinds out, and so says less than the answer.
+        let is_whole = !before.may_order_otherwise(after)
+            && compared.answer == Answer::Proved
+            && compared.existing.is_none()
+            && !before.has_ambiguous_wildcard_keys();
+        // Of two releases every difference counts.
+        let is_claimed = claims
+            && !is_whole
+            && !before.is_on_another_release(after)
+            && !matches!(compared.answer, Answer::Incomparable(_));
+        let claim = is_claimed.then(|| Claim::about(before, after, options, None));
+        compared.ignore(name, ignored, &reasons, &relative_to);
+        compared.claim(claim.as_ref());
+        compared
     }
 
     /// Leaves out the differences that are accepted, and counts them.

@@ -10,7 +10,7 @@ use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, follow, parse};
 
 /// The place in a policy of a path in its document, or of the nearest part around it.
-pub(super) fn policy_place(loaded: &LoadedPolicy, path: &[PathPart]) -> Option<Place> {
+pub fn policy_place(loaded: &LoadedPolicy, path: &[PathPart]) -> Option<Place> {
     let locate = |path: &[PathPart], want_key: bool| match want_key {
         true => locate::locate_key(&loaded.text, &loaded.path_in_text(path)),
         false => locate::locate(&loaded.text, &loaded.path_in_text(path)),
@@ -68,7 +68,7 @@ fn inside_anchor(written: &str) -> Option<&str> {
 
 /// The place of a value, of its key when it is a collection, or of the nearest part around it that
 /// the text has.
-pub(super) fn nearest(
+pub fn nearest(
     document: &Value,
     path: &[PathPart],
     locate: impl Fn(&[PathPart], bool) -> Option<Position>,
@@ -82,7 +82,7 @@ pub(super) fn nearest(
 }
 
 /// A place in a file whose document begins at a line.
-pub(super) fn place(file: &str, first_line: usize, text: &str, at: Option<Position>) -> Place {
+pub fn place(file: &str, first_line: usize, text: &str, at: Option<Position>) -> Place {
     let line = |n: usize| text.lines().nth(n.saturating_sub(1)).unwrap_or_default().to_string();
     match at {
         Some(at) => Place {

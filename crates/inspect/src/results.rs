@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ephor_document::Document;
 use ephor_document::locate::{self, Item};
-use ephor_engine::RuleOutcome;
-use ephor_inspect::lint::refused_part;
+use ephor_engine::{Request, RuleOutcome, Status};
 use ephor_ir::Policy;
 use ephor_policies::PolicyOutcome;
 use ephor_policies::load::LoadedPolicy;
@@ -19,22 +18,23 @@ use ephor_policies::policy_set::Engine;
 use ephor_policies::violation::{self, Violation};
 use ephor_report::policy_report::report_message;
 use ephor_report::run::{Finding, Place, PolicyInfo, ResourceName, Severity};
-use ephor_testing::inputs::requests::Requests;
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, dotted, parse};
 
-use ephor_engine::Status;
+use crate::lint::refused_part;
+use crate::places::{nearest, place, policy_place};
 
-use crate::cli::places::{nearest, place, policy_place};
+/// The request on which a policy decides about an object, if one can be built.
+pub type RequestOf<'r> = &'r (dyn Fn(&Policy, &Value) -> Option<Request> + Sync);
 
 /// What the places of results are found with.
-pub(crate) struct Collector<'r> {
-    pub engine: &'r Engine,
-    pub requests: &'r Requests,
-    pub resources: &'r [Document],
-    pub policies: &'r [LoadedPolicy],
+pub struct Collector<'r> {
+    engine: &'r Engine,
+    requests: RequestOf<'r>,
+    resources: &'r [Document],
+    policies: &'r [LoadedPolicy],
     /// Only violations are wanted, not what passed.
-    pub violations_only: bool,
+    violations_only: bool,
     infos: HashMap<String, Arc<PolicyInfo>>,
     /// The policies of the set by what identifies them.
     loaded: HashMap<String, usize>,
@@ -54,16 +54,17 @@ pub struct Unlocated {
 
 impl Unlocated {
     /// The error of a rule on an object, which is the resource at `index` if there is one.
-    pub(crate) fn of(index: usize, object: &Value, of: &PolicyOutcome, error: &RuleOutcome) -> Unlocated {
+    pub fn of(index: usize, object: &Value, of: &PolicyOutcome, error: &RuleOutcome) -> Unlocated {
         let outcome = PolicyOutcome::of(&of.policy, vec![error.clone()]);
         Unlocated { index, object: object.clone(), outcome }
     }
 }
 
 impl<'r> Collector<'r> {
-    pub(crate) fn new(
+    /// What the results of an engine over these policies, on these resources, are located with.
+    pub fn new(
         engine: &'r Engine,
-        requests: &'r Requests,
+        requests: RequestOf<'r>,
         resources: &'r [Document],
         policies: &'r [LoadedPolicy],
         violations_only: bool,
@@ -86,7 +87,7 @@ impl<'r> Collector<'r> {
     }
 
     /// The results of a policy on an object, which is the resource at `index` if there is one.
-    pub(crate) fn collect(
+    pub fn collect(
         &self,
         index: usize,
         object: &Value,
@@ -133,12 +134,12 @@ impl<'r> Collector<'r> {
     }
 
     /// An error with its place.
-    pub(crate) fn located(&self, error: &Unlocated) -> Vec<Finding> {
+    pub fn located(&self, error: &Unlocated) -> Vec<Finding> {
         self.collect(error.index, &error.object, &error.outcome, |_| Status::Error)
     }
 
     /// The policies that the check refused: errors without a resource.
-    pub(crate) fn refused(&self) -> Vec<Finding> {
+    pub fn refused(&self) -> Vec<Finding> {
         let refused = self.policies.iter().filter_map(|loaded| Some((loaded, loaded.refused.as_ref()?)));
         let finding = |(loaded, why): (&LoadedPolicy, &String)| {
             let text = |path: &[&str]| loaded.document.text_at(path).to_string();
@@ -168,9 +169,9 @@ impl<'r> Collector<'r> {
 
     fn violations(&self, policy: &Arc<Policy>, object: &Value) -> Vec<Violation> {
         let at = self.engine.set().policies().iter().position(|p| Arc::ptr_eq(p, policy));
-        let request = self.requests.of_policy(policy, object.clone(), self.engine);
+        let request = (self.requests)(policy, object);
         match (at, request) {
-            (Some(at), Ok(request)) => violation::violations(self.engine, at, &request),
+            (Some(at), Some(request)) => violation::violations(self.engine, at, &request),
             _ => Vec::new(),
         }
     }

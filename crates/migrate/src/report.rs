@@ -1,10 +1,13 @@
 //! What a report says about each policy.
+//!
+//! In: migrated files. Out: a row for each policy, and all of them as an object.
 
 use serde_json::json;
 
+use crate::driver::files::{DocumentOutcome, File, FileDocument, Refused};
+use crate::proof::prove::Proof;
 use ephor_compare::{Answer, Apart, Difference, Universe, but_for};
 use ephor_document::json::to_serde;
-use ephor_migrate::{DocumentOutcome, File, FileDocument, Proof, Refused};
 
 /// A line of a report.
 #[derive(Debug)]

@@ -1,0 +1,62 @@
+//! The clock that everything reads which also runs in a browser.
+//!
+//! In: nothing. Out: moments for deadlines ([`now`]), and the time of the world ([`since_epoch`]).
+//! The standard library has no clock on `wasm32-unknown-unknown` and panics there; `web-time` asks
+//! the browser. Elsewhere the types are those of the standard library.
+
+use std::time::Duration;
+
+#[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
+pub use std::time::Instant;
+#[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
+use std::time::SystemTime;
+
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+pub use web_time::Instant;
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+use web_time::SystemTime;
+
+/// The present moment, of a clock that never goes back.
+#[inline]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// The moment that comes so much later; `None` when no clock gets there.
+pub fn after(time: Duration) -> Option<Instant> {
+    now().checked_add(time)
+}
+
+/// Whether a deadline is over; without one, never.
+pub fn has_passed(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|end| now() >= end)
+}
+
+/// Time since the beginning of 1970 in UTC; zero for a machine whose clock is before that.
+pub fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The same in nanoseconds, as times of expressions count them.
+pub fn unix_nanos() -> i128 {
+    i128::try_from(since_epoch().as_nanos()).unwrap_or(i128::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_pass() {
+        assert!(!has_passed(None), "no deadline");
+        assert!(has_passed(Some(now())));
+        assert!(!has_passed(after(Duration::from_secs(3600))));
+        assert_eq!(after(Duration::MAX), None);
+    }
+
+    #[test]
+    fn the_time_of_the_world_is_after_this_was_written() {
+        assert!(since_epoch() > Duration::from_secs(1_700_000_000));
+        assert!(unix_nanos() > 1_700_000_000_000_000_000);
+    }
+}

@@ -1,0 +1,124 @@
+// The module answers as the program does: the same bytes for the policies of the repository and for recorded cases.
+//
+// The program is `ephor play --stdin`: EPHOR names it, else it is the one of the last build.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { parseAllDocuments } from "yaml";
+
+const web = dirname(dirname(fileURLToPath(import.meta.url)));
+const root = dirname(web);
+const program = process.env.EPHOR ?? join(root, "target/debug/ephor");
+const built = join(web, "build", process.env.EPHOR_PAGE === "check" ? "wasm-check" : "wasm");
+const missing = [[join(built, "engine_bg.wasm"), "the module"], [program, "the program"]].find(([path]) => !existsSync(path));
+
+const read = (...path) => readFileSync(join(root, ...path), "utf8");
+const lines = (text) => text.split("\n").filter((line) => line !== "");
+
+async function load() {
+  const engine = await import(join(built, "engine.js"));
+  engine.initSync({ module: new WebAssembly.Module(readFileSync(join(built, "engine_bg.wasm"))) });
+  return engine.answer;
+}
+
+/** The answers of the program. */
+function native(questions) {
+  const asked = spawnSync(program, ["play", "--stdin"], { input: `${questions.join("\n")}\n`, maxBuffer: 1 << 30, encoding: "utf8" });
+  assert.equal(asked.status, 0, asked.stderr);
+  return lines(asked.stdout);
+}
+
+/** Questions about each policy of `policies/` in its three forms, on the objects of its tests. */
+function ofPolicies() {
+  const questions = [];
+  for (const { text, vpol, objects } of policies()) {
+    for (const form of [text, vpol]) questions.push({ question: "evaluate", policies: form, objects, explain: true });
+    questions.push({ question: "lint", policies: text }, { question: "evaluate", policies: text, objects, as: "cluster" });
+  }
+  return questions;
+}
+
+function policies() {
+  const all = [];
+  for (const group of readdirSync(join(root, "policies"), { withFileTypes: true }).filter((entry) => entry.isDirectory())) {
+    for (const name of readdirSync(join(root, "policies", group.name)).sort()) {
+      const file = (...path) => read("policies", group.name, name, ...path);
+      all.push({ name, text: file(`${name}.yaml`), vpol: file(`${name}.vpol.yaml`), vap: file(`${name}.vap.yaml`), objects: file(".kyverno-test", "resources.yaml") });
+    }
+  }
+  return all;
+}
+
+/** Questions about the recorded cases: a policy and the objects on which it was recorded. */
+function ofCases() {
+  const questions = [];
+  for (const folder of readdirSync(join(root, "conformance/cases")).sort()) {
+    for (const file of readdirSync(join(root, "conformance/cases", folder)).filter((name) => name.endsWith(".yaml")).sort()) {
+      for (const document of parseAllDocuments(read("conformance/cases", folder, file), { version: "1.1", merge: true })) {
+        const recorded = document.toJS();
+        if (!recorded?.policy) continue;
+        const objects = (recorded.cases ?? []).map((one) => JSON.stringify(one.resource)).filter(Boolean);
+        questions.push({ question: "evaluate", policies: JSON.stringify(recorded.policy), objects: objects.join("\n---\n"), explain: true });
+      }
+    }
+  }
+  return questions;
+}
+
+/** Questions about recorded expressions. */
+function ofExpressions() {
+  const jmespath = lines(read("conformance/jmespath-random.jsonl")).slice(0, 150).map((line) => {
+    const { expression, input } = JSON.parse(line);
+    return { question: "jmespath", expression, document: JSON.stringify(input ?? null) };
+  });
+  const inputs = JSON.parse(read("conformance/cel-random/inputs.json"));
+  const cel = lines(read("conformance/cel-random/cases.jsonl")).slice(0, 150).map((line) => {
+    const { expression, input } = JSON.parse(line);
+    return { question: "cel", expression, document: JSON.stringify(inputs[input] ?? {}), environment: "kyverno" };
+  });
+  return [...jmespath, ...cel];
+}
+
+describe("the module", { skip: missing ? `skipped: ${missing[1]} is not built` : false }, () => {
+  const compare = async (questions, least) => {
+    assert.ok(questions.length >= least, `${questions.length} questions`);
+    const answer = await load();
+    const texts = questions.map((question) => JSON.stringify(question));
+    const [expected, again] = [native(texts), native(texts)];
+    const wrong = [];
+    let compared = 0;
+    for (const [at, text] of texts.entries()) {
+      // What reads the clock or draws lots has no answer of its own.
+      if (expected[at] !== again[at]) continue;
+      compared += 1;
+      const found = answer(text);
+      if (found !== expected[at]) wrong.push(`${text.slice(0, 400)}\n  module:  ${found.slice(0, 2000)}\n  program: ${expected[at].slice(0, 2000)}`);
+    }
+    assert.ok(compared >= questions.length * 0.95, `${compared} of ${questions.length} answers are the same each time`);
+    assert.equal(wrong.length, 0, `${wrong.length} of ${compared} answers differ:\n${wrong.slice(0, 5).join("\n")}`);
+  };
+
+  it("decides as the program about all policies of the repository", () => compare(ofPolicies(), 100));
+  it("decides as the program about the recorded cases", () => compare(ofCases(), 300));
+  it("evaluates recorded expressions as the program", () => compare(ofExpressions(), 300));
+  it("migrates and proves as the program", () => compare(policies().filter((_, at) => at % 6 === 0).flatMap(({ text, vpol }) => [{ question: "migrate", policies: text }, { question: "diff", old: text, new: vpol }]), 8));
+
+  it("answers texts of any depth", async () => {
+    const answer = await load();
+    const deep = [1, 900, 20_000].flatMap((depth) => [
+      { question: "evaluate", policies: policies()[0].text, objects: `kind: A\napiVersion: v1\nmetadata: {name: a}\ndata: ${"[".repeat(depth)}${"]".repeat(depth)}`, explain: true },
+      { question: "lint", policies: `kind: ClusterPolicy\napiVersion: kyverno.io/v1\nspec: ${"{a: ".repeat(depth)}1${"}".repeat(depth)}` },
+      { question: "jmespath", expression: `${"(".repeat(depth)}a${")".repeat(depth)}`, document: "a: 1" },
+      { question: "jmespath", expression: `a${" || a".repeat(depth)}`, document: "a: 1" },
+      { question: "cel", expression: `${"(".repeat(depth)}1${")".repeat(depth)}` },
+      { question: "cel", expression: `${"!".repeat(depth)}true` },
+      { question: "cel", expression: `1${" + 1".repeat(depth)}` },
+      { question: "cel", expression: `${"[".repeat(depth)}` },
+    ]);
+    for (const question of deep) assert.equal(typeof JSON.parse(answer(JSON.stringify(question))), "object");
+  });
+});
