@@ -37,6 +37,8 @@ pub struct FileState {
     pub is_open: bool,
     /// Whether its diagnostics are not those of the present texts.
     is_stale: bool,
+    /// Whether its own text has changed since it was checked.
+    is_changed: bool,
     /// Its diagnostics.
     shown: Vec<Diagnostic>,
 }
@@ -193,7 +195,17 @@ impl Index {
         let usable = before(latest.is_usable(), |old| &old.usable);
         self.invalidate(old.as_ref(), &good, &usable, name);
         let shown = old.map(|old| old.shown).unwrap_or_default();
-        let file = FileState { text, version, latest, good, usable, is_open, is_stale: true, shown };
+        let file = FileState {
+            text,
+            version,
+            latest,
+            good,
+            usable,
+            is_open,
+            is_stale: true,
+            is_changed: true,
+            shown,
+        };
         self.files.insert(name.clone(), file);
     }
 
@@ -333,13 +345,19 @@ impl Index {
         }
     }
 
-    /// The files whose diagnostics are not those of the present texts, edited ones first.
+    /// The files whose diagnostics are not those of the present texts: edited ones whose own text
+    /// has changed, then edited ones, then others.
     pub fn stale(&self) -> Vec<Arc<str>> {
-        let of = |open: bool| {
-            let files = self.files.iter().filter(move |(_, file)| file.is_stale && file.is_open == open);
-            files.map(|(name, _)| name.clone())
-        };
-        of(true).chain(of(false)).collect()
+        let rank = |file: &FileState| (!(file.is_open && file.is_changed), !file.is_open);
+        let mut all: Vec<(&Arc<str>, &FileState)> =
+            self.files.iter().filter(|(_, file)| file.is_stale).collect();
+        all.sort_by_key(|(_, file)| rank(file));
+        all.into_iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Whether an edited file has to be checked because its own text has changed.
+    pub fn has_changed(&self) -> bool {
+        self.files.values().any(|file| file.is_open && file.is_changed && file.is_stale)
     }
 
     /// Whether there is one.
@@ -356,6 +374,7 @@ impl Index {
     pub fn show(&mut self, name: &str, found: Vec<Diagnostic>) -> bool {
         let Some(file) = self.files.get_mut(name) else { return false };
         file.is_stale = false;
+        file.is_changed = false;
         let is_new = file.shown != found;
         file.shown = found;
         is_new

@@ -36,8 +36,8 @@ use super::{convert, show, uris};
 /// Files that are checked at a time, between two messages.
 const CHUNK: usize = 16;
 
-/// How long no message comes before files are checked again that are not edited: while a user types
-/// in a policy, manifests need not be checked for each key.
+/// How long no message comes before files are checked again whose own text has not changed: while a
+/// user types in a policy, manifests need not be checked for each key.
 const QUIET: Duration = Duration::from_millis(150);
 
 /// What a session has.
@@ -96,15 +96,27 @@ impl Worker {
     pub(super) fn run(mut self) {
         self.mistakes();
         loop {
-            let (job, token, is_over) = self.session.queue.next(self.patience());
-            self.is_quiet = job.is_none();
+            let time = self.patience();
+            let (job, token, is_over) = self.session.queue.next(time);
+            self.is_quiet = job.is_none() && (self.is_quiet || time == Some(QUIET));
             match job {
                 Some(job) => self.guarded(job),
                 None if is_over => return,
-                // A file that cannot be checked has no diagnostics; the others are checked.
-                None => _ = catch_unwind(AssertUnwindSafe(|| self.work(&token))),
+                None => {
+                    if catch_unwind(AssertUnwindSafe(|| self.work(&token))).is_err() {
+                        self.skip();
+                    }
+                }
             }
         }
+    }
+
+    /// Continues behind the files whose check ended with a fault of the program.
+    fn skip(&mut self) {
+        let mut stale = self.workspace.stale();
+        let is_open = stale.first().is_some_and(|name| self.workspace.is_open(name));
+        stale.truncate(if is_open { 1 } else { CHUNK });
+        self.workspace.skip(&stale);
     }
 
     /// Handles a message; a fault of the program in it is the answer to a request.
@@ -352,13 +364,10 @@ impl Worker {
 
     /// How long to wait for a message before something else is done; `None` = there is nothing.
     fn patience(&self) -> Option<Duration> {
-        let is_open = |name: &Arc<str>| self.workspace.is_open(name);
         match () {
             () if !self.scan.is_over() => Some(Duration::ZERO),
             () if !self.workspace.has_stale() && self.progress.is_none() => None,
-            () if self.is_quiet || self.workspace.stale().first().is_some_and(is_open) => {
-                Some(Duration::ZERO)
-            }
+            () if self.is_quiet || self.workspace.has_changed() => Some(Duration::ZERO),
             () => Some(QUIET),
         }
     }
