@@ -46,7 +46,8 @@ fn main() {
     for (name, text) in [policy, manifest].iter().zip(&texts) {
         strokes(&mut client, root, name, text);
     }
-    // Every key stroke in a policy makes the manifests of its kinds stale, which are checked behind.
+    // Every key stroke in a policy makes the manifests of its kinds stale, which are checked
+    // behind.
     let at = json!({"textDocument": {"uri": uri(root, policy)}, "position": {"line": 12, "character": 8}});
     let mut taken: Vec<Duration> = (0..STROKES)
         .map(|version| {

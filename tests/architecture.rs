@@ -292,6 +292,7 @@ const NAMING_KINDS: &[(&str, &str)] = &[
     ("crates/controllers/src/scan/native.rs", "stored policies: what watches list"),
     ("crates/controllers/src/status/", "statuses of stored policies: documents"),
     ("crates/document/src/scope.rs", "kinds outside of namespaces"),
+    ("crates/editor/src/", "documents of policies, as they are written"),
     ("crates/engine/src/admission/answer.rs", "texts of the API server"),
     ("crates/engine/src/manifests/difference.rs", "kinds of objects whose manifests were signed"),
     ("crates/inspect/src/lint/", "documents of policies, as they are written"),

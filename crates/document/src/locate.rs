@@ -4,12 +4,18 @@
 //! wants one names the part by its path, and the text is read again, with places, until that part.
 //! In: the document's text and a path. Out: line and column from 1, in characters, and the length
 //! of the part on that line. A path that leads through an alias is found at the alias.
+//!
+//! - `places`: where all parts of a document stand, for callers that need many places
+
+mod places;
 
 use std::ops::Range;
 
 use super::event::{Event, EventData, Mark, Parser};
 use super::scalar::{Scalar, resolve_plain};
 use ephor_value::place::PathPart;
+
+pub use places::Places;
 
 /// A place in a document's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

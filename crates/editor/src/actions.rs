@@ -13,7 +13,7 @@ pub struct Action {
     pub edits: Vec<TextEdit>,
     /// The finding that it mends; `None` = all findings of the file that have one safe change.
     pub diagnostic: Option<Diagnostic>,
-    /// Whether it is right without a look at it.
+    /// Whether it is what was meant as far as the text shows.
     pub is_preferred: bool,
 }
 
@@ -41,7 +41,7 @@ pub fn all(index: &Index, name: &str) -> Option<Action> {
         let safe: Option<&Fix> = found.fixes.iter().find(|fix| fix.is_preferred);
         let Some(fix) = safe else { continue };
         let overlaps = |edit: &TextEdit| edits.iter().any(|other| other.span.meets(edit.span));
-        // What overlaps another change is offered again when that is made.
+        // What overlaps another change is offered again after that.
         if !fix.edits.iter().any(overlaps) {
             edits.extend(fix.edits.iter().cloned());
             count += 1;

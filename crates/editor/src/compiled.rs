@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ephor_engine::{Profile, Request, action, request::Parts};
+use ephor_engine::{Profile, Request, RuleOutcome, Status, action, request::Parts};
 use ephor_external::{ExternalData, Found};
 use ephor_ir::Policy;
 use ephor_kubernetes::Types;
@@ -16,6 +16,8 @@ use ephor_policies::policy_set::{Engine, PolicySet};
 use ephor_policies::violation::violations;
 use ephor_value::place::Path;
 use ephor_value::{Str, Value};
+
+use crate::cancel::{Cancellation, Cancelled};
 
 /// A rule that is violated, or cannot be evaluated.
 #[derive(Clone, Debug)]
@@ -105,31 +107,47 @@ impl Compiled {
         Request::new(parts, self.engine.profile(), self.engine.functions()).ok()
     }
 
-    /// The rules that an object violates.
-    pub fn violated(&self, object: &Value) -> Vec<Violated> {
-        let Some(request) = self.request(object) else { return Vec::new() };
-        let mut out = Vec::new();
+    /// The rules that an object violates, at most `most`, and the number of the others: to find the
+    /// field that decided takes longer than to find the violation.
+    ///
+    /// # Errors
+    /// The token was cancelled.
+    pub fn violated(
+        &self,
+        object: &Value,
+        most: usize,
+        token: &Cancellation,
+    ) -> Result<(Vec<Violated>, usize), Cancelled> {
+        let Some(request) = self.request(object) else { return Ok((Vec::new(), 0)) };
+        let (mut out, mut left) = (Vec::new(), 0);
         for found in self.engine.evaluate(&request).policies {
-            if !found.rules.iter().any(|rule| rule.status.is_violation()) {
+            token.step()?;
+            let violated: Vec<&RuleOutcome> =
+                found.rules.iter().filter(|rule| rule.status.is_violation()).collect();
+            let Some(at) = self.positions.get(&address(&found.policy)).filter(|_| !violated.is_empty())
+            else {
+                continue;
+            };
+            if out.len() >= most {
+                left += violated.len();
                 continue;
             }
-            let Some(at) = self.positions.get(&address(&found.policy)) else { continue };
             let places = violations(&self.engine, *at, &request);
-            for result in found.rules.iter().filter(|rule| rule.status.is_violation()) {
-                let is_own = |v: &&ephor_policies::violation::Violation| v.rule == result.rule;
-                let place = places.iter().find(is_own);
+            for result in violated {
+                let place = places.iter().find(|place| place.rule == result.rule);
+                let action = action::of_result(&found.policy, result, &request.target);
                 out.push(Violated {
                     policy: found.policy.clone(),
                     rule: result.rule.clone(),
                     message: result.message.clone(),
-                    is_enforced: action::enforces(action::of_result(&found.policy, result, &request.target)),
-                    is_error: !matches!(result.status, ephor_engine::Status::Fail),
-                    field: place.and_then(|v| v.field.clone()),
-                    decision: place.and_then(|v| v.decision.clone()),
+                    is_enforced: action::enforces(action),
+                    is_error: result.status != Status::Fail,
+                    field: place.and_then(|place| place.field.clone()),
+                    decision: place.and_then(|place| place.decision.clone()),
                 });
             }
         }
-        out
+        Ok((out, left))
     }
 
     /// The file of a policy, and the policy as loaded.

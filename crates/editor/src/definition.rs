@@ -53,7 +53,7 @@ fn of_target(index: &Index, target: &Target) -> Vec<Location> {
 
 /// The policies of a name.
 fn policies<'i>(index: &'i Index, name: &'i str) -> impl Iterator<Item = (&'i Arc<str>, &'i Part)> {
-    let is_policy = move |part: &Part| part.kind().ends_with("Policy") && part.name() == name;
+    let is_policy = move |part: &Part| part.is_policy() && part.name() == name;
     index.parts(Role::Policy).filter(move |(.., part)| is_policy(part)).map(|(file, _, part)| (file, part))
 }
 

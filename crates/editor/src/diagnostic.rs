@@ -22,7 +22,7 @@ pub struct Fix {
     pub title: String,
     /// The changes of the text.
     pub edits: Vec<TextEdit>,
-    /// Whether it is right without a look at it.
+    /// Whether it is what was meant as far as the text shows.
     pub is_preferred: bool,
 }
 

@@ -56,6 +56,11 @@ impl Part {
         self.value.text_at(&["kind"])
     }
 
+    /// Whether it is a policy itself, and nothing that belongs to policies.
+    pub fn is_policy(&self) -> bool {
+        self.role == Role::Policy && self.kind().ends_with("Policy")
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         self.value.text_at(&["metadata", "name"])

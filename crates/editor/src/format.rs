@@ -2,8 +2,8 @@
 //!
 //! In: a file. Out: edits of the values whose layout is another one. Only expressions in values of
 //! several lines, or that are longer than a line, are laid out again; comments inside of an
-//! expression would be lost, so an expression that has one stays. The tree of what is written is the
-//! tree of what was there, else the value stays.
+//! expression would be lost, so an expression that has one stays. The tree of what is written is
+//! the tree of what was there, else the value stays.
 
 use ephor_cel::library::general;
 use ephor_cel::syntax::lexer::{Tok, tokenize};

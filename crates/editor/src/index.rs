@@ -37,6 +37,8 @@ pub struct FileState {
     pub is_open: bool,
     /// Whether its diagnostics are not those of the present texts.
     is_stale: bool,
+    /// Whether its own text has changed since it was checked.
+    is_changed: bool,
     /// Its diagnostics.
     shown: Vec<Diagnostic>,
 }
@@ -50,8 +52,12 @@ pub struct Index {
     types: Arc<Types>,
     compiled: Option<Compiled>,
     roles: Option<Roles>,
-    rules: Option<Rules>,
+    /// The rules of policies, against which exceptions are checked.
+    rules: Rules,
+    has_rules: bool,
     samples: Option<HashSet<String>>,
+    /// Whether definitions of kinds have changed since the kinds were read.
+    is_defined_anew: bool,
 }
 
 impl Index {
@@ -65,8 +71,10 @@ impl Index {
             linter: None,
             compiled: None,
             roles: None,
-            rules: None,
+            rules: Rules::default(),
+            has_rules: false,
             samples: None,
+            is_defined_anew: false,
         }
     }
 
@@ -90,6 +98,11 @@ impl Index {
         self.files.get(name)
     }
 
+    /// A file with its name, shared.
+    pub fn named(&self, name: &str) -> Option<(&Arc<str>, &FileState)> {
+        self.files.get_key_value(name)
+    }
+
     /// All files by name.
     pub fn files(&self) -> impl Iterator<Item = (&Arc<str>, &FileState)> {
         self.files.iter()
@@ -107,7 +120,7 @@ impl Index {
 
     /// The checks of policies; `None` before [`Index::prepare`].
     pub fn linter(&self) -> Option<(&Linter, &Roles, &Rules)> {
-        Some((self.linter.as_ref()?, self.roles.as_ref()?, self.rules.as_ref()?))
+        Some((self.linter.as_ref()?, self.roles.as_ref()?, &self.rules))
     }
 
     /// Whether a file holds samples of tests, which violate policies on purpose.
@@ -124,6 +137,7 @@ impl Index {
         let latest = Entry::of(name, &text, self.settings.kubernetes);
         let is_open = self.files.get(name).is_some_and(|file| file.is_open);
         self.put(name, version, text, latest, is_open);
+        self.refresh();
     }
 
     /// Sets the texts of many files, which are read on many threads. Files that are edited keep
@@ -136,6 +150,7 @@ impl Index {
         for ((name, text), entry) in wanted.into_iter().zip(entries) {
             self.put(&name, None, text, entry, false);
         }
+        self.refresh();
     }
 
     /// Says whether a file is edited.
@@ -149,6 +164,7 @@ impl Index {
     pub fn remove(&mut self, name: &str) {
         if let Some(old) = self.files.remove(name) {
             self.invalidate(Some(&old), &Arc::default(), &Arc::default(), name);
+            self.refresh();
         }
     }
 
@@ -165,6 +181,7 @@ impl Index {
         for ((name, text, version, is_open), entry) in texts.into_iter().zip(entries) {
             self.put(&name, version, text, entry, is_open);
         }
+        self.refresh();
     }
 
     fn put(&mut self, name: &Arc<str>, version: Option<i32>, text: Text, latest: Entry, is_open: bool) {
@@ -178,8 +195,32 @@ impl Index {
         let usable = before(latest.is_usable(), |old| &old.usable);
         self.invalidate(old.as_ref(), &good, &usable, name);
         let shown = old.map(|old| old.shown).unwrap_or_default();
-        let file = FileState { text, version, latest, good, usable, is_open, is_stale: true, shown };
+        let file = FileState {
+            text,
+            version,
+            latest,
+            good,
+            usable,
+            is_open,
+            is_stale: true,
+            is_changed: true,
+            shown,
+        };
         self.files.insert(name.clone(), file);
+    }
+
+    /// Reads the definitions of kinds again after some have changed; everything depends on them.
+    fn refresh(&mut self) {
+        if !std::mem::take(&mut self.is_defined_anew) {
+            return;
+        }
+        let definitions: Vec<Value> =
+            self.parts(Role::Definition).map(|(.., part)| part.value.clone()).collect();
+        self.kinds = Kinds::of_release_with(self.settings.kubernetes, &definitions);
+        self.types = Types::of_release_with(self.settings.kubernetes, &definitions);
+        self.linter = None;
+        self.compiled = None;
+        self.mark(|_, _| true);
     }
 
     /// Drops what was derived from the old entry of a file and is not so from the new one.
@@ -194,17 +235,12 @@ impl Index {
             self.samples = None;
             self.mark(|file, _| file.good.has(Role::Object));
         }
+        if !is_same && has(Role::Policy) {
+            // Tests name policies and rules.
+            self.mark(|file, _| file.good.has(Role::Test));
+        }
         if !is_same && has(Role::Definition) {
-            self.linter = None;
-            self.compiled = None;
-            let definitions: Vec<&Value> =
-                self.parts(Role::Definition).map(|(.., part)| &part.value).collect();
-            let own = good.of_role(Role::Definition).map(|part| &part.value);
-            let all: Vec<&Value> = definitions.into_iter().chain(own).collect();
-            let kinds = Kinds::of_release_with(self.settings.kubernetes, all.iter().copied());
-            let types = Types::of_release_with(self.settings.kubernetes, all.iter().copied());
-            (self.kinds, self.types) = (kinds, types);
-            self.mark(|_, _| true);
+            self.is_defined_anew = true;
         }
         let was_usable = old.map(|old| &old.usable);
         if !was_usable.is_some_and(|was| Arc::ptr_eq(was, usable)) {
@@ -220,16 +256,12 @@ impl Index {
 
     fn invalidate_policies(&mut self, was: Option<&Arc<Entry>>, now: &Arc<Entry>, name: &str) {
         let both = || was.into_iter().chain([now]);
-        if both().all(|entry| entry.policies.is_empty()) {
-            return;
-        }
-        // Exceptions are checked against the rules that policies have.
-        self.rules = None;
-        self.mark(|file, _| !file.usable.policies.exceptions.is_empty());
-        if !self.settings.applies(name) {
+        if both().all(|entry| entry.policies.is_empty()) || !self.settings.applies(name) {
             return;
         }
         self.compiled = None;
+        self.has_rules = false;
+        self.mark(|file, _| has_exceptions(&file.good));
         // Exceptions and bindings say by names what they are about.
         let is_for_all = both().any(|entry| {
             let policies = &entry.policies;
@@ -264,8 +296,10 @@ impl Index {
         }
     }
 
-    /// Builds what checks need of all files.
-    pub fn prepare(&mut self) {
+    /// Builds what checks of some files need of all files.
+    pub fn prepare(&mut self, names: &[Arc<str>]) {
+        let has_objects = |name: &Arc<str>| self.file(name).is_some_and(|file| file.latest.has(Role::Object));
+        let needs_policies = names.iter().any(has_objects);
         if self.linter.is_none() {
             let definitions: Vec<Value> =
                 self.parts(Role::Definition).map(|(.., part)| part.value.clone()).collect();
@@ -282,15 +316,18 @@ impl Index {
             }
             self.roles = Some(Roles { patches, ..Roles::default() });
         }
-        if self.rules.is_none() {
-            let policies = self.files.values().flat_map(|file| &file.usable.policies.policies);
-            self.rules = Some(Rules::of_policies(policies));
+        let names_rules = |name: &Arc<str>| self.file(name).is_some_and(|file| has_exceptions(&file.latest));
+        if !self.has_rules && names.iter().any(names_rules) {
+            self.rules =
+                Rules::of_policies(self.files.values().flat_map(|file| &file.usable.policies.policies));
+            self.has_rules = true;
         }
         if self.samples.is_none() {
             let of = |(name, file): (&Arc<str>, &FileState)| file.good.samples(name);
             self.samples = Some(self.files.iter().flat_map(of).collect());
         }
-        if self.compiled.is_none() {
+        // Put together only when a manifest is checked, not at each key stroke in a policy.
+        if self.compiled.is_none() && needs_policies {
             let mut data = FolderData { types: self.types.clone(), ..FolderData::default() };
             for (.., part) in self.parts(Role::Object) {
                 let name = Str::from(part.name());
@@ -308,13 +345,19 @@ impl Index {
         }
     }
 
-    /// The files whose diagnostics are not those of the present texts, edited ones first.
+    /// The files whose diagnostics are not those of the present texts: edited ones whose own text
+    /// has changed, then edited ones, then others.
     pub fn stale(&self) -> Vec<Arc<str>> {
-        let of = |open: bool| {
-            let files = self.files.iter().filter(move |(_, file)| file.is_stale && file.is_open == open);
-            files.map(|(name, _)| name.clone())
-        };
-        of(true).chain(of(false)).collect()
+        let rank = |file: &FileState| (!(file.is_open && file.is_changed), !file.is_open);
+        let mut all: Vec<(&Arc<str>, &FileState)> =
+            self.files.iter().filter(|(_, file)| file.is_stale).collect();
+        all.sort_by_key(|(_, file)| rank(file));
+        all.into_iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Whether an edited file has to be checked because its own text has changed.
+    pub fn has_changed(&self) -> bool {
+        self.files.values().any(|file| file.is_open && file.is_changed && file.is_stale)
     }
 
     /// Whether there is one.
@@ -331,10 +374,16 @@ impl Index {
     pub fn show(&mut self, name: &str, found: Vec<Diagnostic>) -> bool {
         let Some(file) = self.files.get_mut(name) else { return false };
         file.is_stale = false;
+        file.is_changed = false;
         let is_new = file.shown != found;
         file.shown = found;
         is_new
     }
+}
+
+/// Whether a file has exceptions, which name rules of other files.
+fn has_exceptions(entry: &Entry) -> bool {
+    entry.of_role(Role::Policy).any(|part| part.kind() == "PolicyException")
 }
 
 /// Whether objects that policies read differ.

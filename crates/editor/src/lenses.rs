@@ -66,7 +66,7 @@ const MAX_TESTS: usize = 3;
 
 /// The lenses of a file.
 pub fn lenses(index: &Index, name: &str) -> Vec<Lens> {
-    let Some((name, file)) = index.files().find(|(n, _)| &***n == name) else { return Vec::new() };
+    let Some((name, file)) = index.named(name) else { return Vec::new() };
     let mut out = Vec::new();
     for part in &file.latest.parts {
         let kind: ephor_value::place::Path =
@@ -80,7 +80,7 @@ pub fn lenses(index: &Index, name: &str) -> Vec<Lens> {
                 title: "run test".into(),
                 command: LensCommand::Test { file: name.clone() },
             }),
-            Role::Policy if part.kind().ends_with("Policy") => of_policy(index, name, part, span, &mut out),
+            Role::Policy if part.is_policy() => of_policy(index, name, part, span, &mut out),
             _ => {}
         }
     }
@@ -108,8 +108,8 @@ fn of_policy(index: &Index, file: &Arc<str>, part: &Part, span: Span, out: &mut 
     }
     add("migrate to CEL".into(), LensCommand::Migrate { file: file.clone(), policy: policy.clone() });
     let is_current = |other: &Part| {
-        let (api_version, kind) = (other.value.text_at(&["apiVersion"]), other.kind());
-        other.name() == policy && kind.ends_with("Policy") && !api_version.starts_with("kyverno.io/")
+        let is_deprecated = other.value.text_at(&["apiVersion"]).starts_with("kyverno.io/");
+        other.name() == policy && other.is_policy() && !is_deprecated
     };
     let replacement = index.parts(Role::Policy).find(|(.., other)| is_current(other));
     if let Some((other, ..)) = replacement.filter(|_| deprecation(api_version, kind).is_some()) {

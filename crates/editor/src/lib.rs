@@ -3,9 +3,9 @@
 //! In: the texts of a [`Workspace`], with versions, and bytes of them. Out: diagnostics, hints,
 //! completion, symbols, places, commands and changes. The unit is the file: what it gives to others
 //! is an entry of the [`index`](self), which is read anew when its text changes; what depends on an
-//! entry is checked again, nothing else. A text that does not parse keeps its last entry, so that no
-//! other file loses its diagnostics. Offsets are bytes of UTF-8; [`Text`] converts lines and columns
-//! of a protocol. Work that may take long has a [`Cancellation`].
+//! entry is checked again, nothing else. A text that does not parse leaves its last entry, so that
+//! no other file loses its diagnostics. Offsets are bytes of UTF-8; [`Text`] converts lines and
+//! columns of a protocol. Work that may take long has a [`Cancellation`].
 //!
 //! - `actions`: changes that are offered at a place
 //! - `cancel`: tokens that end work whose result is no longer wanted

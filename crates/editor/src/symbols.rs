@@ -101,8 +101,8 @@ fn value_at(part: &Part, path: &[PathPart]) -> Option<Span> {
     Some(value_span(&part.text, &whole)?.moved(part.document.start))
 }
 
-/// Lists of a policy, what their items are, and the fields of which the first that is there names an
-/// item.
+/// Lists of a policy, what their items are, and the fields of which the first that is there names
+/// an item.
 const LISTS: [(&str, SymbolKind, &[&str]); 7] = [
     ("spec.matchConditions", SymbolKind::Validation, &["name"]),
     ("spec.variables", SymbolKind::Variable, &["name"]),

@@ -121,7 +121,7 @@ fn word_around(text: &str, offset: usize) -> Span {
 pub fn target(index: &Index, name: &str, offset: usize) -> Option<Target> {
     let here = here(index, name, offset)?;
     let text = here.text?;
-    let file: Arc<str> = index.files().find(|(n, _)| &***n == name).map(|(n, _)| n.clone())?;
+    let file: Arc<str> = index.named(name)?.0.clone();
     let keys = keys(&here.path);
     let policy_of = |key: &str, up: usize| {
         let above = here.path.get(..here.path.len().saturating_sub(up)).unwrap_or_default();

@@ -90,6 +90,12 @@ impl Workspace {
         self.index.file(name).is_some_and(|file| !file.latest.has(Role::Object))
     }
 
+    /// Whether an edited file is to be checked because its own text has changed; what else is stale
+    /// can wait until the user stops typing.
+    pub fn has_changed(&self) -> bool {
+        self.index.has_changed()
+    }
+
     /// Whether some file is to be checked again.
     pub fn has_stale(&self) -> bool {
         self.index.has_stale()
@@ -133,7 +139,8 @@ impl Workspace {
         self.index.files().map(|(name, _)| name)
     }
 
-    /// The files to check again, edited ones first.
+    /// The files to check again: edited ones whose own text has changed, then edited ones, then
+    /// others.
     pub fn stale(&self) -> Vec<Arc<str>> {
         self.index.stale()
     }
@@ -143,7 +150,7 @@ impl Workspace {
     /// # Errors
     /// The token was cancelled.
     pub fn check(&mut self, name: &str, token: &Cancellation) -> Result<&[Diagnostic], Cancelled> {
-        self.index.prepare();
+        self.index.prepare(&[name.into()]);
         let found = check::diagnostics(&self.index, name, token)?;
         self.index.show(name, found);
         Ok(self.index.shown(name))
@@ -152,7 +159,7 @@ impl Workspace {
     /// Checks many files on many threads; returns those whose diagnostics are new. Those for which
     /// there is no time before the token is cancelled stay stale.
     pub fn check_all(&mut self, names: &[Arc<str>], token: &Cancellation) -> Vec<Arc<str>> {
-        self.index.prepare();
+        self.index.prepare(names);
         let index = &self.index;
         let found = parallel::map(names, |name| check::diagnostics(index, name, token));
         let mut out = Vec::new();
@@ -162,6 +169,14 @@ impl Workspace {
             }
         }
         out
+    }
+
+    /// Leaves files without diagnostics until they change: a check of one of them ended with a fault
+    /// of the program.
+    pub fn skip(&mut self, names: &[Arc<str>]) {
+        for name in names {
+            self.index.show(name, Vec::new());
+        }
     }
 
     /// The diagnostics of a file as last checked.

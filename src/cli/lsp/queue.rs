@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ephor_editor::Cancellation;
 use lsp_server::{Notification, Request, RequestId, Response};
@@ -67,13 +68,19 @@ impl Queue {
         self.state().tokens.remove(id);
     }
 
-    /// The next message, or with `waits` none only when the queue is closed and empty; and the
-    /// token for work that is no message.
-    pub(super) fn next(&self, waits: bool) -> (Option<Job>, Cancellation, bool) {
-        let mut state = self.state();
-        while waits && state.jobs.is_empty() && !state.is_closed {
-            state = self.is_ready.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+    /// The next message, and the token for work that is none. Without a message there is none only
+    /// after the time, or when the queue is closed, which the last part says; without a time it
+    /// waits for ever.
+    pub(super) fn next(&self, time: Option<Duration>) -> (Option<Job>, Cancellation, bool) {
+        let is_empty = |state: &mut QueueState| state.jobs.is_empty() && !state.is_closed;
+        let state = self.state();
+        let mut state = match time {
+            None => self.is_ready.wait_while(state, is_empty).unwrap_or_else(PoisonError::into_inner),
+            Some(time) => {
+                let waited = self.is_ready.wait_timeout_while(state, time, is_empty);
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
         let job = state.jobs.pop_front();
         if job.is_none() {
             state.checking = Cancellation::default();

@@ -30,7 +30,7 @@ pub(super) struct Scope<'s> {
 }
 
 /// The answer to a request.
-pub(super) enum Answered {
+pub(super) enum Reply {
     /// A result or an error.
     Result(Result<Value, ResponseError>),
     /// That of a command, which has to run first.
@@ -38,9 +38,9 @@ pub(super) enum Answered {
 }
 
 /// Answers a request.
-pub(super) fn answer(scope: &Scope<'_>, request: Request) -> Answered {
+pub(super) fn answer(scope: &Scope<'_>, request: Request) -> Reply {
     let Request { method, params, .. } = request;
-    Answered::Result(match method.as_str() {
+    Reply::Result(match method.as_str() {
         "textDocument/hover" => with(params, |p: HoverParams| scope.hover(&p)),
         "textDocument/completion" => with(params, |p: CompletionParams| scope.complete(&p)),
         "textDocument/definition" => with(params, |p: GotoDefinitionParams| {
@@ -60,7 +60,7 @@ pub(super) fn answer(scope: &Scope<'_>, request: Request) -> Answered {
             with(params, |p: DocumentRangeFormattingParams| scope.format(&p.text_document, Some(p.range)))
         }
         "workspace/executeCommand" => match scope.command(params) {
-            Ok(prepared) => return Answered::Later(prepared),
+            Ok(prepared) => return Reply::Later(prepared),
             Err(error) => Err(error),
         },
         _ => Err(error(ErrorCode::MethodNotFound, format!("no method `{method}`"))),

@@ -13,8 +13,16 @@ const MAX_FILES: usize = 20_000;
 /// time that each change of a policy would take.
 const MAX_BYTES: u64 = 2 << 20;
 
-/// Files that are read before messages are looked at: some milliseconds.
+/// Files that are given at a time, between two messages: some milliseconds.
 const CHUNK: usize = 32;
+
+/// Files that are read at a time: it takes less time than to lower their policies.
+const READ: usize = 256;
+
+/// What files have that others depend on: policies, tests, definitions, and objects that policies
+/// read. They come first, so that manifests that are edited wait for no other manifest.
+const FIRST: [&str; 5] =
+    ["kyverno.io/", "admissionregistration.k8s.io/", "CustomResourceDefinition", "ConfigMap", "Namespace"];
 
 /// Folders that hold nothing that people wrote.
 const SKIPPED: [&str; 4] = [".git", "node_modules", "target", "vendor"];
@@ -23,6 +31,8 @@ const SKIPPED: [&str; 4] = [".git", "node_modules", "target", "vendor"];
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     open: VecDeque<PathBuf>,
+    /// Files on which no others depend, which come when there is no other one.
+    later: VecDeque<FileText>,
     /// How many files were read.
     pub(super) files: usize,
 }
@@ -35,13 +45,21 @@ impl Scan {
 
     /// Whether everything was read.
     pub(super) fn is_over(&self) -> bool {
+        self.open.is_empty() && self.later.is_empty()
+    }
+
+    /// Whether everything was read on which other files depend.
+    pub(super) fn has_first(&self) -> bool {
         self.open.is_empty()
     }
 
     /// Reads some files.
     pub(super) fn next(&mut self) -> Vec<FileText> {
         let mut out = Vec::new();
-        while out.len() < CHUNK && self.files < MAX_FILES {
+        for _ in 0..READ {
+            if out.len() >= CHUNK || self.files >= MAX_FILES {
+                break;
+            }
             let Some(path) = self.open.pop_front() else { break };
             if path.is_dir() {
                 let mut below: Vec<PathBuf> = entries(&path).collect();
@@ -50,11 +68,17 @@ impl Scan {
                 below.into_iter().rev().for_each(|path| self.open.push_front(path));
             } else if let Some(text) = read(&path) {
                 self.files += 1;
-                out.push(FileText { name: path.to_string_lossy().into_owned(), text });
+                let is_first = FIRST.iter().any(|mark| text.contains(mark));
+                let file = FileText { name: path.to_string_lossy().into_owned(), text };
+                if is_first { out.push(file) } else { self.later.push_back(file) }
             }
         }
         if self.files >= MAX_FILES {
             self.open.clear();
+        }
+        if self.open.is_empty() {
+            let count = CHUNK.saturating_sub(out.len()).min(self.later.len());
+            out.extend(self.later.drain(..count));
         }
         out
     }
@@ -93,21 +117,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_are_read_in_pieces_and_other_files_are_left_out() {
+    fn files_that_others_depend_on_come_first_and_other_files_are_left_out() {
         let folder = tempfile::tempdir().unwrap();
-        let write = |name: &str| {
+        let write = |name: &str, text: &str| {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, "a: b\n").unwrap();
+            std::fs::write(path, text).unwrap();
         };
-        (0..CHUNK + 1).for_each(|i| write(&format!("b/{i}.yaml")));
-        ["a/x.yml", "a/y.txt", ".git/z.yaml", "node_modules/z.yaml"].iter().for_each(|name| write(name));
+        (0..CHUNK + 1).for_each(|i| write(&format!("a/{i}.yaml"), "kind: Pod\n"));
+        write("b/policy.yml", "apiVersion: kyverno.io/v1\n");
+        ["a/y.txt", ".git/z.yaml", "node_modules/z.yaml"].iter().for_each(|name| write(name, "a: b\n"));
         let mut scan = Scan::default();
         scan.add(folder.path());
         let first = scan.next();
-        assert_eq!(first.len(), CHUNK);
-        assert!(first[0].name.ends_with("a/x.yml"));
-        assert!(!scan.is_over());
+        assert!(first[0].name.ends_with("b/policy.yml"));
+        assert_eq!((first.len(), scan.has_first(), scan.is_over()), (CHUNK, true, false));
         assert_eq!((scan.next().len(), scan.files, scan.is_over()), (2, CHUNK + 2, true));
     }
 }

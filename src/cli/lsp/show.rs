@@ -27,7 +27,8 @@ pub(super) fn start(prepared: Prepared, id: RequestId, queue: Arc<Queue>) {
     });
 }
 
-/// Shows a text in the way that the client has: a notification of its own, a document, or a message.
+/// Shows a text in the way that the client has: a notification of its own, a document, or a
+/// message.
 pub(super) fn text(client: &Client, features: ClientFeatures, title: &str, text: &str) {
     if features.shows_texts {
         return client.notify_of("ephor/showText", serde_json::json!({"title": title, "text": text}));

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ephor_editor::{Cancellation, Workspace};
 use lsp_server::{ErrorCode, Notification, Request, Response, ResponseError};
@@ -32,8 +33,12 @@ use super::server::refusal;
 use super::settings::{self, SECTION, ServerSettings};
 use super::{convert, show, uris};
 
-/// Files that are checked before messages are looked at.
+/// Files that are checked at a time, between two messages.
 const CHUNK: usize = 16;
+
+/// How long no message comes before files are checked again whose own text has not changed: while a
+/// user types in a policy, manifests need not be checked for each key.
+const QUIET: Duration = Duration::from_millis(150);
 
 /// What a session has.
 pub(super) struct Session {
@@ -57,6 +62,8 @@ pub(super) struct Worker {
     published: HashSet<Arc<str>>,
     /// The request for the settings.
     configuration: Option<i32>,
+    /// Whether no message has come for a while.
+    is_quiet: bool,
 }
 
 impl Worker {
@@ -78,6 +85,7 @@ impl Worker {
             progress: None,
             published: HashSet::new(),
             configuration: None,
+            is_quiet: true,
             session,
         };
         worker.rescan();
@@ -88,14 +96,27 @@ impl Worker {
     pub(super) fn run(mut self) {
         self.mistakes();
         loop {
-            let (job, token, is_over) = self.session.queue.next(!self.has_work());
+            let time = self.patience();
+            let (job, token, is_over) = self.session.queue.next(time);
+            self.is_quiet = job.is_none() && (self.is_quiet || time == Some(QUIET));
             match job {
                 Some(job) => self.guarded(job),
                 None if is_over => return,
-                // A file that cannot be checked has no diagnostics; the others are checked.
-                None => _ = catch_unwind(AssertUnwindSafe(|| self.work(&token))),
+                None => {
+                    if catch_unwind(AssertUnwindSafe(|| self.work(&token))).is_err() {
+                        self.skip();
+                    }
+                }
             }
         }
+    }
+
+    /// Continues behind the files whose check ended with a fault of the program.
+    fn skip(&mut self) {
+        let mut stale = self.workspace.stale();
+        let is_open = stale.first().is_some_and(|name| self.workspace.is_open(name));
+        stale.truncate(if is_open { 1 } else { CHUNK });
+        self.workspace.skip(&stale);
     }
 
     /// Handles a message; a fault of the program in it is the answer to a request.
@@ -125,9 +146,9 @@ impl Worker {
         }
         let scope = requests::Scope { workspace: &self.workspace, features: self.session.features, token };
         let result = match requests::answer(&scope, request) {
-            requests::Answered::Result(result) => result,
+            requests::Reply::Result(result) => result,
             // The answer comes when the command has ended.
-            requests::Answered::Later(prepared) => {
+            requests::Reply::Later(prepared) => {
                 return show::start(prepared, id, self.session.queue.clone());
             }
         };
@@ -311,7 +332,7 @@ impl Worker {
                     .filter(|file| ***file == *name || is_gone && file.starts_with(&below))
                     .cloned()
                     .collect();
-                gone.iter().for_each(|file| self.forget(file));
+                gone.iter().for_each(|file| self.take_out(file));
             }
         }
     }
@@ -333,23 +354,30 @@ impl Worker {
             .filter(|name| !self.workspace.is_open(name))
             .cloned()
             .collect();
-        files.iter().for_each(|name| self.forget(name));
+        files.iter().for_each(|name| self.take_out(name));
     }
 
-    fn forget(&mut self, name: &Arc<str>) {
+    fn take_out(&mut self, name: &Arc<str>) {
         self.workspace.remove(name);
         self.publish(name);
     }
 
-    fn has_work(&self) -> bool {
-        !self.scan.is_over() || self.workspace.has_stale()
+    /// How long to wait for a message before something else is done; `None` = there is nothing.
+    fn patience(&self) -> Option<Duration> {
+        match () {
+            () if !self.scan.is_over() => Some(Duration::ZERO),
+            () if !self.workspace.has_stale() && self.progress.is_none() => None,
+            () if self.is_quiet || self.workspace.has_changed() => Some(Duration::ZERO),
+            () => Some(QUIET),
+        }
     }
 
     /// Reads and checks some files.
     fn work(&mut self, token: &Cancellation) {
         // Policies that are edited need no other file to be checked, manifests need all policies.
-        let is_ready =
-            |worker: &Worker, name: &Arc<str>| worker.scan.is_over() || worker.workspace.is_of_policies(name);
+        let is_ready = |worker: &Worker, name: &Arc<str>| {
+            worker.scan.has_first() || worker.workspace.is_of_policies(name)
+        };
         let open: Vec<Arc<str>> =
             self.workspace.stale().into_iter().filter(|name| self.workspace.is_open(name)).collect();
         if let Some(name) = open.iter().find(|name| is_ready(self, name)) {
@@ -409,8 +437,8 @@ impl Worker {
     }
 }
 
-/// Does something with parameters; malformed ones of a notification have no effect, for nobody
-/// waits for an answer.
+/// Does something with parameters; malformed ones of a notification have no effect, for it has no
+/// answer.
 fn with<P: DeserializeOwned>(params: Value, work: impl FnOnce(P)) {
     if let Ok(params) = serde_json::from_value(params) {
         work(params);

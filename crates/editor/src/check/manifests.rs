@@ -21,6 +21,14 @@ use super::remedy::remedy;
 /// than this is reported as one that cannot be evaluated, as a webhook with a timeout does.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
+/// Violations of an object that are shown of a file that is not edited. Such files are many, and a
+/// list of all that is wrong in a workspace is not read to its end; with more, the first check of a
+/// large workspace takes longer.
+const MAX_CLOSED: usize = 20;
+
+/// The same of one that is edited: each takes a part of a millisecond after each key stroke.
+const MAX_OPEN: usize = 100;
+
 /// Adds the violations of the objects of a file.
 ///
 /// # Errors
@@ -35,14 +43,28 @@ pub(super) fn check(
     for part in file.latest.of_role(Role::Object) {
         token.step()?;
         let deadline = Instant::now().checked_add(TIME_LIMIT);
-        let violated = budget::until(deadline, || compiled.violated(&part.value));
-        let shown = violated.iter().filter_map(|one| diagnostic(index, compiled, part, one));
-        out.extend(shown);
+        let most = if file.is_open { MAX_OPEN } else { MAX_CLOSED };
+        let found = budget::until(deadline, || compiled.violated(&part.value, most, token));
+        let (violated, left) = found?;
+        out.extend(violated.iter().filter_map(|one| diagnostic(index, compiled, file, part, one)));
+        if left > 0 {
+            let text = match file.is_open {
+                true => format!("{left} more violations are not shown: repair some first"),
+                false => format!("{left} more violations are shown when the file is opened"),
+            };
+            out.push(Diagnostic::new(field_span(part, None), Level::Note, "too-many", text));
+        }
     }
     Ok(())
 }
 
-fn diagnostic(index: &Index, compiled: &Compiled, part: &Part, found: &Violated) -> Option<Diagnostic> {
+fn diagnostic(
+    index: &Index,
+    compiled: &Compiled,
+    file: &FileState,
+    part: &Part,
+    found: &Violated,
+) -> Option<Diagnostic> {
     let source = compiled.source(&found.policy);
     // What needs a cluster cannot be evaluated on files.
     if found.is_error && source.is_none_or(|(_, loaded)| reads_a_cluster(loaded)) {
@@ -63,6 +85,10 @@ fn diagnostic(index: &Index, compiled: &Compiled, part: &Part, found: &Violated)
     };
     let span = field_span(part, found.field.as_deref());
     let mut out = Diagnostic::new(span, level, found.policy.key(), message);
+    // Other places and changes are for files that are edited.
+    if !file.is_open {
+        return Some(out);
+    }
     out.related =
         source.into_iter().filter_map(|(file, loaded)| related(index, file, loaded, found)).collect();
     if let (Some((_, loaded)), Some(decision), Some(field)) = (source, &found.decision, &found.field) {
@@ -95,7 +121,7 @@ fn field_span(part: &Part, field: Option<&[PathPart]>) -> Span {
 
 /// The rule that is violated, where its file is in the workspace.
 fn related(index: &Index, file: &str, loaded: &LoadedPolicy, found: &Violated) -> Option<(Location, String)> {
-    let (name, state) = index.files().find(|(name, _)| &***name == file)?;
+    let (name, state) = index.named(file)?;
     let path = loaded.path_in_text(found.decision.as_deref().unwrap_or_default());
     let position = (0..=path.len()).rev().find_map(|n| locate_key(&loaded.text, path.get(..n)?))?;
     let start = state.text.offset_of_character(loaded.line, 1);

@@ -24,7 +24,7 @@ pub fn diagnostics(index: &Index, name: &str, token: &Cancellation) -> Result<Ve
     let Some(file) = index.file(name) else { return Ok(Vec::new()) };
     let mut out = Vec::new();
     let entry = &file.latest;
-    if entry.is_broken || entry.has(Role::Policy) {
+    if entry.has(Role::Policy) || entry.is_broken && (file.is_open || may_have_policies(file.text.as_str())) {
         policies::check(index, name, file, &mut out);
     }
     token.step()?;
@@ -36,4 +36,9 @@ pub fn diagnostics(index: &Index, name: &str, token: &Cancellation) -> Result<Ve
     }
     out.retain(|found| index.settings().shows_notes || found.level != Level::Note);
     Ok(limited(out))
+}
+
+/// Whether a text that is no YAML may be meant to have policies; others are of other programs.
+fn may_have_policies(text: &str) -> bool {
+    text.contains("kyverno.io/") || text.contains("admissionregistration.k8s.io/")
 }

@@ -13,8 +13,8 @@ use crate::functions::function;
 use crate::index::Index;
 use crate::span::Span;
 
-/// Characters of an expression that are looked at: what is before them has no influence on the word
-/// at the cursor, or hardly any, and every position of them is tried as a beginning.
+/// Characters of an expression that are read: what is before them has hardly any influence on the
+/// word at the cursor, and every position of them is tried as a beginning.
 const MAX_LENGTH: usize = 400;
 
 /// What the expression at the cursor could get.

@@ -59,8 +59,7 @@ fn sibling<'d>(document: &'d Value, path: &[PathPart], key: &str) -> &'d str {
 }
 
 fn policies(index: &Index) -> BTreeSet<String> {
-    let is_policy = |kind: &str| kind.ends_with("Policy");
-    let parts = index.parts(Role::Policy).filter(|(.., part)| is_policy(part.kind()));
+    let parts = index.parts(Role::Policy).filter(|(.., part)| part.is_policy());
     parts.map(|(.., part)| part.name().to_string()).filter(|name| !name.is_empty()).collect()
 }
 

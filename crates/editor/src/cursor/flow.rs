@@ -17,7 +17,7 @@ pub(super) struct FlowSpot {
 }
 
 /// A collection that is open.
-enum Level {
+enum FlowLevel {
     /// A mapping: the key whose value comes.
     Map(Option<String>),
     /// A list: how many items are before this one.
@@ -30,8 +30,8 @@ pub(super) fn is_open(text: &str) -> bool {
     quote.is_some() || !levels.is_empty()
 }
 
-fn read(text: &str) -> (Vec<Level>, Option<char>, String) {
-    let (mut levels, mut quote, mut word): (Vec<Level>, Option<char>, String) =
+fn read(text: &str) -> (Vec<FlowLevel>, Option<char>, String) {
+    let (mut levels, mut quote, mut word): (Vec<FlowLevel>, Option<char>, String) =
         (Vec::new(), None, String::new());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -59,11 +59,11 @@ fn read(text: &str) -> (Vec<Level>, Option<char>, String) {
                 word.clear();
             }
             '{' => {
-                levels.push(Level::Map(None));
+                levels.push(FlowLevel::Map(None));
                 word.clear();
             }
             '[' => {
-                levels.push(Level::List(0));
+                levels.push(FlowLevel::List(0));
                 word.clear();
             }
             '}' | ']' => {
@@ -75,14 +75,14 @@ fn read(text: &str) -> (Vec<Level>, Option<char>, String) {
             }
             ',' => {
                 match levels.last_mut() {
-                    Some(Level::Map(key)) => *key = None,
-                    Some(Level::List(index)) => *index += 1,
+                    Some(FlowLevel::Map(key)) => *key = None,
+                    Some(FlowLevel::List(index)) => *index += 1,
                     None => {}
                 }
                 word.clear();
             }
             ':' if is_end(chars.peek()) => {
-                if let Some(Level::Map(key)) = levels.last_mut() {
+                if let Some(FlowLevel::Map(key)) = levels.last_mut() {
                     *key = Some(word.trim().to_string());
                 }
                 word.clear();
@@ -99,14 +99,14 @@ pub(super) fn at_end(text: &str) -> FlowSpot {
     let mut path = Path::new();
     for level in &levels {
         match level {
-            Level::Map(Some(key)) => path.push(PathPart::Key(key.as_str().into())),
-            Level::Map(None) => {}
-            Level::List(index) => path.push(PathPart::Index(*index)),
+            FlowLevel::Map(Some(key)) => path.push(PathPart::Key(key.as_str().into())),
+            FlowLevel::Map(None) => {}
+            FlowLevel::List(index) => path.push(PathPart::Index(*index)),
         }
     }
     let (is_value, is_item) = match levels.last() {
-        Some(Level::Map(key)) => (key.is_some(), false),
-        Some(Level::List(_)) => (true, true),
+        Some(FlowLevel::Map(key)) => (key.is_some(), false),
+        Some(FlowLevel::List(_)) => (true, true),
         None => (true, false),
     };
     let text = if quote.is_some() { word } else { word.trim_start().to_string() };

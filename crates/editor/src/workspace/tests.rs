@@ -187,3 +187,24 @@ fn a_cancelled_check_leaves_the_file_stale() {
     assert!(fixture.workspace.check("pod.yaml", &token).is_err());
     assert_eq!(fixture.workspace.stale().len(), 1);
 }
+
+#[test]
+fn findings_of_policies_have_changes() {
+    let text = with(&policy(), "failureAction", "failureActon");
+    let mut fixture = fixture(&[("p.yaml", &text)]);
+    let found = fixture.checked("p.yaml");
+    let at = found[0].span.start;
+    let actions = fixture.workspace.actions("p.yaml", Span::at(at));
+    assert_eq!(fixture.edited("p.yaml", &actions[0].edits), policy(), "{actions:?}");
+    assert!(actions[0].is_preferred);
+}
+
+#[test]
+fn all_safe_changes_of_a_file_are_one_action() {
+    let text = with(&with(&policy(), "failureAction", "failureActon"), "rules:", "ruls:");
+    let mut fixture = fixture(&[("p.yaml", &text)]);
+    fixture.checked("p.yaml");
+    let actions = fixture.workspace.actions("p.yaml", Span::default());
+    assert_eq!(actions.len(), 1, "{actions:?}");
+    assert_eq!(fixture.edited("p.yaml", &actions[0].edits), policy());
+}

@@ -102,6 +102,7 @@ use ephor_value::{Value, parallel};
 
 use expressions::TypeCache;
 use kinds::Known;
+use place::Lookup;
 use subject::{Remedy, Spot, Subject};
 use syntax::Meant;
 
@@ -267,6 +268,7 @@ fn of_broken(
         policy: String::new(),
         found: Vec::new(),
         renamed: Vec::new(),
+        lookup: Lookup::default(),
     };
     syntax::check(&mut subject, error, meant);
     out.policies += usize::from(meant == Meant::Policy);
@@ -294,6 +296,7 @@ fn of_document(cx: &Context<'_>, file: &Arc<str>, (document, start): (&Document,
             policy: value.text_at(&["metadata", "name"]).to_string(),
             found: Vec::new(),
             renamed: Vec::new(),
+            lookup: Lookup::default(),
         };
         of_policy(cx, &mut subject, value);
         out.policies += 1;

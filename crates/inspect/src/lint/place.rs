@@ -4,49 +4,80 @@
 //! line and column. Values are written in many ways (plain, quoted, on several lines, in literal
 //! and folded blocks); each is read again from its beginning.
 
-use ephor_document::locate::{Position, locate, locate_key};
+use std::cell::OnceCell;
+
+use ephor_document::locate::{Places, Position, locate, locate_key};
 use ephor_value::place::PathPart;
 
 /// A place in a document: line and column from 1, and how many characters of the line it has.
 pub(super) type LintPosition = Position;
 
-/// The place of `length` characters of the text at `path`, `offset` characters from its beginning.
-pub(super) fn inside(text: &str, path: &[PathPart], offset: usize, length: usize) -> Option<LintPosition> {
-    let start = locate(text, path)?;
-    // What is missing at the end stands behind the last character.
-    let near =
-        |back: usize| character(text, start, offset.checked_sub(back)?).map(|(line, col)| (line, col + back));
-    let found = (0..=2).find_map(near).unwrap_or((start.line, start.col));
-    let width = text.lines().nth(found.0 - 1).map_or(0, |l| l.trim_end().chars().count());
-    let left = (width + 1).saturating_sub(found.1).max(1);
-    Some(Position { line: found.0, col: found.1, len: length.clamp(1, left) })
-}
+/// Bytes of a document from which on all places are read at once: reading again up to each place
+/// takes time that grows with the square of the document.
+const LARGE: usize = 64 << 10;
 
-/// The place of the value at `path`, or of the nearest part above it that exists.
-pub(super) fn value(text: &str, path: &[PathPart]) -> Option<LintPosition> {
-    if let Some(found) = locate(text, path) {
-        return Some(found);
-    }
-    above(text, path)
-}
+/// A document whose places are looked up.
+#[derive(Default)]
+pub(super) struct Lookup(OnceCell<Places>);
 
-/// The place of the key at `path`, or of the nearest part above it that exists.
-pub(super) fn key(text: &str, path: &[PathPart]) -> Option<LintPosition> {
-    locate_key(text, path).or_else(|| above(text, path))
-}
-
-fn above(text: &str, path: &[PathPart]) -> Option<LintPosition> {
-    let mut path = path;
-    while let Some((_, shorter)) = path.split_last() {
-        path = shorter;
-        if path.is_empty() {
-            return None;
-        }
-        if let Some(found) = locate_key(text, path) {
-            return Some(found);
+impl Lookup {
+    fn locate(&self, text: &str, path: &[PathPart]) -> Option<Position> {
+        match text.len() < LARGE {
+            true => locate(text, path),
+            false => self.0.get_or_init(|| Places::of(text)).locate(path),
         }
     }
-    None
+
+    fn locate_key(&self, text: &str, path: &[PathPart]) -> Option<Position> {
+        match text.len() < LARGE {
+            true => locate_key(text, path),
+            false => self.0.get_or_init(|| Places::of(text)).locate_key(path),
+        }
+    }
+
+    /// The place of `length` characters of the text at `path`, `offset` characters from its
+    /// beginning.
+    pub(super) fn inside(
+        &self,
+        text: &str,
+        path: &[PathPart],
+        offset: usize,
+        length: usize,
+    ) -> Option<LintPosition> {
+        let start = self.locate(text, path)?;
+        // What is missing at the end stands behind the last character.
+        let near = |back: usize| {
+            character(text, start, offset.checked_sub(back)?).map(|(line, col)| (line, col + back))
+        };
+        let found = (0..=2).find_map(near).unwrap_or((start.line, start.col));
+        let width = text.lines().nth(found.0 - 1).map_or(0, |l| l.trim_end().chars().count());
+        let left = (width + 1).saturating_sub(found.1).max(1);
+        Some(Position { line: found.0, col: found.1, len: length.clamp(1, left) })
+    }
+
+    /// The place of the value at `path`, or of the nearest part above it that exists.
+    pub(super) fn value(&self, text: &str, path: &[PathPart]) -> Option<LintPosition> {
+        self.locate(text, path).or_else(|| self.above(text, path))
+    }
+
+    /// The place of the key at `path`, or of the nearest part above it that exists.
+    pub(super) fn key(&self, text: &str, path: &[PathPart]) -> Option<LintPosition> {
+        self.locate_key(text, path).or_else(|| self.above(text, path))
+    }
+
+    fn above(&self, text: &str, path: &[PathPart]) -> Option<LintPosition> {
+        let mut path = path;
+        while let Some((_, shorter)) = path.split_last() {
+            path = shorter;
+            if path.is_empty() {
+                return None;
+            }
+            if let Some(found) = self.locate_key(text, path) {
+                return Some(found);
+            }
+        }
+        None
+    }
 }
 
 /// Line and column of a character of the scalar that begins at `start`.
@@ -140,7 +171,7 @@ mod tests {
             let value = yaml_value(text).unwrap_or_default();
             let written = value.text_at(&["a"]);
             let offset = written.find("zz").map(|b| written[..b].chars().count()).unwrap_or_default();
-            let found = inside(text, &parse("a"), offset, 2);
+            let found = Lookup::default().inside(text, &parse("a"), offset, 2);
             let line = text.lines().position(|l| l.contains("zz")).unwrap_or_default();
             let col = text.lines().nth(line).and_then(|l| l.find("zz")).unwrap_or_default();
             assert_eq!(found, Some(Position { line: line + 1, col: col + 1, len: 2 }), "{text}");

@@ -11,7 +11,7 @@ use ephor_value::suggest::distance;
 
 use super::finding::{Finding, Severity};
 use super::fix::{Fix, TextEdit};
-use super::place;
+use super::place::Lookup;
 
 /// Which part of a value a finding is about.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +61,8 @@ pub(super) struct Subject<'a> {
     /// Misspelt fields that are read as others: the path as it is read, and the key as it is
     /// written.
     pub(super) renamed: Vec<(Path, String)>,
+    /// Where its parts stand.
+    pub(super) lookup: Lookup,
 }
 
 /// A message that names a rule by its number, without the number.
@@ -237,10 +239,11 @@ impl Subject<'_> {
     fn place(&self, path: &[PathPart], spot: Spot) -> Option<Position> {
         let whole = self.whole(path);
         match spot {
-            Spot::Key => place::key(self.text, &whole),
-            Spot::Value => place::value(self.text, &whole),
+            Spot::Key => self.lookup.key(self.text, &whole),
+            Spot::Value => self.lookup.value(self.text, &whole),
             Spot::Inside(offset, length) => {
-                place::inside(self.text, &whole, offset, length).or_else(|| place::value(self.text, &whole))
+                let inside = self.lookup.inside(self.text, &whole, offset, length);
+                inside.or_else(|| self.lookup.value(self.text, &whole))
             }
         }
     }
