@@ -17,12 +17,6 @@ pub fn error(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Writes lines to standard error.
-pub(super) fn note(lines: &str) {
-    use std::io::Write;
-    let _ = std::io::stderr().write_all(lines.as_bytes());
-}
-
 /// The text of a document; what it does not hold is a warning.
 pub(super) fn whole(document: Document) -> String {
     document.left_out.iter().for_each(|text| warn(text));
