@@ -1,8 +1,8 @@
 //! Documents that are not YAML.
 //!
 //! The parser's line is where it gave up; a tab or a key that comes twice has a place of its own,
-//! as [`broken`](super::broken) finds for other mistakes. A template is filled in before it is YAML,
-//! so it is no finding in a folder; a file that is given by name is meant to be YAML.
+//! as [`broken`](super::broken) finds for other mistakes. A template is filled in before it is
+//! YAML, so it is no finding in a folder; a file that is given by name is meant to be YAML.
 
 use ephor_document::locate::Position;
 use ephor_document::yaml::YamlError;

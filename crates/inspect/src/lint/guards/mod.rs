@@ -133,10 +133,11 @@ pub(super) fn check(subject: &mut Subject<'_>, known: &Known, kinds: &[[Str; 3]]
     }
     walk.facts = all;
     others.iter().for_each(|other| drop(walk.run(other)));
-    let (reads, unequal) = (walk.reads, walk.unequal);
+    let (reads, unequal, unreadable) = (walk.reads, walk.unequal, walk.unreadable);
     let reporter = Reporter { of, written, env: with_variables(&of.env) };
     reads.iter().for_each(|read| reporter.read(subject, read));
     unequal.iter().for_each(|unequal| reporter.unequal(subject, unequal));
+    unreadable.iter().for_each(|(number, at, what)| reporter.unreadable(subject, (*number, *at), what));
     mixed.iter().for_each(|(number, at, class)| reporter.mixed(subject, (*number, *at), *class));
 }
 
@@ -221,6 +222,16 @@ impl Reporter<'_> {
         let remedy = self.remedy(subject, expression, edits, true);
         let spot = Spot::Inside(chars, 2);
         subject.report("never-equal", Severity::Warning, &expression.path, spot, message, remedy);
+    }
+
+    fn unreadable(&self, subject: &mut Subject<'_>, (number, at): (usize, u32), what: &str) {
+        let Some(expression) = self.written.get(number).filter(|one| !is_refused(subject, one)) else {
+            return;
+        };
+        let chars = expression.source.get(..at as usize).map_or(0, |text| text.chars().count());
+        let message = format!("this is no {what}: the expression ends in an error");
+        let spot = Spot::Inside(chars, 1);
+        subject.report("invalid-argument", Severity::Warning, &expression.path, spot, message, None);
     }
 
     fn mixed(&self, subject: &mut Subject<'_>, (number, at): (usize, u32), class: Class) {

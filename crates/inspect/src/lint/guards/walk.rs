@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use ephor_cel::ast::{Kind, Node};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::Type;
+use ephor_value::quantity::Quantity;
+use ephor_value::semver::Version;
 use ephor_value::{Str, Value};
 
 use super::present::{Present, is_filled};
@@ -98,6 +100,8 @@ pub(super) struct Walk<'a> {
     nodes: usize,
     pub(super) reads: Vec<Read>,
     pub(super) unequal: Vec<Unequal>,
+    /// Constants that functions cannot read: the expression, the byte, and what they are not.
+    pub(super) unreadable: Vec<(usize, u32, &'static str)>,
 }
 
 /// A chain of fields: its value, and the bytes at which it reads what may be absent.
@@ -125,6 +129,7 @@ impl<'a> Walk<'a> {
             nodes: 0,
             reads: Vec::new(),
             unequal: Vec::new(),
+            unreadable: Vec::new(),
         }
     }
 
@@ -364,10 +369,26 @@ impl<'a> Walk<'a> {
                 Chain::of(ReadValue::new(what))
             }
             _ => {
+                if let (None, [Node { kind: Kind::Const(Value::Str(text)), at }]) = (target, args) {
+                    self.constant(function, text, *at);
+                }
                 target.iter().for_each(|target| drop(self.value(target)));
                 args.iter().for_each(|arg| drop(self.value(arg)));
                 Chain::of(ReadValue::new(result_of(function)))
             }
+        }
+    }
+
+    /// Notes a constant that a function cannot read.
+    fn constant(&mut self, function: &str, text: &str, at: u32) {
+        let what = match function {
+            "semver" if Version::parse_ok(text).is_none() => "version of the form 1.2.3",
+            "quantity" if Quantity::parse(text).is_none() => "quantity",
+            _ => return,
+        };
+        let one = (self.expression, at, what);
+        if !self.unreadable.contains(&one) {
+            self.unreadable.push(one);
         }
     }
 

@@ -265,6 +265,17 @@ fn native(expression: &str) -> String {
 }
 
 #[test]
+fn constants_that_a_function_cannot_read_are_found() {
+    let lines = |text: &str| {
+        let all = lint_text(text).findings;
+        all.iter().filter(|f| f.id == "invalid-argument").map(|f| f.line).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&native("semver('latest').isLessThan(semver('1.0.0'))")), [11]);
+    assert_eq!(lines(&native("quantity('two').isLessThan(quantity('1Gi'))")), [11]);
+    assert_eq!(lines(&native("semver('1.2.3').isLessThan(semver('2.0.0'))")), [0_usize; 0]);
+}
+
+#[test]
 fn sides_of_a_condition_that_give_no_boolean_are_found() {
     let all = serious(&native("has(object.spec.paused) ? object.metadata.name : false"));
     assert!(all.len() == 1 && all[0].line >= 10, "{all:?}");
