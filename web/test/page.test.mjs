@@ -1,12 +1,11 @@
 // The page in Chromium: verdicts, links, keys, work that is given up, large texts, accessibility.
 
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import puppeteer from "puppeteer-core";
-import { serve } from "./server.mjs";
+import { CHROMIUM, serve } from "./server.mjs";
 
-const CHROMIUM = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => path && existsSync(path));
 const AXE = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 const POLICY = `apiVersion: kyverno.io/v1

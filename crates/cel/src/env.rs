@@ -45,7 +45,10 @@ impl Messages {
     /// The type of a field; the message of patches has fields of every name, with a type without
     /// name.
     pub fn field(&self, message: &str, field: &str) -> Option<Type> {
-        let found = self.get(message)?.field(field);
+        let found = match self.known.get(message) {
+            Some(known) => known.field(field),
+            None => self.get(message)?.field(field),
+        };
         found.or_else(|| (message == "JSONPatch").then(|| Type::Struct("".into())))
     }
 

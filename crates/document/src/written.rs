@@ -297,17 +297,17 @@ fn block(own: &str, folded: bool) -> Option<(usize, Characters)> {
         }
         at += line.len();
     }
-    let kept = match marks {
+    let retained = match marks {
         marks if marks.contains('-') => 0,
         marks if marks.contains('+') => breaks.len(),
         _ => 1,
     };
     let end = breaks.first().copied().unwrap_or(own.len());
-    for byte in breaks.iter().take(kept) {
+    for byte in breaks.iter().take(retained) {
         chars.push('\n');
         bytes.push(*byte);
     }
-    bytes.push(breaks.get(kept).copied().unwrap_or(if kept == 0 { end } else { own.len() }));
+    bytes.push(breaks.get(retained).copied().unwrap_or(if retained == 0 { end } else { own.len() }));
     Some((indent, (chars, bytes)))
 }
 

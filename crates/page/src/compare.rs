@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use ephor_compare::{Ignored, Mapping, Options, Pair, Side, compare_observed, pairs};
-use ephor_inspect::compared::answered::{Answered, Compared, Found, name_place};
+use ephor_inspect::compared::answered::{Answered, Compared, PairOutcome, name_place};
 use ephor_inspect::compared::json::json_of;
 use ephor_policies::load::{Policies, Purpose, Reader, argument_as};
 use ephor_value::release::Release;
@@ -32,13 +32,13 @@ fn of_pair(pair: &Pair, options: Options) -> Result<Answered, QuestionError> {
     let (Some(old), Some(new)) = (&pair.old, &pair.new) else {
         let load = pair.old.as_ref().or(pair.new.as_ref());
         let place = load.and_then(|load| name_place(load.policies.first()?));
-        return Ok(Answered { name, found: Found::Only { is_old: pair.old.is_some(), place } });
+        return Ok(Answered { name, found: PairOutcome::Only { is_old: pair.old.is_some(), place } });
     };
     let (before, after) = (Side::new(old.clone(), &name)?, Side::new(new.clone(), &name)?);
     let comparison = compare_observed(&before, &after, options, None);
     let claims = (options, &Ignored::default(), true);
     let compared = Compared::answered(&name, comparison, [&before, &after], ([old, new], pair.by), claims);
-    Ok(Answered { name, found: Found::Compared(Box::new(compared)) })
+    Ok(Answered { name, found: PairOutcome::Compared(Box::new(compared)) })
 }
 
 /// The policies of a side that admit requests.

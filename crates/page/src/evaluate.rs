@@ -14,6 +14,7 @@ use ephor_document::resource::objects;
 use ephor_document::write::{Style, to_string};
 use ephor_document::{Document, Duplicates, ResourceOptions, parse_stream};
 use ephor_engine::{Effect, Profile, Request};
+use ephor_external::{ExternalData, Found, ServiceCall};
 use ephor_inspect::explain;
 use ephor_inspect::explain::run::{DecidedRun, key};
 use ephor_inspect::results::Collector;
@@ -69,6 +70,19 @@ pub fn documents(part: &'static str, files: &Files) -> Result<Vec<Value>, Questi
         }
     }
     Ok(out)
+}
+
+/// The data of a page: no service is called, whatever the program around it could do.
+struct WithoutServices(Offline);
+
+impl ExternalData for WithoutServices {
+    fn inner(&self) -> Option<&dyn ExternalData> {
+        Some(&self.0)
+    }
+
+    fn service(&self, _: &ServiceCall<'_>) -> Found {
+        Some(Err("the page calls no services".to_string().into()))
+    }
 }
 
 /// What was read.
@@ -136,7 +150,7 @@ impl Input {
         let set = exceptions.clone().with(usable.filter_map(|p| p.policy.clone()).collect());
         let engine = Engine::new(set)
             .with_profile(profile)
-            .with_external(Arc::new(external))
+            .with_external(Arc::new(WithoutServices(external)))
             .with_values(requests.values.clone());
         Ok(Input { policies, objects, exceptions, requests, engine, notes })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ephor_compare::{Answer, Universe};
 use ephor_engine::Status;
-use ephor_inspect::compared::answered::{Answered, Compared, Decided, Found, Shown, name_place};
+use ephor_inspect::compared::answered::{Answered, Compared, DecidingPlace, PairOutcome, Shown, name_place};
 use ephor_report::run::{Counts, Finding, PolicyInfo, ResourceName, Run};
 
 use super::rules::texts;
@@ -41,12 +41,12 @@ pub fn run_of(found: &[Answered], question: Question) -> Run {
             is_known: false,
         };
         match &answered.found {
-            Found::Only { is_old, place } => {
+            PairOutcome::Only { is_old, place } => {
                 let rule = if *is_old { "removed" } else { "added" };
                 let message = headline(answered, question);
                 findings.push(Finding { place: place.clone(), ..finding(rule, Status::Warn, message) });
             }
-            Found::Compared(compared) => {
+            PairOutcome::Compared(compared) => {
                 let status = match compared.answer {
                     Answer::Incomparable(_) => Some(Status::Error),
                     Answer::Differs => None,
@@ -85,7 +85,7 @@ fn of_shown(
         _ => Status::Warn,
     };
     let [old, new] = &shown.decided;
-    let at = |decided: &Decided| decided.place.as_ref().map(|place| format!(" ({})", place.display()));
+    let at = |decided: &DecidingPlace| decided.place.as_ref().map(|place| format!(" ({})", place.display()));
     let [first, second] = match question {
         Question::Diff => ["old", "new"],
         Question::Equivalent | Question::Implies => ["A", "B"],

@@ -33,7 +33,7 @@ use ephor_compare::{
     PairedBy, Side, compare_observed, equivalent, implies, messages, messages_after, pairs, policy_name,
 };
 use ephor_document::yaml_value_strict;
-use ephor_inspect::compared::answered::{Answered, Compared, Found, Shown, name_place};
+use ephor_inspect::compared::answered::{Answered, Compared, PairOutcome, Shown, name_place};
 use ephor_inspect::compared::json::json_of;
 use ephor_migrate::compare_acting;
 use ephor_policies::load::{LoadedPolicy, Policies};
@@ -269,8 +269,8 @@ fn answer(
         return Ok(1);
     }
     let is_incomparable = |answered: &Answered| match &answered.found {
-        Found::Compared(compared) => matches!(compared.answer, Answer::Incomparable(_)),
-        Found::Only { .. } => false,
+        PairOutcome::Compared(compared) => matches!(compared.answer, Answer::Incomparable(_)),
+        PairOutcome::Only { .. } => false,
     };
     Ok(if found.iter().any(is_incomparable) { 2 } else { 0 })
 }
@@ -318,14 +318,14 @@ fn of_pair(
             None => messages(&before, &after, options),
         });
     }
-    Ok((Answered { name, found: Found::Compared(Box::new(compared)) }, certified))
+    Ok((Answered { name, found: PairOutcome::Compared(Box::new(compared)) }, certified))
 }
 
 /// The answer about a policy that only one side has.
 fn only(pair: &Pair) -> Answered {
     let load = pair.old.as_ref().or(pair.new.as_ref());
     let place = load.and_then(|load| name_place(load.policies.first()?));
-    Answered { name: pair.name.clone(), found: Found::Only { is_old: pair.old.is_some(), place } }
+    Answered { name: pair.name.clone(), found: PairOutcome::Only { is_old: pair.old.is_some(), place } }
 }
 
 /// The comparison of policies that delete objects: what they delete, and when.
@@ -350,7 +350,7 @@ fn of_deletion(
         (compared.answer, compared.claimed, compared.but_for) =
             (Answer::Differs, Answer::Differs, Vec::new());
     }
-    Ok(Answered { name, found: Found::Compared(Box::new(compared)) })
+    Ok(Answered { name, found: PairOutcome::Compared(Box::new(compared)) })
 }
 
 /// When policies delete objects, and how.
@@ -380,10 +380,10 @@ fn apart(mapping: Mapping, old: &Loaded, new: &Loaded) -> (Mapping, Mapping) {
 
 fn fails(answered: &Answered, on: DiffFailOn, question: Question) -> bool {
     let compared = match (&answered.found, on) {
-        (Found::Only { is_old, .. }, DiffFailOn::Weaker) => return *is_old,
-        (Found::Only { is_old, .. }, DiffFailOn::Stricter) => return !*is_old,
-        (Found::Only { .. }, _) => return true,
-        (Found::Compared(compared), _) => compared,
+        (PairOutcome::Only { is_old, .. }, DiffFailOn::Weaker) => return *is_old,
+        (PairOutcome::Only { is_old, .. }, DiffFailOn::Stricter) => return !*is_old,
+        (PairOutcome::Only { .. }, _) => return true,
+        (PairOutcome::Compared(compared), _) => compared,
     };
     // Sets of which one allows some updates are not equivalent; pairs of `diff` may be so.
     let allows_more = question != Question::Diff && compared.existing.is_some();

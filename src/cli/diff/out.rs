@@ -10,7 +10,7 @@ use std::path::Path;
 
 use ephor_compare::{Difference, RequestContext};
 use ephor_document::write::{Style, to_string};
-use ephor_inspect::compared::answered::{Answered, Compared, Found, Shown};
+use ephor_inspect::compared::answered::{Answered, Compared, PairOutcome, Shown};
 use ephor_value::{Str, Value};
 
 use crate::cli::CommandError;
@@ -48,7 +48,7 @@ pub fn write(folder: &str, loaded: [&Loaded; 2], found: &mut [Answered]) -> Resu
     let mut outputs = Outputs::staged(Path::new(folder))?;
     let mut folders = Vec::new();
     for answered in found.iter_mut() {
-        let Found::Compared(compared) = &mut answered.found else { continue };
+        let PairOutcome::Compared(compared) = &mut answered.found else { continue };
         let mut differences = std::mem::take(&mut compared.differences);
         for (at, shown) in differences.iter_mut().enumerate() {
             let name = format!("{}-{}", file_name(&answered.name), at + 1);

@@ -7,7 +7,7 @@ use ephor_compare::{
     Verdict, but_for,
 };
 use ephor_document::write::{Style, to_string};
-use ephor_inspect::compared::answered::{Answered, Compared, Decided, Found, Shown};
+use ephor_inspect::compared::answered::{Answered, Compared, DecidingPlace, PairOutcome, Shown};
 use ephor_report::diff::{lines, without_colour};
 use ephor_report::run::Place;
 use ephor_value::Value;
@@ -40,7 +40,7 @@ pub fn text(found: &[Answered], question: Question, replay: &Replay, markdown: b
                 let _ = writeln!(out, "{head}");
             }
         }
-        if let Found::Compared(compared) = &answered.found {
+        if let PairOutcome::Compared(compared) = &answered.found {
             of_pair(&mut out, compared, question, replay, markdown);
         }
     }
@@ -94,8 +94,8 @@ fn of_messages(out: &mut String, one: &OtherMessages, question: Question, markdo
 /// Where the first difference was decided in the new policy.
 fn first_place(answered: &Answered) -> Option<&Place> {
     match &answered.found {
-        Found::Only { place, .. } => place.as_ref(),
-        Found::Compared(compared) => {
+        PairOutcome::Only { place, .. } => place.as_ref(),
+        PairOutcome::Compared(compared) => {
             let [_, new] = &compared.differences.first()?.decided;
             new.place.as_ref()
         }
@@ -105,9 +105,9 @@ fn first_place(answered: &Answered) -> Option<&Place> {
 /// The answer about a pair in one line.
 pub fn headline(answered: &Answered, question: Question) -> String {
     let compared = match &answered.found {
-        Found::Only { is_old: true, .. } => return "only in the old policies".into(),
-        Found::Only { is_old: false, .. } => return "only in the new policies".into(),
-        Found::Compared(compared) => compared,
+        PairOutcome::Only { is_old: true, .. } => return "only in the old policies".into(),
+        PairOutcome::Only { is_old: false, .. } => return "only in the new policies".into(),
+        PairOutcome::Compared(compared) => compared,
     };
     let counted = match compared.is_same {
         true => format!("the same rules, for {}", kinds(compared)),
@@ -338,7 +338,7 @@ pub fn verdict(shown: &Shown, judgement: &Judgement) -> String {
 }
 
 /// `policy.yaml:3:5, because of spec.hostNetwork`
-fn places(decided: &Decided) -> String {
+fn places(decided: &DecidingPlace) -> String {
     let place = decided.place.as_ref().map(Place::display);
     match (place, &decided.field) {
         (Some(place), Some(field)) => format!("{place}, because of {field}"),
@@ -361,8 +361,8 @@ pub fn summary(found: &[Answered], question: Question) -> String {
     let compared: Vec<&Compared> = found
         .iter()
         .filter_map(|answered| match &answered.found {
-            Found::Compared(compared) => Some(&**compared),
-            Found::Only { .. } => None,
+            PairOutcome::Compared(compared) => Some(&**compared),
+            PairOutcome::Only { .. } => None,
         })
         .collect();
     let count = |test: &dyn Fn(&Compared) -> bool| compared.iter().filter(|c| test(c)).count();
@@ -426,7 +426,7 @@ fn ways(compared: &[&Compared]) -> String {
 fn ignored(found: &[Answered]) -> Vec<String> {
     let mut all: Vec<(&str, &str, usize, Vec<&str>)> = Vec::new();
     for answered in found {
-        let Found::Compared(compared) = &answered.found else { continue };
+        let PairOutcome::Compared(compared) = &answered.found else { continue };
         for (class, reason, count) in &compared.ignored {
             match all.iter_mut().find(|known| known.0 == class && known.1 == reason) {
                 Some((.., total, names)) => {

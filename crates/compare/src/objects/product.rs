@@ -56,7 +56,7 @@ fn spread(count: usize) -> usize {
         a
     };
     // The golden section.
-    let near = count / 1_000_000 * 618_034 + count % 1_000_000 * 618_034 / 1_000_000;
+    let near = usize::try_from(count as u128 * 618_034 / 1_000_000).unwrap_or(count);
     (near.max(1)..).find(|step| common(*step, count) == 1).unwrap_or(1)
 }
 

@@ -20,22 +20,22 @@ pub struct Answered {
     /// The name of the pair.
     pub name: String,
     /// What came of it.
-    pub found: Found,
+    pub found: PairOutcome,
 }
 
 impl Answered {
     /// The answer, where both sides have the policy.
     pub fn answer(&self) -> Option<&Answer> {
         match &self.found {
-            Found::Compared(compared) => Some(&compared.answer),
-            Found::Only { .. } => None,
+            PairOutcome::Compared(compared) => Some(&compared.answer),
+            PairOutcome::Only { .. } => None,
         }
     }
 }
 
 /// What came of a pair.
 #[derive(Debug)]
-pub enum Found {
+pub enum PairOutcome {
     /// It was compared.
     Compared(Box<Compared>),
     /// Only one side has the policy.
@@ -85,7 +85,7 @@ pub struct Shown {
     /// The difference.
     pub difference: Difference,
     /// What decided on each side.
-    pub decided: [Decided; 2],
+    pub decided: [DecidingPlace; 2],
     /// Whether it is about what is deleted.
     pub deletes: bool,
     /// The file with the object.
@@ -101,7 +101,7 @@ pub struct Shown {
 
 /// What decided on a side.
 #[derive(Debug, Default)]
-pub struct Decided {
+pub struct DecidingPlace {
     /// Where it is written; where the policy is named, when no rule applies.
     pub place: Option<Place>,
     /// The field of the object that decided.
@@ -266,7 +266,7 @@ impl Compared {
 }
 
 /// What decided on a side.
-fn decided(side: &Side, load: &Policies, difference: &Difference, said: &Judgement) -> Decided {
+fn decided(side: &Side, load: &Policies, difference: &Difference, said: &Judgement) -> DecidingPlace {
     let all = traces(side, difference);
     let is_it = |trace: &&ephor_compare::Trace| {
         let by = said.by.as_ref();
@@ -275,12 +275,12 @@ fn decided(side: &Side, load: &Policies, difference: &Difference, said: &Judgeme
     };
     let Some(trace) = all.iter().find(is_it).or(all.first()) else {
         let name = load.policies.first().and_then(name_place);
-        return Decided { place: name, field: None };
+        return DecidingPlace { place: name, field: None };
     };
     let is_of = |loaded: &&LoadedPolicy| {
         loaded.policy.as_ref().is_some_and(|policy| policy.id() == trace.policy.id())
     };
-    Decided {
+    DecidingPlace {
         place: load.policies.iter().find(is_of).and_then(|loaded| policy_place(loaded, &trace.decision)),
         field: trace.field.as_ref().map(|path| dotted(path)),
     }

@@ -9,7 +9,7 @@ use ephor_document::json::to_serde;
 use ephor_report::run::Place;
 use ephor_value::Value;
 
-use super::answered::{Answered, Decided, Found, Shown};
+use super::answered::{Answered, DecidingPlace, PairOutcome, Shown};
 
 /// The answers as one object.
 pub fn json_of(found: &[Answered]) -> Json {
@@ -18,11 +18,11 @@ pub fn json_of(found: &[Answered]) -> Json {
 
 fn of_pair(answered: &Answered) -> Json {
     let c = match &answered.found {
-        Found::Only { is_old, place } => {
+        PairOutcome::Only { is_old, place } => {
             let answer = if *is_old { "only in the old policies" } else { "only in the new policies" };
             return json!({"name": answered.name, "answer": answer, "place": place.as_ref().map(of_place)});
         }
-        Found::Compared(compared) => compared,
+        PairOutcome::Compared(compared) => compared,
     };
     let ignored = c
         .ignored
@@ -84,7 +84,7 @@ fn of_difference(shown: &Shown) -> Json {
     let d = &shown.difference;
     let [labels, _] = &d.around.namespace;
     let is_usual = d.around.is_usual();
-    let side = |judgement: &Judgement, decided: &Decided| {
+    let side = |judgement: &Judgement, decided: &DecidingPlace| {
         let (policy, rule) = judgement.by.clone().unwrap_or_default();
         json!({
             "verdict": judgement.verdict.name(),

@@ -32,9 +32,25 @@ pub(super) fn place(text: &str, error: &SyntaxError) -> Option<Position> {
         P::NoColon => began,
         _ => noticed,
     };
+    if let Some(open) = open_quote(text, at.line) {
+        return Some(open);
+    }
     // Behind the end of the text nothing is wrong.
     let at = if at.byte == 0 && text.lines().nth(at.line - 1).is_none_or(str::is_empty) { began } else { at };
     position(text, at)
+}
+
+/// The quote of an earlier line that is closed by the first quote of the line at which something
+/// was noticed.
+fn open_quote(text: &str, noticed: usize) -> Option<Position> {
+    let lines: Vec<&str> = text.lines().take(noticed).collect();
+    let (last, before) = lines.split_last()?;
+    let (i, line) = before.iter().enumerate().rev().find(|(_, line)| line.contains(['\'', '"']))?;
+    let value = [": ", "- "].iter().find_map(|mark| line.find(mark)).map(|at| at + 2)?;
+    let quote = line.get(value..)?.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    let is_open = line.matches(quote).count() % 2 == 1 && last.contains(quote);
+    let column = line.get(..value)?.chars().count() + 1;
+    is_open.then_some(Position { line: i + 1, col: column, len: 1 })
 }
 
 fn position(text: &str, at: SyntaxPlace) -> Option<Position> {
@@ -68,6 +84,9 @@ fn parses(text: &str, edits: &[(Range<usize>, String)]) -> bool {
 pub(super) fn mend(text: &str, at: Position, problem: SyntaxProblem) -> (Option<&'static str>, Option<Mend>) {
     let Some(range) = line_at(text, at.line) else { return (None, None) };
     let Some(line) = text.get(range.clone()) else { return (None, None) };
+    if at.len == 1 && line.matches(['\'', '"']).count() == 1 {
+        return (Some("the quote is not closed"), None);
+    }
     if let Some(found) = inner_quotes(text, line, range.start) {
         return (Some("the text ends at the inner quote: write `\\\"` inside"), Some(found));
     }
@@ -126,6 +145,31 @@ fn bare(text: &str, line: &str, start: usize) -> Option<Mend> {
     let quoted = ephor_document::written::quoted(own);
     let edits = vec![(start + value..start + value + own.len(), quoted.clone())];
     parses(text, &edits).then(|| Mend { title: format!("write `{quoted}`"), edits, is_safe: true })
+}
+
+/// Variables of Kyverno and wildcards without quotes, which are maps in maps and aliases to YAML:
+/// where the first one is.
+pub(super) fn unquoted(text: &str) -> Option<(Position, Mend)> {
+    let mut edits = Vec::new();
+    let mut first = None;
+    let mut at = 0;
+    for (i, line) in text.split_inclusive('\n').enumerate() {
+        let found =
+            [": {{", "- {{", ": *", "- *"].iter().find_map(|mark| line.find(mark)).map(|found| found + 2);
+        if let Some(value) = found {
+            let own = line.get(value..)?.trim_end();
+            if own.ends_with("}}") || own.starts_with('*') {
+                let start = at + value;
+                edits.push((start..start + own.len(), ephor_document::written::quoted(own)));
+                let column = line.get(..value)?.chars().count() + 1;
+                first = first.or(Some(Position { line: i + 1, col: column, len: own.chars().count() }));
+            }
+        }
+        at += line.len();
+    }
+    let title = "write quotes around it".to_string();
+    parses(text, &edits).then_some(())?;
+    Some((first?, Mend { title, edits, is_safe: true }))
 }
 
 /// A line at an indentation that lines before it have.

@@ -2,7 +2,7 @@
 //! for controllers of pods that an exception about controllers does not name.
 //!
 //! In: all sources, and an exception. Out: findings at its entries. Policies that are not among the
-//! sources are not known, and nothing is said about them.
+//! sources are not known, and nothing is reported of them.
 
 use std::collections::HashMap;
 
@@ -44,8 +44,9 @@ impl Rules {
                 "" => metadata.text_at(&["name"]).to_string(),
                 namespace => format!("{namespace}/{}", metadata.text_at(&["name"])),
             };
-            let names = policy.rule_names.iter().map(ToString::to_string).collect();
-            found.insert(name, names);
+            // Folders may have several of one name.
+            let names = policy.rule_names.iter().map(ToString::to_string);
+            found.entry(name).or_insert_with(Vec::new).extend(names);
         }
         Rules(found)
     }

@@ -255,7 +255,12 @@ pub(super) fn check_loaded(subject: &mut Subject<'_>, policy: &Value, loaded: &L
         if fault.detail.starts_with("output is expected") {
             // The loader says so, too.
             let own = format!("{}: the result must be", fault.field);
-            subject.found.retain(|finding| !finding.message.starts_with(&own));
+            let line = subject.line_of(&parse(&fault.field));
+            subject.found.retain(|finding| {
+                let is_choice = finding.message.ends_with(": the result must be a boolean");
+                !(finding.message.starts_with(&own)
+                    || is_choice && line.is_some_and(|line| finding.line >= line))
+            });
         }
         from_text(subject, policy, &fault.field, &fault.detail, "cel-expression", Severity::Error);
     }
@@ -304,12 +309,34 @@ pub(super) fn check_native(subject: &mut Subject<'_>, known: &Known, cache: &Typ
         consequence: consequence(spec.text_at(&["failurePolicy"])),
     };
     guards::check(subject, known, &kinds, &of);
+    compared_once(subject);
     if spec.get("mutations").is_some() {
         for issue in issues_of_mutations(spec, &cache.of(&kinds, &known.definitions)) {
             of_expression(subject, policy, issue);
         }
     }
     unused(subject, spec, &parse("spec"));
+}
+
+/// Comparisons of which the API server warns, and which are reported with a fix.
+fn compared_once(subject: &mut Subject<'_>) {
+    let is_compared =
+        |f: &Finding| f.message.contains("for '_==_' applied") || f.message.contains("for '_!=_' applied");
+    let own: Vec<(&str, usize, usize)> = subject
+        .found
+        .iter()
+        .filter(|f| matches!(f.id, "never-equal" | "may-be-absent"))
+        .map(|f| (f.id, f.line, f.column))
+        .collect();
+    let is_known = |f: &Finding| {
+        own.iter().any(|(id, line, column)| {
+            *line == f.line && (*column == f.column || *id == "may-be-absent" && f.message.contains("null"))
+        })
+    };
+    let keep: Vec<bool> =
+        subject.found.iter().map(|f| !(f.id == "cel-type" && is_compared(f) && is_known(f))).collect();
+    let mut keep = keep.into_iter();
+    subject.found.retain(|_| keep.next().unwrap_or(true));
 }
 
 /// What an API server refuses and selects nothing is reported once, with its fix.

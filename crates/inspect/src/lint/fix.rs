@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_made_in_the_order_of_their_places() {
+    fn edits_are_applied_in_the_order_of_their_places() {
         let edits = [edit(4..5, "C"), edit(0..1, "AA"), edit(2..2, "-")];
         assert_eq!(apply("a b c", &edits).as_deref(), Some("AA -b C"));
     }

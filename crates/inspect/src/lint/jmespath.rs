@@ -1,7 +1,8 @@
 //! Usual mistakes in JMESPath: names where literals are meant, keys that need quotes, constant
 //! arguments that functions cannot read.
 //!
-//! In: the text of a query and its syntax tree. Out: what is wrong at which byte, and what to write.
+//! In: the text of a query and its syntax tree. Out: what is wrong at which byte, and what to
+//! write.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -71,8 +72,8 @@ fn each(ast: &Ast, visit: &mut dyn FnMut(&Ast)) {
     }
 }
 
-/// Keys of a query that does not parse which need quotes: with hyphens, or with the slash of a label
-/// or annotation. Out: edits after which it parses.
+/// Keys of a query that does not parse which need quotes: with hyphens, or with the slash of a
+/// label or annotation. Out: edits after which it parses.
 pub(super) fn quoted_keys(source: &str) -> Option<Vec<(Range<usize>, String)>> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut edits = Vec::new();

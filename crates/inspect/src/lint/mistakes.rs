@@ -62,9 +62,9 @@ pub(super) fn of_name(source: &str, at: usize, name: &str) -> Option<Mistake> {
     let (_, meant) = FUNCTIONS.iter().chain(&VALUES).find(|(known, _)| *known == name)?;
     let range = at..at + name.len();
     let is_here = source.get(range.clone()) == Some(name);
-    // A collection is asked with `in`, a text with `contains`.
+    // A list has `in`, a text has `contains`.
     let help = match name {
-        "includes" => "a text has `contains()`, a list is asked with `in`".to_string(),
+        "includes" => "a text has `contains()`, a list `in`".to_string(),
         _ => format!("did you mean `{meant}`?"),
     };
     let edits = if is_here && name != "includes" { vec![(range, meant.to_string())] } else { Vec::new() };

@@ -40,7 +40,7 @@ pub(super) fn check(
                 let at = with(path, raw);
                 match shape.field(key, types) {
                     FieldShape::Known(below) => {
-                        if values::check_anchor(subject, anchor, key, (shape, &below, role), types, &at) {
+                        if values::check_anchor(subject, anchor, key, (shape, role), types, &at) {
                             // Conditions of overlays are matched.
                             let is_condition = matches!(anchor, Anchor::Condition | Anchor::Global);
                             let role = if is_condition { Role::Matched } else { role };
@@ -69,6 +69,8 @@ pub(super) fn check(
         }
         Value::List(items) => {
             let below = shape.items();
+            // What is in a list that is replaced is written as it is.
+            let role = if values::is_replaced(shape, role) { Role::Created } else { role };
             for (i, part) in items.iter().enumerate() {
                 let at: Path = path.iter().cloned().chain([PathPart::Index(i)]).collect();
                 check(subject, part, (&below, role), types, &at);

@@ -174,8 +174,8 @@ fn unclosed(subject: &mut Subject<'_>, text: &str, rest: &str, path: &Path) {
     }
 }
 
-/// The fix of a variable that begins at a byte and ends with one brace, or not before the end of the
-/// text.
+/// The fix of a variable that begins at a byte and ends with one brace, or not before the end of
+/// the text.
 fn closed(subject: &Subject<'_>, text: &str, at: usize, path: &Path) -> Remedy {
     let rest = text.get(at..).unwrap_or_default();
     let braces = rest.match_indices('}').collect::<Vec<_>>();

@@ -294,6 +294,11 @@ impl Subject<'_> {
         }
     }
 
+    /// The line of the file on which a value begins.
+    pub(super) fn line_of(&self, path: &[PathPart]) -> Option<usize> {
+        self.place(path, Spot::Value).map(|at| self.line + at.line - 1)
+    }
+
     /// The text of a value as it is written, on its first line.
     pub(super) fn written(&self, path: &[PathPart]) -> Option<String> {
         let at = self.place(path, Spot::Value)?;

@@ -1,9 +1,8 @@
 //! Documents that are not YAML.
 //!
-//! The parser's line is where it gave up; a tab or a key that comes twice has a place of its own, as
-//! [`broken`](super::broken) finds for other mistakes. A
-//! template is filled in before it is YAML, so it is no finding in a folder; a file that is given
-//! by name is meant to be YAML.
+//! The parser's line is where it gave up; a tab or a key that comes twice has a place of its own,
+//! as [`broken`](super::broken) finds for other mistakes. A template is filled in before it is
+//! YAML, so it is no finding in a folder; a file that is given by name is meant to be YAML.
 
 use ephor_document::locate::Position;
 use ephor_document::yaml::YamlError;
@@ -103,6 +102,13 @@ pub(super) fn check(subject: &mut Subject<'_>, error: &LoadError, meant: Meant) 
             "a tab cannot indent YAML".into(),
             remedy,
         );
+    }
+    if meant == Meant::Policy
+        && let Some((at, mend)) = broken::unquoted(subject.text)
+    {
+        let remedy = remedy(subject, Some("write quotes around it"), Some(mend));
+        let message = "a variable or wildcard without quotes is no text in YAML".into();
+        return subject.add("yaml-syntax", Severity::Error, Some(at), message, remedy);
     }
     if let Problem::Yaml(YamlError::Syntax(syntax)) = &error.problem
         && let Some(at) = broken::place(subject.text, syntax)

@@ -351,7 +351,7 @@ fn documents_that_are_not_yaml_are_found_at_their_place_whatever_they_were_meant
         (list, (6, 13), 1),
         (json, (1, 75), 1),
         (&second, (26, 1), 1),
-        ("a: [", (1, 4), 0),
+        ("a: [", (1, 1), 0),
         ("a: b: c\n# {{ x }}\nd: '{{ y }}'\n", (1, 5), 0),
         ("a: 1\nb: 2\na: 3\n", (3, 1), 0),
         ("a: 1\n--- !x\nb: 1\n", (2, 1), 0),

@@ -174,15 +174,23 @@ fn matched(subject: &mut Subject<'_>, value: &Value, kind: FieldKind, path: &Pat
     }
 }
 
+/// Whether a merge replaces a list as a whole.
+pub(super) fn is_replaced(shape: &Shape, role: Role) -> bool {
+    let Shape::Types(all) = shape else { return false };
+    role == Role::Written && all.iter().all(|ty| matches!(ty, Type::List(ListKind::Atomic, _)))
+}
+
 /// Notes a list that a merge replaces as a whole.
 fn replaced(subject: &mut Subject<'_>, value: &Value, shape: &Shape, path: &Path) {
-    let (Value::List(_), Shape::Types(all), Some(PathPart::Key(raw))) = (value, shape, path.last()) else {
+    let (Value::List(_), Some(PathPart::Key(raw))) = (value, path.last()) else {
         return;
     };
-    let is_atomic = all.iter().all(|ty| matches!(ty, Type::List(ListKind::Atomic, _)));
     // Commands are written as a whole, and `+()` adds what is not there.
     let (anchor, key) = Anchor::parse(raw);
-    if !is_atomic || anchor == Anchor::AddIfAbsent || matches!(key, "args" | "command") {
+    if !is_replaced(shape, Role::Written)
+        || anchor == Anchor::AddIfAbsent
+        || matches!(key, "args" | "command")
+    {
         return;
     }
     let message = format!("a merge replaces `{key}` as a whole: the items that an object has there are lost");
@@ -268,11 +276,10 @@ pub(super) fn check_anchor(
     subject: &mut Subject<'_>,
     anchor: Anchor,
     key: &str,
-    (above, field, role): (&Shape, &Shape, Role),
+    (above, role): (&Shape, Role),
     types: &Types,
     path: &Path,
 ) -> bool {
-    let kind = kind_of(field, types);
     match (anchor, role) {
         (Anchor::Negation, Role::Matched) => {
             if is_required(above, key, types) {
@@ -281,22 +288,6 @@ pub(super) fn check_anchor(
                 subject.report("value-type", Severity::Warning, path, Spot::Key, message, None);
             }
             // Its value does not count.
-            false
-        }
-        (Anchor::Existence, _) => {
-            if kind.is_some_and(|kind| kind != FieldKind::List) {
-                let message = format!("`^()` wants a list, and `{key}` is none: the pattern never matches");
-                subject.report("value-type", Severity::Warning, path, Spot::Key, message, None);
-                return false;
-            }
-            true
-        }
-        (Anchor::AddIfAbsent, Role::Matched) => {
-            let help =
-                Some("in patterns, write the key itself, or `=()` for one that may be absent".to_string());
-            let message =
-                "`+()` is an anchor of mutations: a pattern takes it for a part of the name".to_string();
-            subject.report("value-type", Severity::Warning, path, Spot::Key, message, help);
             false
         }
         _ => true,

@@ -60,7 +60,8 @@ impl KindTypes {
     /// that is possible.
     fn declare(&self, env: &mut Env) {
         self.declared.declare(env, "object");
-        self.declared.declare(env, "oldObject");
+        // Its types are those of the other.
+        env.variables.insert("oldObject".into(), self.declared.ty.clone());
         if env.messages.objects {
             self.written
                 .iter()

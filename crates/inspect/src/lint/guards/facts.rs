@@ -1,8 +1,8 @@
 //! What is there where a condition has a truth value.
 //!
 //! In: a condition and the value that it has. Out: places that are there then. `has(x.y)` being
-//! true says it of `x.y`, `'k' in m` of the key; an optional with a default says it where the result
-//! differs from that of the default.
+//! true says it of `x.y`, `'k' in m` of the key; an optional with a default says it where the
+//! result differs from that of the default.
 
 use ephor_cel::ast::{Fold, Kind, Node, Shape};
 use ephor_value::{Str, Value};
@@ -120,7 +120,7 @@ impl Walk<'_> {
     }
 
     /// A value with a default that is nothing, of which something is found.
-    fn of_default(&mut self, node: &Node) -> Vec<Place> {
+    pub(super) fn of_default(&mut self, node: &Node) -> Vec<Place> {
         match default_of(node) {
             Some((optional, default)) if is_empty(default) => self.of_optional(optional),
             _ => Vec::new(),
@@ -194,6 +194,8 @@ impl Walk<'_> {
             (Kind::Call { args, .. }, Shape::All, true) | (Kind::Call { args, .. }, Shape::Exists, false) => {
                 args.get(1)
             }
+            // An item does not meet the condition: the list is not the empty one of its default.
+            (_, Shape::All, false) => return self.of_default(&fold.range),
             (Kind::Call { args, .. }, Shape::Exists, true) => {
                 // Something is found in a list that is not the empty one of its default.
                 let mut found = self.of_default(&fold.range);

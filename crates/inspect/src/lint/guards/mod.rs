@@ -3,15 +3,17 @@
 //! In: the expressions of a policy as they are written, the types of the kinds that it is about,
 //! and what an API server fills into their objects. Out: a finding for each chain of fields that
 //! has no guard, with guarded texts as fixes. Guards are `has()`, optionals, `in`, and what match
-//! conditions, other sides of `&&` and `||`, conditions and variables ask for.
+//! conditions, other sides of `&&` and `||`, conditions and variables test.
 //!
 //! - `facts`: what is there where a condition has a truth value
+//! - `loops`: the variables of items, and the lists that expressions make
 //! - `present`: which fields every object has that an API server admits
 //! - `rewrite`: the guarded text of a read
 //! - `value`: what is known of the value of a part of an expression
 //! - `walk`: walks expressions and finds reads and comparisons
 
 mod facts;
+mod loops;
 mod present;
 mod rewrite;
 mod value;
@@ -19,11 +21,12 @@ mod walk;
 
 use std::collections::HashMap;
 
+use ephor_cel::ast::Kind;
 use ephor_cel::env::Env;
 use ephor_cel::syntax;
 use ephor_cel::types::Type as CelType;
 use ephor_kubernetes::schema::{Type, Whole};
-use ephor_value::place::{Path, parse};
+use ephor_value::place::{Path, dotted, parse};
 use ephor_value::{Str, Value};
 
 use super::finding::Severity;
@@ -32,7 +35,7 @@ use super::subject::{Remedy, Spot, Subject, item, with};
 use present::Present;
 use rewrite::{Edits, Text, edited};
 use value::{Class, Place, What, resolved};
-use walk::{Names, Parsed, Read, Unequal, Usage, Walk};
+use walk::{Parsed, Read, ReadNames, Unequal, Usage, Walk};
 
 /// The expressions of a policy or rule.
 pub(super) struct Expressions<'a> {
@@ -70,7 +73,7 @@ pub(super) fn check(subject: &mut Subject<'_>, known: &Known, kinds: &[[Str; 3]]
     };
     let above = parse(of.path);
     let entries = |section: &str| of.holder.get(section).and_then(Value::as_list).unwrap_or_default();
-    let mut names = Names {
+    let mut names = ReadNames {
         types: &known.types,
         present: &present,
         object: objects(known, kinds),
@@ -114,9 +117,13 @@ pub(super) fn check(subject: &mut Subject<'_>, known: &Known, kinds: &[[Str; 3]]
         walk.run(condition);
     }
     let all: Vec<Place> = of_conditions.concat();
+    let mut mixed = Vec::new();
     for (own, message) in &checks {
         walk.facts.clone_from(&all);
-        own.iter().for_each(|own| drop(walk.run(own)));
+        if let Some(own) = own {
+            let result = walk.run(own);
+            mixed.extend(mixed_choice(own, &result.what));
+        }
         if let Some(message) = message {
             // A message is that of a check that does not hold.
             let more = own.as_ref().map(|own| walk.facts_of(&own.tree, false)).unwrap_or_default();
@@ -126,10 +133,21 @@ pub(super) fn check(subject: &mut Subject<'_>, known: &Known, kinds: &[[Str; 3]]
     }
     walk.facts = all;
     others.iter().for_each(|other| drop(walk.run(other)));
-    let (reads, unequal) = (walk.reads, walk.unequal);
+    let (reads, unequal, unreadable) = (walk.reads, walk.unequal, walk.unreadable);
     let reporter = Reporter { of, written, env: with_variables(&of.env) };
     reads.iter().for_each(|read| reporter.read(subject, read));
     unequal.iter().for_each(|unequal| reporter.unequal(subject, unequal));
+    unreadable.iter().for_each(|(number, at, what)| reporter.unreadable(subject, (*number, *at), what));
+    mixed.iter().for_each(|(number, at, class)| reporter.mixed(subject, (*number, *at), *class));
+}
+
+/// The class of the side of a condition that gives no boolean where the other one does: the number
+/// of the expression and the byte of the question mark.
+fn mixed_choice(own: &Parsed, result: &What) -> Option<(usize, u32, Class)> {
+    let Kind::Call { function, .. } = &own.tree.kind else { return None };
+    let classes = result.classes().filter(|_| **function == *"_?_:_")?;
+    let other = classes.iter().find(|class| **class != Class::Bool)?;
+    classes.contains(&Class::Bool).then_some((own.number, own.tree.at, *other))
 }
 
 /// The types of the objects of kinds; of unknown ones the metadata is known.
@@ -147,6 +165,12 @@ fn with_variables(env: &Env) -> Env {
     let mut env = env.clone();
     env.variables.insert("variables".into(), CelType::Dyn);
     env
+}
+
+/// Whether an expression does not compile: constants of different types are among its errors.
+fn is_refused(subject: &Subject<'_>, expression: &WrittenExpression<'_>) -> bool {
+    let field = format!("{}: ", dotted(&expression.path));
+    subject.found.iter().any(|f| f.id == "cel-expression" && f.message.starts_with(&field))
 }
 
 struct Reporter<'a> {
@@ -187,6 +211,9 @@ impl Reporter<'_> {
 
     fn unequal(&self, subject: &mut Subject<'_>, unequal: &Unequal) {
         let Some(expression) = self.written.get(unequal.expression) else { return };
+        if is_refused(subject, expression) {
+            return;
+        }
         let [left, right] = unequal.sides.map(Class::word);
         let result = if unequal.is_equal { "false" } else { "true" };
         let message = format!("this comparison is always {result}: {left} never equals {right}");
@@ -195,6 +222,26 @@ impl Reporter<'_> {
         let remedy = self.remedy(subject, expression, edits, true);
         let spot = Spot::Inside(chars, 2);
         subject.report("never-equal", Severity::Warning, &expression.path, spot, message, remedy);
+    }
+
+    fn unreadable(&self, subject: &mut Subject<'_>, (number, at): (usize, u32), what: &str) {
+        let Some(expression) = self.written.get(number).filter(|one| !is_refused(subject, one)) else {
+            return;
+        };
+        let chars = expression.source.get(..at as usize).map_or(0, |text| text.chars().count());
+        let message = format!("this is no {what}: the expression ends in an error");
+        let spot = Spot::Inside(chars, 1);
+        subject.report("invalid-argument", Severity::Warning, &expression.path, spot, message, None);
+    }
+
+    fn mixed(&self, subject: &mut Subject<'_>, (number, at): (usize, u32), class: Class) {
+        let Some(expression) = self.written.get(number).filter(|one| !is_refused(subject, one)) else {
+            return;
+        };
+        let message = format!("one side of the condition is {}: the result must be a boolean", class.word());
+        let chars = expression.source.get(..at as usize).map_or(0, |text| text.chars().count());
+        let spot = Spot::Inside(chars, 1);
+        subject.report("cel-type", Severity::Warning, &expression.path, spot, message, None);
     }
 
     /// The fixes whose texts compile.
@@ -241,7 +288,8 @@ fn changed_part(new: &str, edits: &Edits) -> String {
     let end = edits.last().map_or(0, |(range, _)| range.end) + grown - shrunk;
     let is_end = |c: char| c.is_whitespace() || "(,!)".contains(c);
     let start = new.get(..start).and_then(|before| before.rfind(is_end)).map_or(0, |at| at + 1);
-    let end = new.get(end..).and_then(|behind| behind.find(is_end)).map_or(new.len(), |at| end + at);
+    let is_behind = |c: char| !(c.is_alphanumeric() || c == '_');
+    let end = new.get(end..).and_then(|behind| behind.find(is_behind)).map_or(new.len(), |at| end + at);
     let text = new.get(start..end).unwrap_or(new).split_whitespace().collect::<Vec<_>>().join(" ");
     match text.chars().count() > MOST {
         true => text.chars().take(MOST).collect::<String>() + "…",

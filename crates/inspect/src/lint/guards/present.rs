@@ -1,8 +1,8 @@
 //! Which fields every object has that an API server admits: what it requires, and what it fills in.
 //!
 //! In: kinds, and the place of a field or the type that has it. Out: whether it is there in every
-//! object. What the smallest admitted object of a kind has, and each item of the same type in all of
-//! them, is there in others too.
+//! object. What the smallest admitted object of a kind has, and each item of the same type in all
+//! of them, is there in others too.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -8,9 +8,11 @@
 
 use std::collections::HashMap;
 
-use ephor_cel::ast::{ACCUMULATOR, Fold, Kind, Node, Shape};
+use ephor_cel::ast::{Kind, Node};
 use ephor_kubernetes::Types;
 use ephor_kubernetes::schema::Type;
+use ephor_value::quantity::Quantity;
+use ephor_value::semver::Version;
 use ephor_value::{Str, Value};
 
 use super::present::{Present, is_filled};
@@ -69,7 +71,7 @@ pub(super) struct Parsed {
 }
 
 /// What names stand for.
-pub(super) struct Names<'a> {
+pub(super) struct ReadNames<'a> {
     /// The types of kinds.
     pub(super) types: &'a Types,
     /// What every object has.
@@ -82,21 +84,24 @@ pub(super) struct Names<'a> {
 
 /// See the module page.
 pub(super) struct Walk<'a> {
-    pub(super) names: &'a Names<'a>,
+    pub(super) names: &'a ReadNames<'a>,
     /// What is known to be there, where the walk is.
     pub(super) facts: Vec<Place>,
     /// Facts of lists that expressions make.
-    made: Vec<Place>,
+    pub(super) made: Vec<Place>,
     /// The variables of loops and bindings.
     pub(super) scopes: Vec<(Str, ReadValue)>,
     /// The variables that are being read.
     pub(super) open: Vec<Str>,
     /// The expression that is walked.
     expression: usize,
-    next: u32,
+    /// The number of the next loop.
+    pub(super) next: u32,
     nodes: usize,
     pub(super) reads: Vec<Read>,
     pub(super) unequal: Vec<Unequal>,
+    /// Constants that functions cannot read: the expression, the byte, and what they are not.
+    pub(super) unreadable: Vec<(usize, u32, &'static str)>,
 }
 
 /// A chain of fields: its value, and the bytes at which it reads what may be absent.
@@ -112,7 +117,7 @@ impl Chain {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(names: &'a Names<'a>, facts: Vec<Place>) -> Walk<'a> {
+    pub(super) fn new(names: &'a ReadNames<'a>, facts: Vec<Place>) -> Walk<'a> {
         Walk {
             names,
             facts,
@@ -124,6 +129,7 @@ impl<'a> Walk<'a> {
             nodes: 0,
             reads: Vec::new(),
             unequal: Vec::new(),
+            unreadable: Vec::new(),
         }
     }
 
@@ -363,10 +369,26 @@ impl<'a> Walk<'a> {
                 Chain::of(ReadValue::new(what))
             }
             _ => {
+                if let (None, [Node { kind: Kind::Const(Value::Str(text)), at }]) = (target, args) {
+                    self.constant(function, text, *at);
+                }
                 target.iter().for_each(|target| drop(self.value(target)));
                 args.iter().for_each(|arg| drop(self.value(arg)));
                 Chain::of(ReadValue::new(result_of(function)))
             }
+        }
+    }
+
+    /// Notes a constant that a function cannot read.
+    fn constant(&mut self, function: &str, text: &str, at: u32) {
+        let what = match function {
+            "semver" if Version::parse_ok(text).is_none() => "version of the form 1.2.3",
+            "quantity" if Quantity::parse(text).is_none() => "quantity",
+            _ => return,
+        };
+        let one = (self.expression, at, what);
+        if !self.unreadable.contains(&one) {
+            self.unreadable.push(one);
         }
     }
 
@@ -419,18 +441,15 @@ impl<'a> Walk<'a> {
     fn compare(&mut self, node: &Node, is_equal: bool, sides: [&Node; 2]) {
         let is_null = |side: &Node| matches!(side.kind, Kind::Const(Value::Null));
         let usage = if sides.into_iter().any(is_null) { Usage::Null(node.at) } else { Usage::Value };
-        let before = self.reads.len();
         let [left, right] = sides.map(|side| self.used(side, usage));
         let (Some(a), Some(b)) = (left.what.classes(), right.what.classes()) else { return };
         let (Some(first), Some(second)) = (a.first(), b.first()) else { return };
-        let is_root = |value: &ReadValue| value.place.as_ref().is_some_and(|place| place.len() == 1);
-        // An absent field that is compared with null is reported as such.
-        let is_reported = usage != Usage::Value
-            && self.reads.get(before..).is_some_and(|new| new.iter().any(|read| read.usage == usage));
+        // An absent field that is compared with null is reported as such; one that is guarded may
+        // be null in a file.
         let may_be_null =
-            usage != Usage::Value && [&left, &right].iter().any(|v| is_root(v) || keeps_null(&v.what));
+            usage != Usage::Value && [&left, &right].into_iter().any(|value| value.place.is_some());
         let is_optional = left.is_optional || right.is_optional;
-        if is_reported || may_be_null || is_optional || a.iter().any(|class| b.contains(class)) {
+        if may_be_null || is_optional || a.iter().any(|class| b.contains(class)) {
             return;
         }
         self.unequal.push(Unequal {
@@ -440,140 +459,6 @@ impl<'a> Walk<'a> {
             is_equal,
         });
     }
-
-    /// The value of a macro, whose body is walked for an item.
-    fn fold(&mut self, fold: &Fold) -> ReadValue {
-        let depth = self.scopes.len();
-        if fold.shape == Shape::Bind {
-            let value = self.value(&fold.init);
-            let name = fold.var2.clone().unwrap_or_else(|| fold.var.clone());
-            self.scopes.push((name, value));
-            let result = self.value(&fold.result);
-            self.scopes.truncate(depth);
-            return result;
-        }
-        let range = self.value(&fold.range);
-        let id = self.next;
-        self.next = self.next.saturating_add(1);
-        self.bind_items(fold, &range, id);
-        let step = self.value(&fold.step);
-        self.scopes.truncate(depth);
-        match fold.shape {
-            Shape::All | Shape::Exists | Shape::ExistsOne => ReadValue::one(Class::Bool),
-            Shape::List => self.made_list(fold, &range, id, step),
-            Shape::Map | Shape::Entries | Shape::Bind => ReadValue::any(),
-        }
-    }
-
-    /// Makes the variables of a loop known.
-    pub(super) fn bind_items(&mut self, fold: &Fold, range: &ReadValue, id: u32) {
-        self.scopes.push((ACCUMULATOR.into(), ReadValue::any()));
-        let is_list = matches!(range.what.classes().as_deref(), Some([Class::List, ..]));
-        let item = match is_list {
-            true => {
-                let what = match range.what.items() {
-                    What::Types(all) => {
-                        What::Types(all.iter().map(|ty| resolved(ty, self.names.types)).collect())
-                    }
-                    other => other,
-                };
-                let place = below(range.place.as_ref(), Step::Each(id));
-                ReadValue { what, place, is_optional: false }
-            }
-            false => ReadValue::any(),
-        };
-        match &fold.var2 {
-            None => self.scopes.push((fold.var.clone(), item)),
-            Some(second) => {
-                self.scopes.push((fold.var.clone(), ReadValue::any()));
-                self.scopes.push((second.clone(), item));
-            }
-        }
-    }
-
-    /// The list that `filter` or `map` makes: items of a filtered one have what its condition asks
-    /// for.
-    fn made_list(&mut self, fold: &Fold, range: &ReadValue, id: u32, step: ReadValue) -> ReadValue {
-        let place = vec![Step::Root(format!("#{id}").into())];
-        let is_ident = |node: &Node| matches!(&node.kind, Kind::Ident(name) if *name == fold.var);
-        let appended = |node: &Node| match &node.kind {
-            Kind::Call { function, args, .. } if **function == *"_+_" => match args.as_slice() {
-                [_, Node { kind: Kind::List { items, .. }, .. }] => {
-                    matches!(items.as_slice(), [item] if is_ident(item))
-                }
-                _ => false,
-            },
-            _ => false,
-        };
-        let condition = match &fold.step.kind {
-            Kind::Call { function, args, .. } if **function == *"_?_:_" => match args.as_slice() {
-                [condition, yes, _] if appended(yes) => Some(condition),
-                _ => None,
-            },
-            _ => None,
-        };
-        let Some(condition) = condition.filter(|_| fold.var2.is_none()) else {
-            // The accumulator is anything: the items are those of the list that is added.
-            let what = match self.items_of_step(fold, range, id) {
-                Some(what) => What::List(Box::new(what)),
-                None => step.what,
-            };
-            return ReadValue { what, place: Some(place), is_optional: false };
-        };
-        let depth = self.scopes.len();
-        let of_items = ReadValue { place: Some(place.clone()), ..range.clone() };
-        self.bind_items(fold, &of_items, 0);
-        let facts = self.facts_of(condition, true);
-        self.scopes.truncate(depth);
-        self.made.extend(facts);
-        // What is known of the items of the whole list.
-        if let Some(list) = &range.place {
-            let known =
-                self.facts.iter().chain(&self.made).filter(|fact| {
-                    fact.starts_with(list) && matches!(fact.get(list.len()), Some(Step::Each(0)))
-                });
-            let moved: Vec<Place> = known
-                .map(|fact| place.iter().cloned().chain(fact.iter().skip(list.len()).cloned()).collect())
-                .collect();
-            self.made.extend(moved);
-        }
-        let what = match &range.what {
-            What::Types(all) => What::Types(all.clone()),
-            other => other.clone(),
-        };
-        ReadValue { what, place: Some(place), is_optional: false }
-    }
-
-    /// What `map` puts into its list.
-    fn items_of_step(&mut self, fold: &Fold, range: &ReadValue, id: u32) -> Option<What> {
-        let mut node = &fold.step;
-        if let Kind::Call { function, args, .. } = &node.kind
-            && **function == *"_?_:_"
-        {
-            node = args.get(1)?;
-        }
-        let Kind::Call { function, args, .. } = &node.kind else { return None };
-        let [_, Node { kind: Kind::List { items, .. }, .. }] = args.as_slice() else { return None };
-        let item = items.first().filter(|_| **function == *"_+_")?;
-        let depth = self.scopes.len();
-        let found = (self.reads.len(), self.unequal.len());
-        self.bind_items(fold, range, id);
-        let what = self.value(item).what;
-        self.scopes.truncate(depth);
-        // It was walked before.
-        self.reads.truncate(found.0);
-        self.unequal.truncate(found.1);
-        Some(what)
-    }
-}
-
-/// Whether a value may be null although its type is another: lists and what is not described.
-fn keeps_null(what: &What) -> bool {
-    what.types().iter().any(|ty| match ty {
-        Type::List(..) => true,
-        Type::Named(name, _) => !name.contains('/'),
-        _ => false,
-    })
 }
 
 /// What a function gives, as far as its name says.

@@ -68,7 +68,7 @@ fn each_read_without_a_guard_is_found_with_its_guarded_text() {
         ("object.spec.hostNetwork == null", "!has(object.spec.hostNetwork)"),
         ("null != object.spec.hostNetwork", "has(object.spec.hostNetwork)"),
         ("object.spec.affinity.nodeAffinity != null", "object.spec.?affinity.?nodeAffinity.hasValue()"),
-        ("oldObject.spec.hostPID", "oldObject.spec.?hostPID.orValue(false)"),
+        ("oldObject.spec.hostPID == true", "oldObject.spec.?hostPID.orValue(false) == true"),
         (
             "object.spec.containers[0].ports.size() > 0",
             "object.spec.containers[0].?ports.orValue([]).size() > 0",
@@ -104,6 +104,7 @@ fn what_is_guarded_or_always_there_is_not_found() {
         "cel.bind(l, object.metadata.?labels.orValue({}), 'a' in l)",
         "object == null || oldObject != null",
         "request.operation == 'CREATE' && request.userInfo.username == 'a'",
+        "object.metadata.?annotations.orValue({}).all(k, object.metadata.annotations[k] != '')",
         "(has(object.spec.hostPID) && object.spec.hostPID) == false",
         "variables.missing.field == 1 || true",
     ] {
@@ -139,7 +140,7 @@ fn what_other_kinds_always_have_is_not_found() {
 fn all_places_are_found_in_one_run() {
     let text = pods("object.metadata.labels['a'] == object.metadata.annotations['b'] || object.spec.hostPID");
     let columns: Vec<usize> = found(&text).iter().map(|f| f.column).collect();
-    assert_eq!(columns, [23, 54, 85], "{:?}", found(&text));
+    assert_eq!(columns, [23, 54, 86], "{:?}", found(&text));
 }
 
 #[test]
@@ -166,15 +167,15 @@ spec:
     - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}
   matchConditions:
   - name: labelled
-    expression: CONDITION
+    expression: \"CONDITION\"
   variables:
   - name: labels
-    expression: VARIABLE
+    expression: \"VARIABLE\"
   - name: isLabelled
     expression: has(object.metadata.labels)
   validations:
-  - expression: VALIDATION
-    messageExpression: MESSAGE
+  - expression: \"VALIDATION\"
+    messageExpression: \"MESSAGE\"
 ";
 
 fn sections(condition: &str, variable: &str, validation: &str, message: &str) -> String {
@@ -189,23 +190,32 @@ fn sections(condition: &str, variable: &str, validation: &str, message: &str) ->
 fn conditions_and_variables_guard_what_comes_behind_them() {
     let quiet = "'a' in variables.labels";
     let lines = |text: &str| found(text).iter().map(|f| f.line).collect::<Vec<_>>();
-    let guarded = sections("has(object.metadata.labels)", "object.metadata.labels", quiet, "\"'m'\"");
+    let guarded = sections("has(object.metadata.labels)", "object.metadata.labels", quiet, "'m'");
     assert_eq!(lines(&guarded), [0_usize; 0]);
-    let unguarded = sections("object.spec.replicas > 1", "object.metadata.labels", quiet, "\"'m'\"");
+    let unguarded = sections("object.spec.replicas > 1", "object.metadata.labels", quiet, "'m'");
     assert_eq!(lines(&unguarded), [14]);
     let by_variable = sections(
         "object.spec.replicas > 1",
         "object.metadata.labels",
         "variables.isLabelled && 'a' in variables.labels",
-        "\"'m'\"",
+        "'m'",
     );
     assert_eq!(lines(&by_variable), [0_usize; 0]);
+    let of_message = sections(
+        "object.spec.replicas > 1",
+        "'x'",
+        "variables.labels == 'x' && object.metadata.?finalizers.orValue([]).all(f, f == 'a')",
+        "'finalizers: ' + object.metadata.finalizers[0]",
+    );
+    assert_eq!(lines(&of_message), [19]);
+    let alone = of_message.replace("variables.labels == 'x' && ", "");
+    assert_eq!(lines(&alone), [0_usize; 0]);
     // A message is that of a validation that does not hold.
     let message = sections(
         "object.spec.replicas > 1",
         "'x'",
         "!has(object.metadata.labels) || variables.labels == 'y'",
-        "\"'labels: ' + object.metadata.labels['a'] + variables.labels\"",
+        "'labels: ' + object.metadata.labels['a'] + variables.labels",
     );
     let all = found(&message);
     assert!(
@@ -228,11 +238,7 @@ fn values_that_never_equal_are_found_with_the_literal_that_was_meant() {
         assert_eq!(found(&text).iter().map(|f| f.id).collect::<Vec<_>>(), ["never-equal"], "{expression}");
         assert_eq!(fixed(&text).as_deref(), Some(wanted), "{expression}");
     }
-    for expression in [
-        "object.spec.containers.all(c, c == 'x')",
-        "object.spec.containers == 'x'",
-        "has(object.spec.hostPID) == 'yes'",
-    ] {
+    for expression in ["object.spec.containers.all(c, c == 'x')", "object.spec.containers == 'x'"] {
         assert_eq!(
             found(&pods(expression)).iter().map(|f| f.id).collect::<Vec<_>>(),
             ["never-equal"],
@@ -242,11 +248,65 @@ fn values_that_never_equal_are_found_with_the_literal_that_was_meant() {
     for expression in [
         "object.metadata.name == 'x' || object.metadata.namespace == dyn(3)",
         "has(object.spec.priority) && object.spec.priority == 1.0",
-        "object.spec.containers.all(c, c.ports == null || true)".replace("c.ports == null || ", "").as_str(),
         "object.metadata.?labels[?'a'].orValue(null) == null",
     ] {
         assert_eq!(found(&pods(expression)), [], "{expression}");
     }
+}
+
+/// A policy of the API server itself on deployments.
+fn native(expression: &str) -> String {
+    of_kind(
+        "apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]",
+        expression,
+    )
+    .replace("policies.kyverno.io/v1", "admissionregistration.k8s.io/v1")
+    .replace("kind: ValidatingPolicy", "kind: ValidatingAdmissionPolicy")
+}
+
+#[test]
+fn constants_that_a_function_cannot_read_are_found() {
+    let lines = |text: &str| {
+        let all = lint_text(text).findings;
+        all.iter().filter(|f| f.id == "invalid-argument").map(|f| f.line).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&native("semver('latest').isLessThan(semver('1.0.0'))")), [11]);
+    assert_eq!(lines(&native("quantity('two').isLessThan(quantity('1Gi'))")), [11]);
+    assert_eq!(lines(&native("semver('1.2.3').isLessThan(semver('2.0.0'))")), [0_usize; 0]);
+}
+
+#[test]
+fn sides_of_a_condition_that_give_no_boolean_are_found() {
+    let all = serious(&native("has(object.spec.paused) ? object.metadata.name : false"));
+    assert!(all.len() == 1 && all[0].line >= 10, "{all:?}");
+    assert_eq!(found(&native("has(object.spec.paused) ? object.spec.paused == true : false")), []);
+}
+
+#[test]
+fn policies_of_the_api_server_have_the_same_findings_once() {
+    for (expression, id) in [
+        ("object.metadata.labels['a'] == 'b'", "may-be-absent"),
+        ("object.spec.paused == null", "may-be-absent"),
+        ("object.metadata.name == 3", "never-equal"),
+        ("object.spec.template.spec.containers.all(c, c.securityContext.privileged)", "may-be-absent"),
+    ] {
+        let all = found(&native(expression));
+        assert_eq!(all.iter().map(|f| f.id).collect::<Vec<_>>(), [id], "{expression}: {all:?}");
+        let fix = all[0].fixes[0].clone();
+        let new = apply(&native(expression), &fix.edits).unwrap_or_default();
+        assert_eq!(found(&new), [], "{new}");
+    }
+    assert_eq!(found(&native("object.spec.replicas > 1")), []);
+}
+
+#[test]
+fn cel_rules_of_cluster_policies_have_the_same_findings() {
+    let text = policy(
+        "      pattern:\n        spec:\n          containers:\n          - image: '*:?*'\n",
+        "      cel:\n        expressions:\n        - expression: object.spec.volumes.all(v, has(v.hostPath))\n",
+    );
+    let all = found(&text);
+    assert_eq!(all.iter().map(|f| (f.id, f.line)).collect::<Vec<_>>(), [("may-be-absent", 23)], "{all:?}");
 }
 
 #[test]
@@ -258,7 +318,7 @@ fn scalars_that_a_function_does_not_take_are_found() {
             "must be a boolean, and this is a string",
         ),
         ("has(object.spec.priority) && object.spec.priority.startsWith('a')", "`startsWith` does not take"),
-        ("object.metadata.name + 1 == 'a'", "`+` does not take a string and an integer"),
+        ("string(object.metadata.name + 1) == 'a'", "`+` does not take a string and an integer"),
         ("'x' in object.metadata.name", "`in` does not take"),
         ("object.spec.containers.length > 0", "does not support field selection"),
     ] {
