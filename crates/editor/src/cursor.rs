@@ -181,7 +181,6 @@ impl Reader {
             content.strip_prefix('-').filter(|rest| rest.is_empty() || rest.starts_with(' '))
         {
             has_dash = true;
-            self.frames.retain(|frame| frame.indent < indent || frame.indent == indent);
             while self.frames.last().is_some_and(|frame| frame.indent > indent) {
                 self.frames.pop();
             }

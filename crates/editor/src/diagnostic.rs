@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn of_many_diagnostics_the_worst_are_shown_and_the_others_counted() {
         let one = |at: usize| {
-            let level = if at % 100 == 0 { Level::Error } else { Level::Warning };
+            let level = if at.is_multiple_of(100) { Level::Error } else { Level::Warning };
             Diagnostic::new(Span::of(at, 1), level, "x", "y")
         };
         let shown = limited((0..10_000).map(one).collect());

@@ -91,8 +91,10 @@ fn edit(text: &str, path: &[PathPart]) -> Option<TextEdit> {
     }
     let ends_line = own.ends_with('\n');
     let written = format!("|-\n{}", if ends_line { body.as_str() } else { body.trim_end_matches('\n') });
-    (written != own)
-        .then(|| TextEdit { span: Span { start: scalar.range.start, end: scalar.range.end }, text: written })
+    (written != own).then_some(TextEdit {
+        span: Span { start: scalar.range.start, end: scalar.range.end },
+        text: written,
+    })
 }
 
 /// An expression in lines of a width; `None` where it does not parse or has comments.

@@ -124,12 +124,12 @@ fn children(part: &Part, within: Span) -> Vec<Symbol> {
             let path = parse(&format!("{list}[{i}]"));
             let Some(start) = value_at(part, &path) else { continue };
             let named = names.iter().find_map(|name| {
-                let text = item.get(*name)?.as_str()?;
+                let text = item.get(name)?.as_str()?;
                 let below: Path = path.iter().cloned().chain([PathPart::Key((*name).into())]).collect();
                 Some((first_line(text), value_at(part, &below)?))
             });
             let (name, name_span) = named.unwrap_or((format!("{i}"), start));
-            let body = BODIES.iter().find(|body| item.get(**body).is_some());
+            let body = BODIES.iter().find(|body| item.get(body).is_some());
             out.push(Symbol {
                 name,
                 detail: body.map_or_else(String::new, |body| (*body).into()),

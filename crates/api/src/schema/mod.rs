@@ -218,7 +218,7 @@ pub fn with_defaults(document: &Value) -> Value {
 pub fn fields_at(api_version: &str, kind: &str, path: &[PathPart]) -> Vec<&'static str> {
     let names = |object: &shape::Object| object.fields.iter().map(|f| f.name).collect::<Vec<_>>();
     if path.is_empty() {
-        let own = table(api_version, kind).into_iter().flat_map(|root| names(root));
+        let own = table(api_version, kind).into_iter().flat_map(names);
         let own: Vec<&str> = own.collect();
         let common = ["apiVersion", "kind", "metadata"].into_iter().filter(|_| !own.is_empty());
         return common.chain(own.iter().copied()).collect();
