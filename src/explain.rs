@@ -34,7 +34,7 @@ pub struct Decision {
     pub place: String,
     /// What is decided on which value; of values of the object with their place.
     pub text: String,
-    /// What it means: `Some(true)` = the rule goes on or is satisfied, `Some(false)` = it is
+    /// What it means: `Some(true)` = the rule continues or is satisfied, `Some(false)` = it is
     /// violated or cannot be evaluated, `None` = nothing follows yet.
     pub holds: Option<bool>,
     /// How many loops and expressions are around it.
@@ -51,7 +51,7 @@ impl std::fmt::Display for Explanation {
 }
 
 /// Explains what each rule of a set decides about a request: the decisions with file and line, as
-/// `ephor explain POLICY -r RESOURCE` prints them. Each policy is asked about the object of the
+/// `ephor explain POLICY -r RESOURCE` prints them. Each policy is evaluated on the object of the
 /// request; what others of the set would change first is not applied.
 ///
 /// ```

@@ -52,7 +52,7 @@ pub struct Finding {
 pub struct FindingFix {
     /// What it does, in words.
     pub title: String,
-    /// Whether `ephor lint --fix` makes it without asking.
+    /// Whether `ephor lint --fix` makes it without `--unsafe-fixes`.
     pub is_safe: bool,
     /// The bytes of the text that are replaced, and by what; none overlap.
     pub edits: Vec<(Range<usize>, String)>,

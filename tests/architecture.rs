@@ -138,7 +138,10 @@ const ELSEWHERE: [&str; 5] =
 fn the_files_that_pages_name_exist() {
     let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
     files(&root().join("docs"), "md", &mut pages);
-    let path = Regex::new(r"\b(?:web|crates|src|tests|conformance|benches|examples)/[\w./-]*\w").unwrap();
+    let path = Regex::new(
+        r"\b(?:web/(?:src|engine|test)|crates|src|tests|conformance|benches|examples|editors)/[\w./-]*\w",
+    )
+    .unwrap();
     let mut gone = Vec::new();
     for page in &pages {
         let text = fs::read_to_string(page).unwrap();

@@ -12,6 +12,7 @@ use crate::common::{Files, POLICY, RESOURCES};
 const WRITERS: &[(&str, &str)] = &[
     ("src/cli/apply/render/changes.rs", "`-o` appends each object, as Kyverno does"),
     ("src/cli/create/from_run.rs", "a temporary file that is read at once"),
+    ("src/cli/lsp/show.rs", "a temporary file with a text that an editor opens"),
     ("src/cli/outputs.rs", "every other file of the commands is written through it"),
     ("src/cli/prompt.rs", "the folder of the history of prompts"),
 ];

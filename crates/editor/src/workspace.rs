@@ -171,8 +171,8 @@ impl Workspace {
         out
     }
 
-    /// Leaves files without diagnostics until they change: a check of one of them ended with a fault
-    /// of the program.
+    /// Leaves files without diagnostics until they change: a check of one of them ended with a
+    /// fault of the program.
     pub fn skip(&mut self, names: &[Arc<str>]) {
         for name in names {
             self.index.show(name, Vec::new());

@@ -81,7 +81,8 @@ fn constant(text: &str) -> Value {
     Value::map([("const", text.into())])
 }
 
-/// The schema of a kind as its file has it: it names itself, and `metadata` has the fields that every object has.
+/// The schema of a kind as its file has it: it names itself, and `metadata` has the fields that
+/// every object has.
 pub(super) fn of_kind(schema: &Value, api_version: &str, kind: &str) -> Value {
     let closed = closed(schema);
     let mut properties = closed.get("properties").and_then(Value::as_map).cloned().unwrap_or_default();
