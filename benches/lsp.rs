@@ -4,6 +4,8 @@
 //! whole folder took, how long diagnostics come after a key stroke in a policy and in a manifest,
 //! what a request takes meanwhile, and the memory of the process.
 
+#![allow(clippy::panic)]
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
