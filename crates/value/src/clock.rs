@@ -1,7 +1,7 @@
 //! The clock that everything reads which also runs in a browser.
 //!
 //! In: nothing. Out: moments for deadlines ([`now`]), and the time of the world ([`since_epoch`]).
-//! The standard library has no clock on `wasm32-unknown-unknown` and panics there; `web-time` asks
+//! The standard library has no clock on `wasm32-unknown-unknown` and panics there; `web-time` reads those of
 //! the browser. Elsewhere the types are those of the standard library.
 
 use std::time::Duration;
