@@ -1,13 +1,8 @@
 //! The clock that everything reads which also runs in a browser.
 //!
 //! In: nothing. Out: moments for deadlines ([`now`]), and the time of the world ([`since_epoch`]).
-<<<<<<< HEAD
 //! The standard library has no clock on `wasm32-unknown-unknown` and panics there; `web-time` reads
 //! that of the browser. Elsewhere the types are those of the standard library.
-=======
-//! The standard library has no clock on `wasm32-unknown-unknown` and panics there; `web-time` reads those of
-//! the browser. Elsewhere the types are those of the standard library.
->>>>>>> tmp_h2
 
 use std::time::Duration;
 
