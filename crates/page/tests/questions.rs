@@ -72,7 +72,8 @@ spec:
     let found = reply(&json!({"question": "evaluate", "policies": policy, "objects": POD, "user": user}));
     let object = &found["objects"][0];
     assert!(object["mutated"].as_str().unwrap().contains("    team: kim\n"), "{found}");
-    assert!(object["difference"].as_str().unwrap().contains("+     team: kim"), "{found}");
+    let difference = object["difference"].as_str().unwrap();
+    assert!(difference.contains("+     labels:\n+         team: kim\n"), "{found}");
 }
 
 #[test]
