@@ -14,8 +14,8 @@ include!(concat!(env!("OUT_DIR"), "/page_files.rs"));
 /// Opens a page that evaluates policies while they are written
 ///
 /// The page is the one that runs in browsers alone; here the program answers it. It listens on
-/// loopback, answers its own page only, and reads no file and no cluster: what is evaluated is what
-/// the page holds. It ends with Ctrl+C.
+/// loopback, answers its own page only, and reads no cluster: what is evaluated is what the page
+/// holds. A public key that a policy names by a path is read from that file. It ends with Ctrl+C.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # the page at http://127.0.0.1:8087/
