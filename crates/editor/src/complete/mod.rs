@@ -1,6 +1,6 @@
 //! What could be written at the cursor.
 //!
-//! Documents need not parse: the place is found by indentation ([`crate::cursor`]), the rest of the
+//! Documents need not parse: the place is found by indentation (`cursor`), the rest of the
 //! document is read as well as it can be. Also used by the prompts `ephor cel repl` and `ephor jp
 //! repl`.
 //!
