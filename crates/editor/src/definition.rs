@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ephor_inspect::lint::each_text;
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, dotted, follow, parse};
 
@@ -223,28 +224,6 @@ fn is_whole(text: &str, at: usize, word: &str) -> bool {
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
     before.is_none_or(|c| !is_word(c) && c != '.') && after.is_none_or(|c| !is_word(c))
-}
-
-/// Calls `visit` with each text below a value and its path.
-fn each_text(value: &Value, path: &mut Path, visit: &mut dyn FnMut(&str, &Path)) {
-    ephor_value::stack::deep(|| match value {
-        Value::Str(text) => visit(text, path),
-        Value::List(items) => {
-            for (i, item) in items.iter().enumerate() {
-                path.push(PathPart::Index(i));
-                each_text(item, path, visit);
-                path.pop();
-            }
-        }
-        Value::Map(fields) => {
-            for (key, item) in fields.iter() {
-                path.push(PathPart::Key(key.clone()));
-                each_text(item, path, visit);
-                path.pop();
-            }
-        }
-        _ => {}
-    });
 }
 
 #[cfg(test)]

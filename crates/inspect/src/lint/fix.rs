@@ -26,6 +26,20 @@ pub struct TextEdit {
     pub text: String,
 }
 
+/// The text with all edits made, which are in the order of their places; `None` when one is outside
+/// of the text.
+pub(super) fn edited(source: &str, edits: &[(Range<usize>, String)]) -> Option<String> {
+    let mut out = String::new();
+    let mut at = 0;
+    for (range, text) in edits {
+        out.push_str(source.get(at..range.start)?);
+        out.push_str(text);
+        at = range.end;
+    }
+    out.push_str(source.get(at..)?);
+    Some(out)
+}
+
 /// The text with all edits made; `None` when two overlap or one is outside of the text.
 pub fn apply(text: &str, edits: &[TextEdit]) -> Option<String> {
     let mut sorted: Vec<&TextEdit> = edits.iter().collect();

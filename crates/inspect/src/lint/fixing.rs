@@ -13,7 +13,7 @@ use ephor_sources::files::SourceText;
 use super::finding::{Finding, Severity};
 use super::fix::{Fix, apply};
 
-/// How often fixes are looked for again.
+/// Rounds of fixes at most: a file that is changed is checked again, and may have others.
 const ROUNDS: usize = 12;
 
 /// A file after its fixes.

@@ -9,6 +9,8 @@ use ephor_cel::library::{KyvernoKind, kyverno};
 use ephor_cel::syntax;
 use ephor_cel::syntax::lexer::{Tok, Token, tokenize};
 
+use super::fix::edited;
+
 /// What was meant, and the edits that write it.
 pub(super) struct Mistake {
     /// What to write, for people.
@@ -220,18 +222,6 @@ fn signs(source: &str, tokens: &[Token<'_>], found: &mut dyn FnMut(Range<usize>,
             _ => {}
         }
     }
-}
-
-fn edited(source: &str, edits: &[(Range<usize>, String)]) -> Option<String> {
-    let mut out = String::new();
-    let mut at = 0;
-    for (range, text) in edits {
-        out.push_str(source.get(at..range.start)?);
-        out.push_str(text);
-        at = range.end;
-    }
-    out.push_str(source.get(at..)?);
-    Some(out)
 }
 
 #[cfg(test)]

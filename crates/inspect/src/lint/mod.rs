@@ -84,6 +84,7 @@ pub use finding::{CHECKS, Check, Finding, Severity};
 pub use fix::{Fix, TextEdit, apply, line_and_column};
 pub use fixing::{DoneFix, FixedFile, fix_all};
 pub use ignored::drop_ignored;
+pub use subject::each_text;
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -323,8 +323,8 @@ pub(super) fn item(path: &[PathPart], key: &str, index: usize) -> Path {
 }
 
 /// Calls `visit` with each text below a value, keys left out, and its path.
-pub(super) fn each_text<'v>(value: &'v Value, path: &mut Path, visit: &mut dyn FnMut(&'v str, &Path)) {
-    match value {
+pub fn each_text<'v>(value: &'v Value, path: &mut Path, visit: &mut dyn FnMut(&'v str, &Path)) {
+    ephor_value::stack::deep(|| match value {
         Value::Str(text) => visit(text, path),
         Value::List(items) => {
             for (i, item) in items.iter().enumerate() {
@@ -341,5 +341,5 @@ pub(super) fn each_text<'v>(value: &'v Value, path: &mut Path, visit: &mut dyn F
             }
         }
         _ => {}
-    }
+    });
 }

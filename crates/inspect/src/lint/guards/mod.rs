@@ -30,10 +30,11 @@ use ephor_value::place::{Path, dotted, parse};
 use ephor_value::{Str, Value};
 
 use super::finding::Severity;
+use super::fix::edited;
 use super::kinds::Known;
 use super::subject::{Remedy, Spot, Subject, item, with};
 use present::Present;
-use rewrite::{Edits, Text, edited};
+use rewrite::{Edits, Text};
 use value::{Class, Place, What, resolved};
 use walk::{Parsed, Read, ReadNames, Unequal, Usage, Walk};
 

@@ -9,6 +9,7 @@ use std::ops::Range;
 use ephor_cel::syntax::lexer::{Tok, Token, tokenize};
 use ephor_kubernetes::schema::{Leaf, Type};
 
+use super::super::fix::edited;
 use super::value::{Class, What};
 use super::walk::{Read, Unequal, Usage};
 
@@ -17,19 +18,6 @@ const OF_OPTIONALS: [&str; 6] = ["orValue", "hasValue", "value", "or", "optMap",
 
 /// Edits of the text of an expression, by bytes.
 pub(super) type Edits = Vec<(Range<usize>, String)>;
-
-/// The text with all edits made, which are in the order of their places.
-pub(super) fn edited(source: &str, edits: &[(Range<usize>, String)]) -> Option<String> {
-    let mut out = String::new();
-    let mut at = 0;
-    for (range, text) in edits {
-        out.push_str(source.get(at..range.start)?);
-        out.push_str(text);
-        at = range.end;
-    }
-    out.push_str(source.get(at..)?);
-    Some(out)
-}
 
 /// The tokens of an expression with a read in it.
 pub(super) struct Text<'s> {
