@@ -105,6 +105,7 @@ fn decided(
         line: 1,
         text: Arc::from(""),
         item: None,
+        is_inside: false,
     };
     let document = request.document.clone().unwrap_or_else(of_value);
     decisions::decide(policy, engine, prepared, &document)

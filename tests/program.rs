@@ -55,6 +55,7 @@ mod result_cache;
 mod reviews;
 mod snippets;
 mod sources;
+mod streams;
 mod suggestions;
 mod test_command;
 mod unity;

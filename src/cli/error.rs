@@ -225,6 +225,12 @@ pub enum CommandError {
         /// Why.
         cause: io::Error,
     },
+    /// Output that waits for the end of the inputs cannot be written to a temporary file.
+    #[error("results cannot be written to a temporary file in {}: {cause}; TMPDIR names another folder", std::env::temp_dir().display())]
+    Held {
+        /// Why.
+        cause: io::Error,
+    },
     /// A file that a flag names does not exist.
     #[error("stat {path}: no such file or directory")]
     NoFile {

@@ -23,6 +23,8 @@
 //!   applies them
 //! - [`scope`]: which built-in kinds live outside namespaces
 //! - [`spelling`]: JSON whose numbers and texts keep their spelling
+//! - [`stream`]: cuts a stream of any length into pieces, so that memory does not grow with its
+//!   length
 //! - [`split`]: cuts a stream into its documents, the way Kyverno 1.19.1's loader does for every
 //!   kind of file
 //! - [`mod@write`]: values as YAML text, byte for byte as the reference prints them
@@ -44,6 +46,7 @@ mod scalar;
 pub mod scope;
 pub mod spelling;
 pub mod split;
+pub mod stream;
 pub mod write;
 pub mod written;
 pub mod yaml;
@@ -83,6 +86,8 @@ pub struct Document {
     pub text: Arc<str>,
     /// The position in the list that the text is, of its items.
     pub item: Option<usize>,
+    /// Whether the text begins inside of a line, so that columns on its first line are not known.
+    pub is_inside: bool,
 }
 
 /// A document that cannot be used.
@@ -107,6 +112,15 @@ pub enum Problem {
     Yaml(#[from] yaml::YamlError),
     /// It is no Kubernetes object.
     Object(#[from] resource::ResourceError),
+    /// It is too long for one, and no list.
+    List(#[from] resource::ListError),
+}
+
+impl LoadError {
+    /// Whether the document has a value that is no Kubernetes object.
+    pub fn is_no_object(&self) -> bool {
+        matches!(self.problem, Problem::Object(_))
+    }
 }
 
 impl fmt::Display for LoadError {
@@ -161,6 +175,7 @@ fn stream(
                 line: part.line,
                 text: part.text.into(),
                 item: None,
+                is_inside: false,
             }),
             Err(error) => Err(fault(part.line, error.into())),
         })

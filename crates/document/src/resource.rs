@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use super::intern::Interner;
 use super::scope::{group_of, is_cluster_scoped};
-use super::split::{Part, split};
-use super::{Document, Duplicates, LoadError, Problem, yaml};
+use super::split::{Part, split, split_from};
+use super::stream::{Form, ItemText, LIST_FROM, Piece};
+use super::{Document, Duplicates, LoadError, yaml};
 use ephor_value::{Map, Value, parallel};
 
 /// Choices of the profile that concern loading.
@@ -51,12 +52,101 @@ pub fn objects(
     for documents in documents(source, text, options)? {
         match documents {
             Ok(documents) => out.extend(documents),
-            Err(error) if matches!(error.problem, Problem::Object(_)) => others.push(error),
+            Err(error) if error.is_no_object() => others.push(error),
             Err(error) => return Err(error),
         }
     }
     Ok((out, others))
 }
+
+/// What a piece of a stream holds.
+#[derive(Debug, Default)]
+pub struct PieceObjects {
+    /// How many documents, lines or items have text.
+    pub parts: usize,
+    /// The objects of each, or why it has none.
+    pub documents: Vec<Result<Vec<Document>, LoadError>>,
+}
+
+/// The objects of a piece of a stream.
+///
+/// # Errors
+/// The piece cannot be cut into documents, or the list whose items came before is none.
+pub fn read(source: &Arc<str>, piece: &Piece, options: ResourceOptions) -> Result<PieceObjects, LoadError> {
+    let mut strings = Interner::new();
+    let fault = |line, problem| LoadError { source: source.clone(), line, problem };
+    let mut out = PieceObjects::default();
+    match &piece.form {
+        Form::Documents => {
+            let parts = split_from(&piece.text, piece.line).map_err(|e| fault(e.line, e.into()))?;
+            out.parts = parts.len();
+            let documents = parts.iter().map(|part| load_part(source, part, options, &mut strings));
+            out.documents = documents.collect();
+        }
+        Form::Lines => {
+            let lines = piece.text.lines().zip(piece.line..).filter(|(text, _)| !text.trim().is_empty());
+            let parts = lines.map(|(text, line)| Part { text, line });
+            out.documents = parts.map(|part| load_part(source, &part, options, &mut strings)).collect();
+            out.parts = out.documents.len();
+        }
+        Form::Items { items, head } => {
+            let list = yaml::parse(&closed(head), Duplicates::LastWins);
+            let list = list.map_err(|e| fault(piece.line, e.into()))?;
+            let item = |item: &ItemText| {
+                let text = piece.text.get(item.range.clone()).unwrap_or_default();
+                load_item(source, item, text, &list, options, &mut strings)
+            };
+            out.documents = items.iter().map(item).collect();
+            out.parts = out.documents.len();
+        }
+        Form::ListEnd => {
+            let list = yaml::parse(&piece.text, Duplicates::LastWins);
+            let list = list.map_err(|e| fault(piece.line, e.into()))?;
+            if list_items(&list).is_none() {
+                return Err(fault(piece.line, ListError.into()));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// A list without items of which only the beginning is known.
+fn closed(head: &str) -> String {
+    match head.trim_end().strip_suffix('[') {
+        Some(json) => format!("{json}[]}}"),
+        None => head.to_string(),
+    }
+}
+
+/// An item of a list that was cut; the dash of YAML is a blank of its first line.
+fn load_item(
+    source: &Arc<str>,
+    item: &ItemText,
+    text: &str,
+    list: &Value,
+    options: ResourceOptions,
+    strings: &mut Interner,
+) -> Result<Vec<Document>, LoadError> {
+    let fault = |problem| LoadError { source: source.clone(), line: item.line, problem };
+    let start = text.len() - text.trim_start().len();
+    let text: Arc<str> = match text.get(start..).and_then(|rest| rest.strip_prefix('-')) {
+        Some(rest) => format!("{} {rest}", text.get(..start).unwrap_or_default()).into(),
+        None => text.into(),
+    };
+    let value = yaml::parse_sharing(&text, Duplicates::LastWins, yaml::Words::Old, strings)
+        .map_err(|e| fault(e.into()))?;
+    let kind = list.text_at(&["kind"]).strip_suffix("List").filter(|kind| !kind.is_empty());
+    let value = inherit(&value, kind.map(|kind| (list.text_at(&["apiVersion"]), kind)));
+    identify(&value, &text).map_err(|e| fault(e.into()))?;
+    let is_inside = item.is_inside;
+    let value = finish(value, options);
+    Ok(vec![Document { value, source: source.clone(), line: item.line, text, item: None, is_inside }])
+}
+
+/// A document that is too long for an object of a cluster, has `items`, and is no list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a document of more than {} MiB has `items`, but its kind is no list", LIST_FROM >> 20)]
+pub struct ListError;
 
 /// The resources of each document of a stream.
 fn documents(
@@ -94,6 +184,7 @@ fn load_part(
         line: part.line,
         text: text.clone(),
         item,
+        is_inside: false,
     };
     let Some((items, inherited)) = list_items(&value) else { return Ok(vec![document(value, None)]) };
     let mut out = Vec::with_capacity(items.len());

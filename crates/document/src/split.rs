@@ -31,10 +31,17 @@ pub struct SeparatorError {
 /// A line that begins with `---` has more text. (The reference drops the whole file there without a
 /// word.)
 pub fn split(text: &str) -> Result<Vec<Part<'_>>, SeparatorError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    split_from(text.strip_prefix('\u{feff}').unwrap_or(text), 1)
+}
+
+/// The documents of a part of a stream that begins on a line.
+///
+/// # Errors
+/// As [`split`].
+pub(crate) fn split_from(text: &str, line: usize) -> Result<Vec<Part<'_>>, SeparatorError> {
     let mut parts = Vec::new();
-    let (mut start, mut start_line) = (0, 1);
-    let (mut at, mut line) = (0, 1);
+    let (mut start, mut start_line) = (0, line);
+    let (mut at, mut line) = (0, line);
     while let Some(rest) = text.get(at..).filter(|r| !r.is_empty()) {
         let end = at + memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |n| n + 1);
         if let Some(after) = rest.strip_prefix("---") {

@@ -31,15 +31,14 @@ pub type RequestOf<'r> = &'r (dyn Fn(&Policy, &Value) -> Option<Request> + Sync)
 pub struct Collector<'r> {
     engine: &'r Engine,
     requests: RequestOf<'r>,
-    resources: &'r [Document],
     policies: &'r [LoadedPolicy],
     /// Only violations are wanted, not what passed.
     violations_only: bool,
     infos: HashMap<String, Arc<PolicyInfo>>,
     /// The policies of the set by what identifies them.
     loaded: HashMap<String, usize>,
-    /// Where the items of lists begin, by the address of the list's text.
-    items: Mutex<HashMap<usize, Arc<Vec<Item>>>>,
+    /// The text of the list that was read last, and where its items begin.
+    items: Mutex<Option<(Arc<str>, Arc<Vec<Item>>)>>,
     /// Places in policies, by policy and path.
     decisions: Mutex<HashMap<(usize, String), Option<Place>>>,
 }
@@ -47,25 +46,29 @@ pub struct Collector<'r> {
 /// An error that is located only when it is shown: that evaluates its policy once more.
 #[derive(Clone, Debug)]
 pub struct Unlocated {
-    index: usize,
+    document: Option<Document>,
     object: Value,
     outcome: PolicyOutcome,
 }
 
 impl Unlocated {
-    /// The error of a rule on an object, which is the resource at `index` if there is one.
-    pub fn of(index: usize, object: &Value, of: &PolicyOutcome, error: &RuleOutcome) -> Unlocated {
+    /// The error of a rule on an object, which stands in a document if it was in a file.
+    pub fn of(
+        document: Option<&Document>,
+        object: &Value,
+        of: &PolicyOutcome,
+        error: &RuleOutcome,
+    ) -> Unlocated {
         let outcome = PolicyOutcome::of(&of.policy, vec![error.clone()]);
-        Unlocated { index, object: object.clone(), outcome }
+        Unlocated { document: document.cloned(), object: object.clone(), outcome }
     }
 }
 
 impl<'r> Collector<'r> {
-    /// What the results of an engine over these policies, on these resources, are located with.
+    /// What the results of an engine over these policies are located with.
     pub fn new(
         engine: &'r Engine,
         requests: RequestOf<'r>,
-        resources: &'r [Document],
         policies: &'r [LoadedPolicy],
         violations_only: bool,
     ) -> Collector<'r> {
@@ -76,7 +79,6 @@ impl<'r> Collector<'r> {
         Collector {
             engine,
             requests,
-            resources,
             policies,
             violations_only,
             infos: lowered().map(|(_, p)| (p.id(), Arc::new(info(p)))).collect(),
@@ -86,15 +88,14 @@ impl<'r> Collector<'r> {
         }
     }
 
-    /// The results of a policy on an object, which is the resource at `index` if there is one.
+    /// The results of a policy on an object, which stands in a document if it was in a file.
     pub fn collect(
         &self,
-        index: usize,
+        document: Option<&Document>,
         object: &Value,
         outcome: &PolicyOutcome,
         status: impl Fn(&RuleOutcome) -> Status,
     ) -> Vec<Finding> {
-        let document = self.resources.get(index);
         let policy = &outcome.policy;
         let is_violated = outcome.rules.iter().any(|r| r.status.is_violation());
         let violations = if is_violated { self.violations(policy, object) } else { Vec::new() };
@@ -135,7 +136,7 @@ impl<'r> Collector<'r> {
 
     /// An error with its place.
     pub fn located(&self, error: &Unlocated) -> Vec<Finding> {
-        self.collect(error.index, &error.object, &error.outcome, |_| Status::Error)
+        self.collect(error.document.as_ref(), &error.object, &error.outcome, |_| Status::Error)
     }
 
     /// The policies that the check refused: errors without a resource.
@@ -188,12 +189,20 @@ impl<'r> Collector<'r> {
         };
         let paths = field.into_iter().chain([&of_name]);
         let found = paths.into_iter().find_map(|path| nearest(object, path, locate));
-        place(&document.source, document.line, &document.text, found)
+        let place = place(&document.source, document.line, &document.text, found);
+        match document.is_inside && place.line == document.line {
+            // The text of the line is not known, nor are its columns.
+            true => Place { file: place.file, line: place.line, ..Place::default() },
+            false => place,
+        }
     }
 
     fn items(&self, text: &Arc<str>) -> Arc<Vec<Item>> {
         let mut known = self.items.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(text.as_ptr() as usize).or_insert_with(|| Arc::new(locate::items(text))).clone()
+        match &*known {
+            Some((of, items)) if Arc::ptr_eq(of, text) => items.clone(),
+            _ => known.insert((text.clone(), Arc::new(locate::items(text)))).1.clone(),
+        }
     }
 
     /// The place of what decided in the policy, or of the rule.

@@ -160,7 +160,7 @@ impl Input {
         let requests = |policy: &Policy, object: &Value| -> Option<Request> {
             self.requests.of_policy(policy, object.clone(), &self.engine).ok()
         };
-        let collector = Collector::new(&self.engine, &requests, &self.objects, loaded, false);
+        let collector = Collector::new(&self.engine, &requests, loaded, false);
         let facts: HashMap<String, PolicyFacts> =
             loaded.iter().filter_map(|p| p.policy.as_ref()).map(|p| (p.id(), PolicyFacts::of(p))).collect();
         let mut notes = self.notes.clone();
@@ -170,7 +170,7 @@ impl Input {
                 break;
             }
             let explained = question.explain && at < MAX_EXPLAINED;
-            answers.push(self.object((at, object), (&collector, &facts), explained, &mut notes)?);
+            answers.push(self.object(object, (&collector, &facts), explained, &mut notes)?);
         }
         let rest = self.objects.len() - answers.len();
         if rest > 0 {
@@ -195,7 +195,7 @@ impl Input {
 
     fn object(
         &self,
-        (at, document): (usize, &Document),
+        document: &Document,
         (collector, facts): (&Collector<'_>, &HashMap<String, PolicyFacts>),
         explained: bool,
         notes: &mut Vec<String>,
@@ -215,7 +215,7 @@ impl Input {
         for policy in &outcome.policies {
             let Some(facts) = facts.get(&policy.policy.id()) else { continue };
             let status = |r: &ephor_engine::RuleOutcome| report_status(r.status, facts, false);
-            findings.extend(collector.collect(at, shown, policy, status));
+            findings.extend(collector.collect(Some(document), shown, policy, status));
         }
         let decisions = match explained {
             true => Some(self.decisions(document)?),

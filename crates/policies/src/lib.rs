@@ -2,6 +2,7 @@
 //!
 //! - [`kinds`]: the kinds of policies and exceptions that clusters store
 //! - [`load`]: policy sources → policies, ready to be evaluated
+//! - [`lookups`]: whether rules read other objects than those that they are applied on
 //! - [`pitfalls`]: where Kyverno 1.19.1 does what its users do not expect, and the output that it
 //!   gives does not say so
 //! - [`policy_set`]: policy sets and the engine that runs them: the library's front door
@@ -12,6 +13,7 @@
 
 pub mod kinds;
 pub mod load;
+pub mod lookups;
 pub mod pitfalls;
 pub mod policy_set;
 pub mod scan;

@@ -1,57 +1,39 @@
 //! Evaluating many resources: in parallel, with results in input order.
 //!
-//! In: an engine and resources. Out: for each resource in turn whatever the caller makes of its
-//! results. The work is done in blocks, so that the memory in use does not grow with the input.
-
-use std::ops::Range;
+//! In: an engine and a block of resources. Out: for each resource in turn whatever the caller makes
+//! of its results. The caller reads blocks one after the other, so that the memory in use does not
+//! grow with the input.
 
 use crate::policy_set::{Engine, Outcome};
 use ephor_engine::Request;
 use ephor_value::parallel;
 
-/// How many resources are in work at a time.
-const BLOCK: usize = 256;
-
 /// How many resources a thread takes at a time: few enough to stay in its cache.
 const TOGETHER: usize = 16;
 
-/// Evaluates `count` resources. `request` makes the request of a position, `render` turns its
-/// results into what `sink` gets, in the order of the positions; both run on any thread, `sink` on
-/// the caller's.
-pub fn scan<T: Send, E: Clone + Send + Sync>(
+/// Evaluates a block of resources. `request` makes the request of one, `render` turns its results
+/// into what is returned, in the order of the resources; both run on any thread.
+pub fn block<I: Sync, T: Send, E: Clone + Send + Sync>(
     engine: &Engine,
-    count: usize,
-    request: impl Fn(usize) -> Result<Request, E> + Sync,
-    extra: impl Fn(usize, &Request, Outcome) -> Outcome + Sync,
-    render: impl Fn(usize, &Outcome) -> T + Sync,
-    mut sink: impl FnMut(usize, Result<T, E>),
-) {
-    let together = |range: Range<usize>| -> Vec<Result<T, E>> {
-        let requests: Vec<Result<Request, E>> = range.clone().map(&request).collect();
+    items: &[I],
+    request: impl Fn(&I) -> Result<Request, E> + Sync,
+    extra: impl Fn(&I, &Request, Outcome) -> Outcome + Sync,
+    render: impl Fn(&I, &Outcome) -> T + Sync,
+) -> Vec<Result<T, E>> {
+    let together = |items: &[I]| -> Vec<Result<T, E>> {
+        let requests: Vec<Result<Request, E>> = items.iter().map(&request).collect();
         let made: Vec<&Request> = requests.iter().flatten().collect();
         let mut outcomes = engine.evaluate_all(&made).into_iter();
-        let one = |(i, request): (usize, &Result<Request, E>)| {
+        let one = |(item, request): (&I, &Result<Request, E>)| {
             let request = request.as_ref().map_err(Clone::clone)?;
-            let outcome = extra(i, request, outcomes.next().unwrap_or_default());
-            Ok(render(i, &outcome))
+            let outcome = extra(item, request, outcomes.next().unwrap_or_default());
+            Ok(render(item, &outcome))
         };
-        range.zip(&requests).map(one).collect()
+        items.iter().zip(&requests).map(one).collect()
     };
-    if count <= TOGETHER {
-        for (i, result) in together(0..count).into_iter().enumerate() {
-            sink(i, result);
-        }
-        return;
+    if items.len() <= TOGETHER {
+        return together(items);
     }
-    let mut start = 0;
-    while start < count {
-        let end = (start + BLOCK).min(count);
-        let parts: Vec<Range<usize>> =
-            (start..end).step_by(TOGETHER).map(|at| at..(at + TOGETHER).min(end)).collect();
-        let block: Vec<Vec<Result<T, E>>> = parallel::map(&parts, |range| together(range.clone()));
-        for (i, result) in (start..end).zip(block.into_iter().flatten()) {
-            sink(i, result);
-        }
-        start = end;
-    }
+    let parts: Vec<&[I]> = items.chunks(TOGETHER).collect();
+    parallel::map(&parts, |part| together(part)).into_iter().flatten().collect()
 }

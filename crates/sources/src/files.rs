@@ -15,6 +15,7 @@
 //! Nothing here ends a run: what could not be read, or was left out, is a [`Notice`], and the
 //! caller knows which of them Kyverno takes for fatal. Semantics: `docs/reference/cli.md`, sources.
 //!
+//! - [`inputs`]: resource files as streams: plain, compressed, or in archives
 //! - [`served`]: files that a server reads again and again: reading one never blocks and never
 //!   takes unbounded memory
 
@@ -27,7 +28,12 @@ use super::download::{fetch, is_url};
 use ephor_document::split;
 use ephor_ir::json;
 
+#[cfg(feature = "streams")]
+pub mod inputs;
 pub mod served;
+
+#[cfg(feature = "streams")]
+use inputs::{Input, Origin};
 
 /// The text of one source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +109,9 @@ pub struct Loaded {
     served: Option<Served>,
     /// Whether JSON files are read like YAML files.
     with_json: bool,
+    /// What is read later, instead of `sources`.
+    #[cfg(feature = "streams")]
+    inputs: Option<Vec<Input>>,
 }
 
 /// What a server knows while it reads.
@@ -177,45 +186,53 @@ pub struct Reading {
     pub patterns: bool,
 }
 
-/// The texts that resource arguments mean.
-pub fn resources<S: AsRef<str>>(arguments: &[S], reading: Reading) -> Loaded {
-    let mut loaded = Loaded::default();
-    if reading.recursive {
-        for argument in arguments {
-            loaded.any_resources(argument.as_ref());
-        }
-        return loaded;
-    }
-    let Some((first, others)) = arguments.split_first() else { return loaded };
-    let first = first.as_ref();
-    let alone = if first == "-" && !io::stdin().is_terminal() {
-        loaded.stdin();
-        true
-    } else if Path::new(first).is_dir() {
-        loaded.directory(Path::new(first), false);
-        true
-    } else if reading.patterns && is_pattern(first) {
-        loaded.pattern(first);
-        false
-    } else {
-        loaded.resource_argument(first, "stat");
-        false
-    };
-    for other in others {
-        if alone {
-            loaded.note(other.as_ref(), FileCause::Superseded, format!("ignored because of `{first}`"));
-        } else if reading.patterns && is_pattern(other.as_ref()) {
-            loaded.pattern(other.as_ref());
-        } else {
-            loaded.resource_argument(other.as_ref(), "open");
-        }
-    }
-    loaded
+/// What resource arguments mean, in order, without reading it; what is worth a line on standard
+/// error.
+#[cfg(feature = "streams")]
+pub fn inputs<S: AsRef<str>>(arguments: &[S], reading: Reading) -> (Vec<Input>, Vec<Notice>) {
+    let mut loaded = Loaded { inputs: Some(Vec::new()), ..Loaded::default() };
+    loaded.resources(arguments, reading);
+    (loaded.inputs.unwrap_or_default(), loaded.notices)
 }
 
 impl Loaded {
     fn note(&mut self, place: &str, cause: FileCause, text: impl Into<String>) {
         self.notices.push(Notice { place: place.to_string(), cause, text: text.into() });
+    }
+
+    /// Takes what resource arguments mean.
+    #[cfg(feature = "streams")]
+    fn resources<S: AsRef<str>>(&mut self, arguments: &[S], reading: Reading) {
+        if reading.recursive {
+            for argument in arguments {
+                self.any_resources(argument.as_ref());
+            }
+            return;
+        }
+        let Some((first, others)) = arguments.split_first() else { return };
+        let first = first.as_ref();
+        let alone = if first == "-" && !io::stdin().is_terminal() {
+            self.stdin();
+            true
+        } else if Path::new(first).is_dir() {
+            self.directory(Path::new(first), false);
+            true
+        } else if reading.patterns && is_pattern(first) {
+            self.pattern(first);
+            false
+        } else {
+            self.resource_argument(first, "stat");
+            false
+        };
+        for other in others {
+            if alone {
+                self.note(other.as_ref(), FileCause::Superseded, format!("ignored because of `{first}`"));
+            } else if reading.patterns && is_pattern(other.as_ref()) {
+                self.pattern(other.as_ref());
+            } else {
+                self.resource_argument(other.as_ref(), "open");
+            }
+        }
     }
 
     fn policy_argument(&mut self, argument: &str) {
@@ -246,6 +263,7 @@ impl Loaded {
     }
 
     /// An argument with all that is below it.
+    #[cfg(feature = "streams")]
     fn any_resources(&mut self, argument: &str) {
         if argument == "-" && !io::stdin().is_terminal() {
             self.stdin();
@@ -259,6 +277,10 @@ impl Loaded {
     }
 
     fn stdin(&mut self) {
+        #[cfg(feature = "streams")]
+        if let Some(inputs) = &mut self.inputs {
+            return inputs.push(Input { name: "-".into(), origin: Origin::Stdin });
+        }
         let mut bytes = Vec::new();
         let read = match &self.served {
             Some(_) => served::bounded(io::stdin().lock()).map(|read| bytes = read),
@@ -272,6 +294,11 @@ impl Loaded {
 
     fn download(&mut self, url: &str) {
         match fetch(url) {
+            #[cfg(feature = "streams")]
+            Ok(bytes) if self.inputs.is_some() => {
+                let origin = Origin::Bytes(bytes.into());
+                self.inputs.get_or_insert_default().push(Input { name: url.into(), origin });
+            }
             Ok(bytes) => self.text(url, bytes),
             Err(error) => self.note(url, FileCause::Unreadable, error.to_string()),
         }
@@ -296,7 +323,7 @@ impl Loaded {
     /// The YAML files of a directory; with `deep` those of its directories too, without dot files.
     /// Symbolic links to directories are not followed, so that there are no cycles.
     fn directory(&mut self, root: &Path, deep: bool) {
-        let (files, notices) = (self.sources.len(), self.notices.len());
+        let (files, notices) = (self.count(), self.notices.len());
         if let Some(served) = &mut self.served {
             served.root = fs::canonicalize(root).ok();
         }
@@ -330,7 +357,7 @@ impl Loaded {
         }
         let unread = if deep { 0 } else { folders_with_yaml(root) };
         let name = root.to_string_lossy();
-        if self.sources.len() == files && self.notices.len() == notices {
+        if self.count() == files && self.notices.len() == notices {
             let hint = if unread > 0 { "; --recursive reads the folders in it" } else { "" };
             self.note(&name, FileCause::NoMatch, format!("directory without .yaml or .yml file{hint}"));
         } else if unread > 0 {
@@ -340,6 +367,15 @@ impl Loaded {
             };
             self.note(&name, FileCause::Unread, text);
         }
+    }
+
+    /// How many sources there are.
+    fn count(&self) -> usize {
+        #[cfg(feature = "streams")]
+        if let Some(inputs) = &self.inputs {
+            return inputs.len();
+        }
+        self.sources.len()
     }
 
     /// Whether a server cannot read an entry of a folder: a link to another folder. It is named.
@@ -372,6 +408,10 @@ impl Loaded {
 
     /// Reads a file that is shown under another name.
     pub(super) fn file_as(&mut self, name: &str, path: &Path) {
+        #[cfg(feature = "streams")]
+        if let Some(inputs) = &mut self.inputs {
+            return inputs.push(Input { name: name.into(), origin: Origin::File(path.into()) });
+        }
         let read = match &self.served {
             Some(served) => served::read(path, served.root.as_deref()).map_err(|error| error.to_string()),
             None => fs::read(path).map_err(|e| format!("open {name}: {}", reason(&e))),

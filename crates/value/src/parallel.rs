@@ -20,6 +20,39 @@ pub fn on_a_stack<T: Send>(_: usize, work: impl FnOnce() -> T + Send) -> Option<
     Some(work())
 }
 
+/// Does two things at once; with one thread, one after the other.
+pub fn join<A: Send, B: Send>(first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B + Send) -> (A, B) {
+    #[cfg(feature = "parallel")]
+    {
+        rayon::join(first, second)
+    }
+    #[cfg(not(feature = "parallel"))]
+    {
+        (first(), second())
+    }
+}
+
+/// Does something on a thread of its own, beside everything else.
+///
+/// # Errors
+/// There is no such thread.
+#[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
+pub fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.into()).spawn(work).map(|_| ())
+}
+
+/// How many threads there are for [`map`].
+pub fn threads() -> usize {
+    #[cfg(feature = "parallel")]
+    {
+        rayon::current_num_threads()
+    }
+    #[cfg(not(feature = "parallel"))]
+    {
+        1
+    }
+}
+
 /// Calls a function on each item.
 pub fn map<T: Sync, R: Send>(items: &[T], f: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
     map_with(items, 1, || (), |(), item| f(item))

@@ -30,6 +30,8 @@ pub(in crate::cli) struct InputArguments<'a> {
     pub announces: bool,
     /// Whether results carry what only reports show.
     pub details: bool,
+    /// Whether objects may be read block by block: nothing shows all of them together.
+    pub streams: bool,
     /// The fidelity profile.
     pub profile: Profile,
 }

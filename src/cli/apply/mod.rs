@@ -67,6 +67,7 @@ pub(super) use output_options::OutputOptions;
 use render::baseline::Baseline;
 use render::changes::destination;
 use render::finish::CANNOT_RUN;
+use render::held::Held;
 use render::results::Style;
 use run::Run;
 
@@ -106,7 +107,8 @@ fn apply(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i3
         false => None,
     };
     let is_document = matches!(options.output, ApplyOutput::Own(format) if format != Format::Text);
-    let code = evaluated(Run { args, options, log, started, inputs, destination, invocation }, engine)?;
+    let run = Run { args, options, log, started, inputs, destination, invocation };
+    let code = evaluated(run, engine, arguments.announces)?;
     match explanation {
         Some(text) if is_document => console::error(&format!("\n{text}")),
         Some(text) => print(&format!("\n{text}")),
@@ -130,6 +132,7 @@ fn arguments_of<'a>(args: &'a ApplyArgs, global: &'a Global, options: &OutputOpt
         warnings_as_errors: args.exit.warnings_as_errors,
         announces: is_plain && !args.output.stdin,
         details: !is_plain,
+        streams: !args.output.explain && !args.output.deletions,
         profile: if args.run.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() },
     }
 }
@@ -138,7 +141,7 @@ fn arguments_of<'a>(args: &'a ApplyArgs, global: &'a Global, options: &OutputOpt
 ///
 /// # Errors
 /// A resource from which no request can be built, a file that cannot be read or written.
-fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, CommandError> {
+fn evaluated(mut run: Run<'_>, engine: Engine, announces: bool) -> Result<i32, CommandError> {
     let remarks = Arc::new(Remarks::default());
     let engine = engine.with_remarks(remarks.clone());
     let lowered = run.inputs.policies.policies.iter().filter_map(|p| p.policy.as_ref());
@@ -147,13 +150,14 @@ fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, CommandError> {
         Some(file) if !run.options.writes_baseline => Baseline::read(file)?,
         _ => Baseline::default(),
     };
+    let rest = run.inputs.objects.take_rest();
+    let run = run;
     let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     let requests =
         |policy: &Policy, object: &Value| run.inputs.requests.of_policy(policy, object.clone(), &engine).ok();
     let collector = Collector::new(
         &engine,
         &requests,
-        &run.inputs.resources,
         &run.inputs.policies.policies,
         !run.options.is_own() && run.options.report_file.is_none(),
     );
@@ -169,7 +173,19 @@ fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, CommandError> {
         facts: &facts,
         seconds: now,
     };
-    let mut sink = run.evaluate(&engine, &style, &mut out)?;
+    let mut sink = match rest {
+        None => run.evaluate(&engine, None, &style, &mut out)?,
+        // What an output begins with, and whether there is one, is known when all was read.
+        rest => {
+            let mut held = Held::default();
+            let sink = run.evaluate(&engine, rest, &style, &mut held)?;
+            if announces {
+                let _ = out.write_all(run.inputs.announcement().as_bytes());
+            }
+            held.copy_to(&mut out)?;
+            sink
+        }
+    };
     for finding in &mut sink.findings {
         finding.is_known = finding.is_violation() && baseline.has(finding);
     }

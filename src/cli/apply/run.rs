@@ -4,11 +4,11 @@
 
 use std::time::Instant;
 
+use ephor_document::Document;
 use ephor_engine::Request;
 use ephor_engine::request::NoObjects;
 use ephor_policies::policy_set::Engine;
 use ephor_report::run::Invocation;
-use ephor_value::Value;
 
 use super::inputs::Inputs;
 use super::log::Log;
@@ -35,17 +35,11 @@ pub(super) struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// The resource at a position; null for what is none.
-    pub(super) fn resource(&self, i: usize) -> &Value {
-        const NOTHING: Value = Value::Null;
-        self.inputs.resources.get(i).map_or(&NOTHING, |d| &d.value)
-    }
-
-    /// The request of the resource at a position.
+    /// The request of a resource.
     ///
     /// # Errors
     /// It is no object.
-    pub(super) fn request(&self, i: usize, engine: &Engine) -> Result<Request, NoObjects> {
-        self.inputs.requests.of(self.resource(i).clone(), None, engine)
+    pub(super) fn request(&self, resource: &Document, engine: &Engine) -> Result<Request, NoObjects> {
+        self.inputs.requests.of(resource.value.clone(), None, engine)
     }
 }

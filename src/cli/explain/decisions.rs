@@ -58,6 +58,7 @@ pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Co
         warnings_as_errors: false,
         announces: false,
         details: false,
+        streams: false,
         profile: if flags.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() },
     };
     let mut inputs = Inputs::gather(&arguments, &options, &log)?;
@@ -111,13 +112,13 @@ pub(in crate::cli) fn text(
 /// # Errors
 /// None has the name.
 fn chosen<'i>(inputs: &'i Inputs, wanted: &Wanted<'_>) -> Result<Vec<&'i Document>, CommandError> {
-    let Some(object) = wanted.object else { return Ok(inputs.resources.iter().collect()) };
+    let Some(object) = wanted.object else { return Ok(inputs.objects.in_memory().iter().collect()) };
     let name = |d: &Document| ResourceName::of(&d.value).kind_and_name();
-    let found: Vec<&Document> = inputs.resources.iter().filter(|d| name(d) == object).collect();
+    let found: Vec<&Document> = inputs.objects.in_memory().iter().filter(|d| name(d) == object).collect();
     if !found.is_empty() {
         return Ok(found);
     }
-    let names: Vec<String> = inputs.resources.iter().map(name).collect();
+    let names: Vec<String> = inputs.objects.in_memory().iter().map(name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     Err(CommandError::NoObjectOfName {
         object: object.into(),

@@ -6,9 +6,11 @@
 //!
 //! - [`exceptions`]: exception files.
 //! - `identity`: what an object is known by: version, kind, namespace, name.
+//! - [`objects`]: the objects of resource arguments, block by block.
 //! - [`replay`]: the objects of an audit log of `ephor serve --audit-log-objects`, so that policies
 //!   can be run on what was admitted.
 //! - [`resources`]: resource files of a run.
+//! - [`seen`]: which objects a run has seen, in memory that hardly grows with their number.
 //! - [`strict`]: documents of the command line that are decoded strictly: tests, values, user
 //!   information.
 //! - [`user`]: user information files: the user of the requests.
@@ -17,9 +19,13 @@
 
 pub mod exceptions;
 mod identity;
+#[cfg(feature = "test-files")]
+pub mod objects;
 pub mod replay;
 pub mod requests;
 pub mod resources;
+#[cfg(feature = "test-files")]
+pub mod seen;
 pub mod strict;
 pub mod user;
 pub mod values;

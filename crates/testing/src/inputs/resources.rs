@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
-use ephor_document::{self, Document, ResourceOptions};
+use ephor_document::{self, Document, LoadError};
 use ephor_engine::Profile;
-use ephor_sources::files::{self, FileCause, Loaded, Reading};
+use ephor_sources::files::Reading;
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, dotted, follow, parse};
 
-use super::replay;
 use crate::inputs::identity::identity;
 
 /// The objects of resource arguments.
@@ -19,6 +18,8 @@ use crate::inputs::identity::identity;
 pub struct Resources {
     /// In order.
     pub documents: Vec<Document>,
+    /// Objects with the identity of an earlier one, where only that counts.
+    pub duplicates: Vec<Document>,
     /// Blocks of Kyverno about arguments that cannot be read.
     pub failed: Vec<String>,
     /// What changes nothing, for standard error.
@@ -34,73 +35,61 @@ pub struct Choice {
     pub reading: Reading,
     /// Documents that are no objects are left out instead of ending the run.
     pub skips_others: bool,
+    /// Of objects with one identity the first one counts.
+    pub is_unique: bool,
+}
+
+impl Resources {
+    /// Adds what follows.
+    pub fn append(&mut self, more: Resources) {
+        self.documents.extend(more.documents);
+        self.duplicates.extend(more.duplicates);
+        self.failed.extend(more.failed);
+        self.warnings.extend(more.warnings);
+        self.others.extend(more.others);
+    }
+}
+
+/// Why the objects of a run cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct InputError {
+    /// Kyverno's text.
+    pub text: String,
+    /// Where it is, and that it stops the run.
+    pub place: Option<String>,
+}
+
+impl InputError {
+    /// An argument that has to be there, of resources that are named `what`.
+    pub(super) fn of(what: &str, cause: &str) -> InputError {
+        InputError { text: format!("failed to load {what} ({cause})"), place: None }
+    }
+
+    /// A document that is no Kubernetes object.
+    pub(super) fn at(what: &str, error: &LoadError) -> InputError {
+        let place = format!("{}:{}: this document stops the run", error.source, super::line_of(error));
+        InputError { place: Some(place), ..InputError::of(what, &error.to_string()) }
+    }
 }
 
 /// Reads the objects of resource arguments; errors name them `what`.
 ///
 /// # Errors
-/// The first argument cannot be read, or a document is no Kubernetes object: Kyverno's text,
-/// and the place.
+/// The first argument cannot be read, or a document is no Kubernetes object.
+#[cfg(feature = "test-files")]
 pub fn read(
     arguments: &[String],
     profile: Profile,
-    what: &str,
+    what: &'static str,
     choice: Choice,
-) -> Result<Resources, (String, Option<String>)> {
-    let Loaded { sources, notices, .. } = files::resources(arguments, choice.reading);
-    let mut out = Resources::default();
-    for n in notices {
-        let first = arguments.first().is_some_and(|a| *a == n.place);
-        match n.cause {
-            FileCause::Missing | FileCause::Unreadable if first => {
-                return Err((format!("failed to load {what} ({})", n.text), None));
-            }
-            FileCause::Missing | FileCause::Unreadable => {
-                let line = "-".repeat(70);
-                out.failed.push(format!(
-                    "\n{line}\nfailed to load resources: {}. \nerror: {}\n{line}\n",
-                    n.place, n.text
-                ));
-            }
-            FileCause::Extension => out.others.push(n.to_string()),
-            _ => out.warnings.push(n.to_string()),
-        }
-    }
-    let options = ResourceOptions { float_numbers: profile.float_resources };
-    for s in &sources {
-        if let Some(documents) = replay::objects(&s.name, &s.text, options) {
-            if documents.is_empty() {
-                out.warnings.push(format!(
-                    "{}: the audit log has no objects; `ephor serve --audit-log-objects` writes them",
-                    s.name
-                ));
-            }
-            out.documents.extend(documents);
-            continue;
-        }
-        let read = match choice.skips_others {
-            true => ephor_document::resource::objects(&s.name, &s.text, options),
-            false => {
-                ephor_document::resources(&s.name, &s.text, options).map(|documents| (documents, Vec::new()))
-            }
-        };
-        let (documents, others) = read.map_err(|e| {
-            let place = format!("{}:{}: this document stops the run", e.source, super::line_of(&e));
-            (format!("failed to load {what} ({e})"), Some(place))
-        })?;
-        out.others.extend(others.iter().map(|e| format!("{}:{}: no Kubernetes object", e.source, e.line)));
-        if documents.is_empty() && others.is_empty() {
-            out.warnings.push(format!("{}: no resource", s.name));
-        }
-        out.warnings.extend(words(&documents));
-        out.documents.extend(documents);
-    }
-    Ok(out)
+) -> Result<Resources, InputError> {
+    super::objects::ObjectStream::open(arguments, profile, what, choice)?.rest()
 }
 
 /// Names and namespaces of objects that YAML does not read as text: Kyverno puts an object with
 /// such a namespace into `default`.
-fn words(documents: &[Document]) -> Vec<String> {
+pub(super) fn words(documents: &[Document]) -> Vec<String> {
     let mut out = Vec::new();
     // Items of a list share its text, which is read once.
     let mut last: Option<(&Arc<str>, Value)> = None;
@@ -169,6 +158,8 @@ pub fn without_duplicates(documents: Vec<Document>) -> (Vec<Document>, Vec<Docum
 
 #[cfg(test)]
 mod tests {
+    use ephor_document::ResourceOptions;
+
     use super::*;
 
     #[test]

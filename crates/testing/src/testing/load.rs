@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use crate::inputs::exceptions::{self, Exceptions};
 use crate::inputs::requests::Requests;
+use crate::inputs::resources::{self, Choice, InputError, Resources};
 use crate::inputs::values::Values;
-use crate::inputs::{Refused, resources, strict, user};
+use crate::inputs::{Refused, strict, user};
 use ephor_document::{Document, ResourceOptions};
 use ephor_engine::Profile;
 use ephor_ir::expressions::Proxy;
@@ -96,9 +97,8 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
     let mut policies = policies(test, kubernetes, log)?;
     deprecations(&policies.deprecations, strictness, log)?;
     log.line("  Loading resources ...");
-    let profile = Profile::kyverno_cli();
-    let resources = objects(&test.resources, "resources", profile, log)?;
-    let (resources, duplicates) = resources::without_duplicates(resources);
+    let Resources { documents: resources, duplicates, .. } =
+        objects(&test.resources, "resources", Choice { is_unique: true, ..Choice::default() }, log)?;
     for d in duplicates {
         let text = |path: &[&str]| d.value.text_at(path).to_owned();
         log.line(&format!(
@@ -109,8 +109,8 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         ));
         log.hints.push(format!("{}:{}: this duplicate is left out", d.source, d.line));
     }
-    let targets = objects(&test.targets, "target resources", profile, log)?;
-    let params = objects(&test.params, "parameter resources", profile, log)?;
+    let targets = objects(&test.targets, "target resources", Choice::default(), log)?.documents;
+    let params = objects(&test.params, "parameter resources", Choice::default(), log)?.documents;
     policies.bind(params.iter().map(|d| d.value.clone()).collect());
     let payloads = payloads(test, log)?;
     let (mut context, lost) = context(test, log);
@@ -144,7 +144,8 @@ pub(super) fn load(test: &Test, strictness: Strictness, log: &mut Log) -> Result
         answers: mocks::answers(&test.api_calls)?,
         globals: mocks::globals(&test.globals, &test.folder)?,
     };
-    let requests = Requests { values: Arc::new(values), user, profile, ..Requests::default() };
+    let requests =
+        Requests { values: Arc::new(values), user, profile: Profile::kyverno_cli(), ..Requests::default() };
     Ok(Loaded { policies, resources, targets, exceptions: all, payloads, requests, world, lost })
 }
 
@@ -235,17 +236,17 @@ fn deprecations(lines: &[String], strictness: Strictness, log: &mut Log) -> Resu
 
 fn objects(
     arguments: &[String],
-    what: &str,
-    profile: Profile,
+    what: &'static str,
+    choice: Choice,
     log: &mut Log,
-) -> Result<Vec<Document>, TestError> {
-    match resources::read(arguments, profile, what, resources::Choice::default()) {
-        Ok(read) => {
-            log.text.extend(read.failed);
-            log.hints.extend(read.warnings);
-            Ok(read.documents)
+) -> Result<Resources, TestError> {
+    match resources::read(arguments, Profile::kyverno_cli(), what, choice) {
+        Ok(mut read) => {
+            log.text.extend(read.failed.drain(..));
+            log.hints.append(&mut read.warnings);
+            Ok(read)
         }
-        Err((text, place)) => {
+        Err(InputError { text, place }) => {
             log.hints.extend(place);
             Err(TestError::Objects(text))
         }

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 
+use ephor_document::Document;
 use ephor_engine::Status;
 use ephor_engine::expressions::deletion::DeletionSubject;
 use ephor_engine::images::Images;
@@ -38,7 +39,7 @@ impl Run<'_> {
             let facts = HashMap::from([(policy.id(), PolicyFacts::of(policy))]);
             let style = Style { facts: &facts, ..*style };
             let mut sweep = engine.sweep(cleanup);
-            for (i, document) in self.inputs.resources.iter().enumerate() {
+            for document in self.inputs.objects.in_memory() {
                 let object = &document.value;
                 let mut target = Target::of(object);
                 let namespace = self.inputs.requests.namespace(object);
@@ -47,7 +48,7 @@ impl Run<'_> {
                 let images = Images::of(object.clone(), engine.functions());
                 let rules = vec![sweep.on(object, &target, &images)];
                 let outcome = Outcome { policies: vec![PolicyOutcome::of(policy, rules)], object: None };
-                let rendered = results::render(&style, i, object, &outcome);
+                let rendered = results::render(&style, Some(document), object, &outcome);
                 remaining += rendered.counts.of(Status::Fail);
                 self.take(sink, rendered, out, false);
             }
@@ -69,11 +70,11 @@ impl Run<'_> {
         if !engine.set().policies().iter().any(|p| p.stage == Stage::Schedule) {
             return Ok(Vec::new());
         }
-        let objects = self.inputs.resources.iter().map(|d| &d.value).enumerate();
-        let objects = objects.map(|(i, object)| (i, object, DeletionSubject::Object));
-        let payloads = self.inputs.payloads.iter().map(|p| (usize::MAX, p, DeletionSubject::Payload));
-        let mut all: Vec<(String, usize, &Value, PolicyOutcome)> = Vec::new();
-        for (i, object, subject) in objects.chain(payloads) {
+        let objects = self.inputs.objects.in_memory().iter();
+        let objects = objects.map(|document| (Some(document), &document.value, DeletionSubject::Object));
+        let payloads = self.inputs.payloads.iter().map(|p| (None, p, DeletionSubject::Payload));
+        let mut all: Vec<(String, Option<&Document>, &Value, PolicyOutcome)> = Vec::new();
+        for (document, object, subject) in objects.chain(payloads) {
             let request =
                 self.inputs.requests.of(object.clone(), None, engine).map_err(CommandError::input)?;
             for outcome in engine.deletions(&request, subject) {
@@ -81,13 +82,13 @@ impl Run<'_> {
                     let what = if subject == DeletionSubject::Payload { "json" } else { "resource" };
                     return Err(CommandError::Deletion { what, cause: fault.message.to_string() });
                 }
-                all.push((outcome.policy.id(), i, object, outcome));
+                all.push((outcome.policy.id(), document, object, outcome));
             }
         }
         let rank = |id: &String| engine.set().policies().iter().position(|p| p.id() == *id);
         all.sort_by_cached_key(|(id, ..)| rank(id));
-        let render = |(_, i, object, outcome): (String, usize, &Value, PolicyOutcome)| {
-            results::render(style, i, object, &Outcome { policies: vec![outcome], object: None })
+        let render = |(_, document, object, outcome): (String, Option<&Document>, &Value, PolicyOutcome)| {
+            results::render(style, document, object, &Outcome { policies: vec![outcome], object: None })
         };
         Ok(all.into_iter().map(render).collect())
     }

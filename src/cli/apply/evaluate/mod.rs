@@ -9,21 +9,28 @@ mod cleanup;
 
 use std::io::{IsTerminal, Write};
 
+use ephor_document::Document;
 use ephor_engine::Status;
 use ephor_engine::request::NoObjects;
 use ephor_ir::expressions::Proxy;
 use ephor_ir::facts::Stage;
 use ephor_policies::load::Purpose;
 use ephor_policies::policy_set::{Engine, Outcome};
-use ephor_policies::scan::scan;
-use ephor_value::Value;
+use ephor_policies::scan;
+use ephor_report::policy_report::Summary;
+use ephor_testing::inputs::resources::Resources;
+use ephor_value::{Value, parallel};
+use indicatif::ProgressBar;
 
-use super::inputs::CheckRequest;
+use super::inputs::{CheckRequest, ObjectReader};
 use super::render::changes::{self, Changes};
 use super::render::results::{self, Rendered, Style};
 use super::render::sink::Sink;
 use super::run::Run;
 use crate::cli::{CommandError, progress};
+
+/// How many resources in memory are in work at a time.
+const BLOCK: usize = 256;
 
 /// What failures of policies that delete are: Kyverno's word for objects that stay.
 fn remains(count: usize) -> String {
@@ -32,13 +39,15 @@ fn remains(count: usize) -> String {
 }
 
 impl Run<'_> {
-    /// Evaluates all policies on everything; results are printed on the way.
+    /// Evaluates all policies on everything; results are printed on the way. `rest` are the objects
+    /// that are read meanwhile, with the first block of them.
     ///
     /// # Errors
     /// A resource from which no request can be built, a policy that does not compile.
     pub(super) fn evaluate(
         &self,
         engine: &Engine,
+        rest: Option<(Vec<Document>, ObjectReader)>,
         style: &Style<'_>,
         out: &mut impl Write,
     ) -> Result<Sink, CommandError> {
@@ -52,7 +61,7 @@ impl Run<'_> {
             let _ = out.write_all(self.refused().as_bytes());
         }
         sink.findings = style.collector.refused();
-        self.resources(engine, style, &mut sink, out)?;
+        self.resources(engine, rest, style, &mut sink, out)?;
         let checks = self.checks(engine, style)?;
         let deletions = match self.inputs.policies.uncompiled(Purpose::Deletion) {
             Some(text) if self.inputs.first().is_some() => return Err(CommandError::Policy(text)),
@@ -81,53 +90,97 @@ impl Run<'_> {
         Ok(sink)
     }
 
-    /// Evaluates all policies on the resources, in parallel.
+    /// Evaluates all policies on the resources, in parallel: on those in memory, or on blocks of
+    /// which the next one is read meanwhile.
     ///
     /// # Errors
-    /// The first resource that cannot be processed, or a file that cannot be written.
+    /// The first resource that cannot be processed, a document that is no object, or a file that
+    /// cannot be written.
     fn resources(
         &self,
         engine: &Engine,
+        rest: Option<(Vec<Document>, ObjectReader)>,
         style: &Style<'_>,
         sink: &mut Sink,
         out: &mut impl Write,
     ) -> Result<(), CommandError> {
-        let progress = self.progress();
+        let progress = self.progress(rest.as_ref().map(|(_, reader)| reader));
+        let shows = |progress: &ProgressBar, at: u64, counts: &Summary| {
+            let violations = [Status::Fail, Status::Warn, Status::Error].map(|s| counts.of(s));
+            progress.set_position(at);
+            progress.set_message(format!("{} violations", violations.iter().sum::<usize>()));
+        };
+        let Some((mut block, mut reader)) = rest else {
+            let mut done = 0;
+            for block in self.inputs.objects.in_memory().chunks(BLOCK) {
+                let results = self.block(block, engine, style);
+                self.add(block, results, sink, out);
+                done += block.len();
+                progress.iter().for_each(|p| shows(p, done as u64, &sink.counts));
+            }
+            progress.iter().for_each(ProgressBar::finish_and_clear);
+            return sink.failed.take().map_or(Ok(()), Err);
+        };
+        loop {
+            let is_last = reader.stream.is_at_end();
+            let read = || if is_last { Ok(Resources::default()) } else { reader.stream.block() };
+            let (results, next) = parallel::join(|| self.block(&block, engine, style), read);
+            self.add(&block, results, sink, out);
+            progress.iter().for_each(|p| shows(p, reader.stream.read(), &sink.counts));
+            if let Some(error) = sink.failed.take() {
+                return Err(error);
+            }
+            out.flush().map_err(|cause| CommandError::Held { cause })?;
+            if is_last {
+                break;
+            }
+            block = reader.take(next, &self.log)?;
+            self.inputs.objects.add(block.len());
+        }
+        progress.iter().for_each(ProgressBar::finish_and_clear);
+        Ok(())
+    }
+
+    /// Evaluates all policies on a block of resources.
+    fn block(
+        &self,
+        block: &[Document],
+        engine: &Engine,
+        style: &Style<'_>,
+    ) -> Vec<Result<(Rendered, Changes), NoObjects>> {
         let requests = &self.inputs.requests;
-        scan(
+        scan::block(
             engine,
-            self.inputs.resources.len(),
-            |i| self.request(i, engine),
-            |i, request, outcome| requests.with_own_values(self.resource(i), request, outcome, engine),
-            |i, outcome| {
-                let resource = self.resource(i);
+            block,
+            |document| self.request(document, engine),
+            |document, request, outcome| requests.with_own_values(&document.value, request, outcome, engine),
+            |document, outcome| {
+                let resource = &document.value;
                 // Results are reported for the mutated object; without one, for the original.
                 let shown = outcome.object.as_ref().filter(|o| !o.is_null()).unwrap_or(resource);
                 let changes = changes::render(engine.set(), resource, outcome, &self.destination);
-                (results::render(style, i, shown, outcome), changes)
+                (results::render(style, Some(document), shown, outcome), changes)
             },
-            |i, rendered| {
-                if let Some(p) = &progress {
-                    p.set_position(i as u64 + 1);
-                    let violations = [Status::Fail, Status::Warn, Status::Error].map(|s| sink.counts.of(s));
-                    p.set_message(format!("{} violations", violations.iter().sum::<usize>()));
-                }
-                self.add_resource(i, rendered, sink, out);
-            },
-        );
-        if let Some(p) = progress {
-            p.finish_and_clear();
-        }
-        match sink.failed.take() {
-            Some(error) => Err(error),
-            None => Ok(()),
+        )
+    }
+
+    /// Adds what a block of resources adds.
+    fn add(
+        &self,
+        block: &[Document],
+        results: Vec<Result<(Rendered, Changes), NoObjects>>,
+        sink: &mut Sink,
+        out: &mut impl Write,
+    ) {
+        for (document, rendered) in block.iter().zip(results) {
+            self.add_resource(&document.value, rendered, sink, out);
         }
     }
 
     /// Adds what a resource adds, unless the run has failed.
     fn add_resource(
         &self,
-        i: usize,
+        resource: &Value,
         rendered: Result<(Rendered, Changes), NoObjects>,
         sink: &mut Sink,
         out: &mut impl Write,
@@ -142,7 +195,7 @@ impl Run<'_> {
             Ok(_) => {}
             Err(_) if self.args.exit.continue_on_fail => {}
             Err(text) => {
-                let name = self.resource(i).text_at(&["metadata", "name"]).into();
+                let name = resource.text_at(&["metadata", "name"]).into();
                 let cause = Box::new(CommandError::input(text));
                 sink.failed.get_or_insert(CommandError::Resource { name, cause });
             }
@@ -163,14 +216,14 @@ impl Run<'_> {
         }
         let render = |(proxy, request): &CheckRequest| {
             let outcome = Outcome { policies: engine.check(request, *proxy), object: None };
-            results::render(style, usize::MAX, request, &outcome)
+            results::render(style, None, request, &outcome)
         };
         Ok(self.inputs.checks.iter().map(render).collect())
     }
 
     fn payload(&self, payload: &Value, engine: &Engine, style: &Style<'_>) -> Result<Rendered, CommandError> {
         let request = self.inputs.requests.of(payload.clone(), None, engine).map_err(CommandError::input)?;
-        Ok(results::render(style, usize::MAX, payload, &engine.evaluate_payload(&request)))
+        Ok(results::render(style, None, payload, &engine.evaluate_payload(&request)))
     }
 
     /// The policies that the check refused, in Kyverno's two groups; our own formats have them
@@ -195,12 +248,17 @@ impl Run<'_> {
         out
     }
 
-    /// A progress bar for long runs on a terminal: resources, violations, time left. Results that
-    /// are printed on the way have no bar between them.
-    fn progress(&self) -> Option<indicatif::ProgressBar> {
+    /// A progress bar for long runs on a terminal: resources or bytes, violations, time left.
+    /// Results that are printed on the way have no bar between them.
+    fn progress(&self, reader: Option<&ObjectReader>) -> Option<ProgressBar> {
         const LONG: usize = 2_000;
-        let is_free = self.options.is_own() || !std::io::stdout().is_terminal();
-        let shows = self.inputs.resources.len() >= LONG && is_free && !self.options.quiet;
-        shows.then(|| progress::bar(self.inputs.resources.len(), "resources")).flatten()
+        let count = self.inputs.objects.count();
+        let is_free = self.options.is_own() || reader.is_some() || !std::io::stdout().is_terminal();
+        match reader {
+            _ if !is_free || self.options.quiet => None,
+            Some(reader) => progress::bytes(reader.stream.size()),
+            None if count >= LONG => progress::bar(count, "resources"),
+            None => None,
+        }
     }
 }

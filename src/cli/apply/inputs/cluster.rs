@@ -177,7 +177,14 @@ fn document(mut object: Value, profile: Profile) -> Document {
     if profile.float_resources {
         object = object.with_float_numbers();
     }
-    Document { value: object, source: "cluster".into(), line: 1, text: "".into(), item: None }
+    Document {
+        value: object,
+        source: "cluster".into(),
+        line: 1,
+        text: "".into(),
+        item: None,
+        is_inside: false,
+    }
 }
 
 /// Whether a policy is about objects of a resource.

@@ -25,10 +25,11 @@ use std::sync::Arc;
 
 use ephor_cluster::Cluster;
 use ephor_cluster::live::Live;
-use ephor_document::Document;
 use ephor_external::ExternalData;
+use ephor_ir::facts::Stage;
 use ephor_kubernetes::Types;
 use ephor_policies::load::{Policies, Purpose};
+use ephor_policies::lookups::looks_up_objects;
 use ephor_policies::policy_set::Engine;
 use ephor_sources::context;
 use ephor_sources::offline::Offline;
@@ -46,13 +47,17 @@ use crate::cli::arguments::given;
 use crate::cli::console::print;
 pub(super) use invocation::invocation;
 pub(in crate::cli) use payloads::CheckRequest;
+pub(in crate::cli::apply) use resources::ObjectReader;
+pub(in crate::cli) use resources::Objects;
 
 /// What was loaded.
 pub(in crate::cli) struct Inputs {
     /// The policies, with what was left out.
     pub policies: Policies,
     /// The objects that policies are applied on.
-    pub resources: Vec<Document>,
+    pub objects: Objects,
+    /// The first of them, or else the first payload.
+    first: Option<Value>,
     /// Payloads that policies are applied on, objects aside.
     pub payloads: Vec<Value>,
     /// The check requests of proxies.
@@ -82,19 +87,23 @@ impl Inputs {
         let user = values::user(given(&a.values.userinfo), log)?;
         let mut values = values::variables(a.values, log)?;
         let mut policies = policies::load(a, log)?;
-        let load = |paths: &[String]| resources::load(paths, a.profile, options, log);
+        let load = |paths: &[String]| resources::load(paths, a.profile, false, options, log);
         let targets = load(&a.input.target_resources())?;
         let params = load(&a.input.parameter_resources())?;
         policies.bind(params.iter().map(|d| d.value.clone()).collect());
-        let (resources, live) = match a.cluster {
-            Some(_) => cluster::objects(a, &policies, &mut values, log)?,
-            None => (load(&a.input.resources())?, None),
+        let (objects, live) = match a.cluster {
+            Some(_) => {
+                let (objects, live) = cluster::objects(a, &policies, &mut values, log)?;
+                (Objects::whole(objects), live)
+            }
+            None => (objects(a, &policies, options, log)?, None),
         };
-        let resources = resources::without_duplicates(resources, log);
-        let exceptions = exceptions::load(a, &policies, &resources, log)?;
+        let resources = if objects.has_more() { &[] } else { objects.in_memory() };
+        let exceptions = exceptions::load(a, &policies, resources, log)?;
+        let known = resources.iter().chain(&targets).chain(&params);
         let sources = Offline {
-            objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
-            globals: global_entries(&resources),
+            objects: known.map(|d| d.value.clone()).collect(),
+            globals: global_entries(resources),
             context: None,
             types: definitions(a, options, log)?,
             registry: registry(a.registry),
@@ -109,10 +118,13 @@ impl Inputs {
             old_object: None,
         };
         let payloads = a.payloads.map(|flags| payloads::payloads(flags, &policies, log)).transpose()?;
+        let payloads = payloads.unwrap_or_default();
+        let first = objects.in_memory().first().map(|d| &d.value).or(payloads.first()).cloned();
         let mut inputs = Inputs {
             policies,
-            resources,
-            payloads: payloads.unwrap_or_default(),
+            objects,
+            first,
+            payloads,
             checks: Vec::new(),
             exceptions,
             requests,
@@ -120,7 +132,7 @@ impl Inputs {
             live,
             context_file: given(&a.values.context_file).map(String::from),
         };
-        if a.announces {
+        if a.announces && !inputs.objects.has_more() {
             print(&inputs.announcement());
         }
         // Kyverno reads check requests when it has said what it applies.
@@ -157,7 +169,7 @@ impl Inputs {
 
     /// The first object, or else the first payload.
     pub(super) fn first(&self) -> Option<&Value> {
-        self.resources.first().map(|d| &d.value).or(self.payloads.first())
+        self.first.as_ref()
     }
 
     /// Whether there is a policy.
@@ -167,14 +179,15 @@ impl Inputs {
 
     /// How much there is that policies are applied on.
     pub(super) fn subjects(&self) -> usize {
-        self.resources.len() + self.payloads.len() + self.checks.len()
+        self.objects.count() + self.payloads.len() + self.checks.len()
     }
 
-    /// What Kyverno prints before it evaluates.
-    fn announcement(&self) -> String {
+    /// What Kyverno prints before it evaluates; a run that reads its objects block by block knows
+    /// their number at the end.
+    pub(super) fn announcement(&self) -> String {
         let rules: usize = self.policies.policies.iter().map(|p| p.rule_count).sum();
         let rules = rules + self.policies.cleanups.len();
-        let resources = self.resources.len() + self.payloads.len();
+        let resources = self.objects.count() + self.payloads.len();
         let with = match self.exceptions.len() {
             0 => String::new(),
             n => format!(" with {n} exception(s)"),
@@ -205,6 +218,23 @@ impl Inputs {
     }
 }
 
+/// The objects of files: block by block where no rule reads another object than its own, and
+/// nothing shows all of them.
+fn objects(
+    a: &InputArguments<'_>,
+    policies: &Policies,
+    options: &OutputOptions,
+    log: &Log,
+) -> Result<Objects, CommandError> {
+    let lowered = || policies.policies.iter().filter_map(|p| p.policy.as_deref());
+    let deletes = !policies.cleanups.is_empty() || lowered().any(|p| p.stage == Stage::Schedule);
+    let paths = a.input.resources();
+    match a.streams && !deletes && !a.input.exceptions_with_resources && !lowered().any(looks_up_objects) {
+        true => Objects::stream(&paths, a.profile, options, log),
+        false => Ok(Objects::whole(resources::load(&paths, a.profile, true, options, log)?)),
+    }
+}
+
 /// The types of objects with those of `--crd-paths`.
 fn definitions(
     a: &InputArguments<'_>,
@@ -215,7 +245,7 @@ fn definitions(
     if paths.is_empty() {
         return Ok(None);
     }
-    let definitions = resources::load(&paths, a.profile, options, log)?;
+    let definitions = resources::load(&paths, a.profile, false, options, log)?;
     let release = a.input.kubernetes.unwrap_or_default();
     Ok(Some(Types::of_release_with(release, definitions.iter().map(|d| &d.value))))
 }

@@ -31,7 +31,7 @@ impl Run<'_> {
                 None => format!("never: `{}` is no schedule", cleanup.schedule),
                 Some(cron) => cron.next(since.unwrap_or(now)).map_or("never".into(), format_time),
             };
-            for document in &self.inputs.resources {
+            for document in self.inputs.objects.in_memory() {
                 let object = &document.value;
                 let images = Images::of(object.clone(), engine.functions());
                 let mut target = Target::of(object);
@@ -44,7 +44,7 @@ impl Run<'_> {
                 }
             }
         }
-        for object in self.inputs.resources.iter().map(|d| &d.value) {
+        for object in self.inputs.objects.in_memory().iter().map(|d| &d.value) {
             if let Some(label) = object.at(&["metadata", "labels", LABEL]).and_then(Value::as_str) {
                 lines.push(format!("{}: {} (label `{LABEL}: {label}`)", path(object), end(object, label)));
             }

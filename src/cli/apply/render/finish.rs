@@ -10,7 +10,6 @@ use ephor_report::formats::{Document, Format};
 use ephor_report::policy_report::{self, Summary};
 use ephor_report::run::{self as report, Counts, Finding};
 use ephor_report::table;
-use ephor_value::Value;
 
 use super::super::output::ApplyOutput;
 use super::super::run::Run;
@@ -222,12 +221,7 @@ impl Run<'_> {
         let ttl = ttl.map(ephor_value::duration::format);
         let as_json = self.options.rendered().is_json();
         let failed = records.iter().filter(|r| r.status == Status::Fail && !r.policy.contains('/'));
-        failed
-            .map(|r| {
-                let resource = self.inputs.resources.get(r.index).map(|d| &d.value).unwrap_or(&Value::Null);
-                generated_exceptions::for_failure(r, resource, ttl.as_deref(), as_json)
-            })
-            .collect()
+        failed.map(|r| generated_exceptions::for_failure(r, ttl.as_deref(), as_json)).collect()
     }
 
     pub(in crate::cli::apply) fn exit_code(&self, verdict: &RunVerdict, out: &mut impl Write) -> i32 {

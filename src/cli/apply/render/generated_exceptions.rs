@@ -14,7 +14,8 @@ fn strings(items: Vec<String>) -> Value {
 }
 
 /// An exception that lets one failed result pass, as a document in YAML or JSON.
-pub fn for_failure(r: &FailedRule, resource: &Value, ttl: Option<&str>, as_json: bool) -> String {
+pub fn for_failure(r: &FailedRule, ttl: Option<&str>, as_json: bool) -> String {
+    let resource = &r.resource;
     let (kind, name) = (resource.text_at(&["kind"]), resource.text_at(&["metadata", "name"]));
     let namespace = resource.text_at(&["metadata", "namespace"]);
     let (mut kinds, mut names, mut rules) =

@@ -7,6 +7,7 @@ use super::super::object_path::path;
 use crate::cli::apply::output::ApplyOutput;
 use std::collections::HashMap;
 
+use ephor_document::Document;
 use ephor_engine::action::{enforces, of_policy};
 use ephor_engine::pod_security::report::properties;
 use ephor_engine::{RuleOutcome, Status};
@@ -77,8 +78,8 @@ pub struct FailedRule {
     pub rule: String,
     /// The status shown.
     pub status: Status,
-    /// Position of the resource in the input.
-    pub index: usize,
+    /// The resource.
+    pub resource: Value,
     /// The Pod Security controls that failed, as JSON.
     pub controls: Option<String>,
 }
@@ -87,8 +88,13 @@ fn coloured(text: &str, code: &str, on: bool) -> String {
     if on { format!("\u{1b}[{code};1m{text}\u{1b}[0;22m") } else { text.to_string() }
 }
 
-/// Renders the results of one resource.
-pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outcome) -> Rendered {
+/// Renders the results of one resource, which stands in a document if it was in a file.
+pub fn render(
+    style: &Style<'_>,
+    document: Option<&Document>,
+    resource: &Value,
+    outcome: &Outcome,
+) -> Rendered {
     let mut out = Rendered::default();
     let target = Target::of(resource);
     for p in &outcome.policies {
@@ -101,10 +107,10 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
         p.rules.iter().filter(is_twice).for_each(|r| out.twice.add(r.status));
         let status = |r: &RuleOutcome| report_status(r.status, facts, audit_warns);
         if style.all_findings {
-            out.findings.extend(style.collector.collect(index, resource, p, status));
+            out.findings.extend(style.collector.collect(document, resource, p, status));
         } else if p.rules.iter().any(|r| r.status == Status::Error) {
             let errors = p.rules.iter().filter(|r| status(r) == Status::Error);
-            out.errors.extend(errors.map(|r| Unlocated::of(index, resource, p, r)));
+            out.errors.extend(errors.map(|r| Unlocated::of(document, resource, p, r)));
         }
         match style.output {
             ApplyOutput::Plain => plain(&mut out.text, p, facts, resource, audit_warns, style.colour),
@@ -119,7 +125,7 @@ pub fn render(style: &Style<'_>, index: usize, resource: &Value, outcome: &Outco
                         policy: facts.key.clone(),
                         rule: r.rule.to_string(),
                         status: report_status(r.status, facts, audit_warns),
-                        index,
+                        resource: document.map_or(Value::Null, |d| d.value.clone()),
                         controls: (r.pod_security.as_ref())
                             .and_then(|_| properties(r).into_iter().find(|(k, _)| &**k == "controlsJSON"))
                             .map(|(_, v)| v.to_string()),
