@@ -35,7 +35,6 @@ mod render;
 mod run;
 
 use std::collections::HashMap;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -51,7 +50,7 @@ use ephor_value::Value;
 
 use super::CommandError;
 use super::arguments::{Global, given, use_threads};
-use super::console::{self, print};
+use super::console::{self, StandardOutput, print};
 use super::explain::decisions::{self, Wanted};
 use super::outbound;
 use super::outputs::{self, absolute};
@@ -106,7 +105,12 @@ fn apply(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i3
         false => None,
     };
     let is_document = matches!(options.output, ApplyOutput::Own(format) if format != Format::Text);
-    let code = evaluated(Run { args, options, log, started, inputs, destination, invocation }, engine)?;
+    let baseline = match &options.baseline {
+        Some(file) if !options.writes_baseline => Baseline::read(file)?,
+        _ => Baseline::default(),
+    };
+    let run = Run { args, options, log, started, inputs, destination, invocation, baseline };
+    let code = evaluated(run, engine)?;
     match explanation {
         Some(text) if is_document => console::error(&format!("\n{text}")),
         Some(text) => print(&format!("\n{text}")),
@@ -143,11 +147,7 @@ fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, CommandError> {
     let engine = engine.with_remarks(remarks.clone());
     let lowered = run.inputs.policies.policies.iter().filter_map(|p| p.policy.as_ref());
     let facts: HashMap<String, PolicyFacts> = lowered.map(|p| (p.id(), PolicyFacts::of(p))).collect();
-    let baseline = match &run.options.baseline {
-        Some(file) if !run.options.writes_baseline => Baseline::read(file)?,
-        _ => Baseline::default(),
-    };
-    let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    let mut out = StandardOutput::lock();
     let requests =
         |policy: &Policy, object: &Value| run.inputs.requests.of_policy(policy, object.clone(), &engine).ok();
     let collector = Collector::new(
@@ -169,10 +169,7 @@ fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, CommandError> {
         facts: &facts,
         seconds: now,
     };
-    let mut sink = run.evaluate(&engine, &style, &mut out)?;
-    for finding in &mut sink.findings {
-        finding.is_known = finding.is_violation() && baseline.has(finding);
-    }
+    let sink = run.evaluate(&engine, &style, &mut out)?;
     remarks.take().iter().for_each(|text| run.log.warn(text));
     let verdict = run.finish(sink, &collector, &mut out)?;
     if run.args.output.deletions {
@@ -181,7 +178,7 @@ fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, CommandError> {
         run.write_deletions(&engine, now, &mut out);
     }
     let code = run.exit_code(&verdict, &mut out);
-    let _ = out.flush();
+    out.finish()?;
     drop(collector);
     // The program ends now; freeing memory piece by piece would only take time.
     std::mem::forget((engine, run));
