@@ -8,6 +8,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use ephor_report::formats::WriteError;
+use ephor_report::spool::SpoolError;
 use ephor_search::Problem;
 use ephor_value::release::Release;
 
@@ -226,7 +228,7 @@ pub enum CommandError {
         cause: io::Error,
     },
     /// Output that waits for the end of the inputs cannot be written to a temporary file.
-    #[error("results cannot be written to a temporary file in {}: {cause}; TMPDIR names another folder", std::env::temp_dir().display())]
+    #[error("{cause}")]
     Held {
         /// Why.
         cause: io::Error,
@@ -274,6 +276,9 @@ pub enum CommandError {
         /// Why.
         cause: ephor_document::yaml::YamlError,
     },
+    /// What is too large for the memory has no room on the disk.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
     /// JSON cannot be written.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
@@ -641,7 +646,22 @@ pub enum CommandError {
     Completion(io::Error),
 }
 
+impl From<WriteError> for CommandError {
+    /// Of a document on standard output.
+    fn from(error: WriteError) -> CommandError {
+        CommandError::of_output("standard output", error)
+    }
+}
+
 impl CommandError {
+    /// A document cannot be written to a file, or to what has this name.
+    pub(super) fn of_output(path: &str, error: WriteError) -> CommandError {
+        match error {
+            WriteError::Spool(error) => CommandError::Spool(error),
+            WriteError::Output(cause) => CommandError::Write { path: path.into(), cause },
+        }
+    }
+
     /// An input that cannot be used.
     pub fn input(cause: impl Into<Cause>) -> CommandError {
         CommandError::Input(cause.into())

@@ -164,7 +164,7 @@ pub fn run(args: &LintArgs) -> Result<i32, CommandError> {
         found.findings.iter().zip(&fixes).map(|(finding, fixes)| annotation(finding, fixes)).collect();
     let roots = super::roots::here();
     console::print(&match args.output_format {
-        LintFormat::Sarif => console::whole(lint_formats::sarif(&annotations, &CHECKS, &roots)),
+        LintFormat::Sarif => console::whole(|out| lint_formats::sarif(&annotations, &CHECKS, &roots, out))?,
         LintFormat::Github if annotations.is_empty() => text(&found, args.notes),
         LintFormat::Github => lint_formats::github(&annotations, &roots),
         LintFormat::Json => lint_formats::json(&annotations),

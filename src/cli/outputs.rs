@@ -2,11 +2,14 @@
 //!
 //! In: paths, what each file is of, and texts. Out: the files, each whole or not there. Two files
 //! of one path are an error before any is written, so nothing that a command reports as written is
-//! lost. [`Outputs`] is for several files, [`write_whole`] for one.
+//! lost. [`Outputs`] is for several files, [`write_whole`] and [`write_with`] for one.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use ephor_report::formats::WriteError;
 use ephor_value::file_path::normal;
 
 use super::CommandError;
@@ -135,22 +138,31 @@ pub fn write_with_folders(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Com
 /// # Errors
 /// It cannot be written.
 pub fn write_whole(path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Result<(), CommandError> {
-    use std::io::Write;
+    write_with(path, |out| Ok(out.write_all(text.as_ref())?))
+}
+
+/// The same, of what `write` writes; returns what that returns.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_with<T>(
+    path: impl AsRef<Path>,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, WriteError>,
+) -> Result<T, CommandError> {
     let path = path.as_ref();
-    let write = || {
-        let mut temporary = path.as_os_str().to_owned();
-        temporary.push(format!(".{}.tmp", std::process::id()));
-        let written = || {
-            let mut file = std::fs::File::create(&temporary)?;
-            file.write_all(text.as_ref())?;
-            file.sync_all()?;
-            std::fs::rename(&temporary, path)
-        };
-        written().inspect_err(|_| {
-            let _ = std::fs::remove_file(&temporary);
-        })
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let written = || {
+        let mut file = BufWriter::with_capacity(1 << 16, File::create(&temporary)?);
+        let done = write(&mut file)?;
+        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        std::fs::rename(&temporary, path)?;
+        Ok(done)
     };
-    write().map_err(|cause| CommandError::Write { path: path.display().to_string(), cause })
+    written().map_err(|error| {
+        let _ = std::fs::remove_file(&temporary);
+        CommandError::of_output(&path.display().to_string(), error)
+    })
 }
 
 /// Refuses two named outputs of one path; each is a flag and its value. Nothing is read or written.
@@ -185,6 +197,22 @@ mod tests {
         let again = outputs.add(&folder.path().join("b/../a.yaml"), "y/a.yaml", "2").unwrap_err().to_string();
         assert!(again.contains("x/a.yaml") && again.contains("y/a.yaml"), "{again}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_to_its_end_stays_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.json");
+        write_whole(&path, "before").unwrap();
+        let full = || std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let failed = write_with::<()>(&path, |out| {
+            out.write_all(b"half")?;
+            Err(full().into())
+        });
+        let error = failed.unwrap_err().to_string();
+        assert!(error.contains("report.json") && error.contains(&full().to_string()), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"before");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

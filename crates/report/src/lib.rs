@@ -6,6 +6,9 @@
 //! - [`roots`]: the names that build servers know files by;
 //! - [`policy_report`]: the report objects of a cluster;
 //! - [`table`]: the result table.
+//! - [`findings`]: the results of a run, in memory or on disk.
+//! - [`spool`]: bytes that are in memory while they are few.
+//! - [`tally`]: how often each value comes up.
 //! - [`diff`]: differences of two texts, line by line.
 //! - [`invocation`]: commands that read a part of a run.
 //! - [`lint_formats`]: findings about files in the formats of code scanners.
@@ -15,6 +18,7 @@
 
 pub mod diagnostic;
 pub mod diff;
+pub mod findings;
 pub mod formats;
 pub mod invocation;
 pub mod lint_formats;
@@ -22,4 +26,6 @@ pub mod policy_report;
 mod printable;
 pub mod roots;
 pub mod run;
+pub mod spool;
 pub mod table;
+pub mod tally;

@@ -4,13 +4,16 @@
 //! In: annotations, each at a place of a file. Out: the text. File names become relative URIs with
 //! slashes; columns count characters from 1, and the end of a region is the column behind it.
 
+use std::io::Write;
+
 use serde_json::{Value, json};
 
-use crate::formats::Document;
 pub use crate::formats::Level;
+use crate::formats::WriteError;
 use crate::formats::github::{command, data, property};
 use crate::formats::sarif::log::{Log, Rank, Region, Rule, physical};
 use crate::formats::sarif::message_text;
+use crate::formats::uri::Uris;
 use crate::roots::Roots;
 
 /// Something about a place of a file.
@@ -74,8 +77,17 @@ impl Annotation<'_> {
 /// A check of the table: an id, what it finds, and what to do.
 pub type CheckText = (&'static str, &'static str, &'static str);
 
-/// A SARIF log; rules are the checks, whether they found something or not.
-pub fn sarif(annotations: &[Annotation<'_>], checks: &[CheckText], roots: &Roots) -> Document {
+/// Writes a SARIF log; rules are the checks, whether they found something or not. Returns what was
+/// left out of it.
+///
+/// # Errors
+/// The log cannot be written.
+pub fn sarif(
+    annotations: &[Annotation<'_>],
+    checks: &[CheckText],
+    roots: &Roots,
+    out: &mut dyn Write,
+) -> Result<Option<String>, WriteError> {
     let mut log = Log::new(roots);
     for (id, text, help) in checks {
         let worst = annotations.iter().filter(|a| a.id == *id).map(|a| a.level).min();
@@ -90,25 +102,28 @@ pub fn sarif(annotations: &[Annotation<'_>], checks: &[CheckText], roots: &Roots
     for a in annotations {
         let index = log.rule(a.id, Rule::default);
         let region = Region { line: a.line.max(1), column: a.column, end: a.end, text: a.excerpt };
-        let mut result = json!({
-            "ruleId": a.id,
-            "ruleIndex": index,
-            "level": a.level.word(),
-            "message": {"text": message_text(&a.text())},
-            "locations": [{"physicalLocation": physical(&log.uris, a.file, &region)}],
-        });
-        if !a.policy.is_empty() {
-            result["properties"] = json!({"policy": a.policy});
-        }
-        if !a.fixes.is_empty() {
-            result["fixes"] = a.fixes.iter().map(|fix| sarif_fix(fix, &log, a.file)).collect();
-        }
-        log.result(Rank::of(false, Some(a.level), None), result);
+        let describe = |uris: &Uris<'_>| {
+            let mut result = json!({
+                "ruleId": a.id,
+                "ruleIndex": index,
+                "level": a.level.word(),
+                "message": {"text": message_text(&a.text())},
+                "locations": [{"physicalLocation": physical(uris, a.file, &region)}],
+            });
+            if !a.policy.is_empty() {
+                result["properties"] = json!({"policy": a.policy});
+            }
+            if !a.fixes.is_empty() {
+                result["fixes"] = a.fixes.iter().map(|fix| sarif_fix(fix, uris, a.file)).collect();
+            }
+            result
+        };
+        log.result(Rank::of(false, Some(a.level), None), describe)?;
     }
-    log.finish(&[])
+    log.finish(&[], out)
 }
 
-fn sarif_fix(fix: &AnnotatedFix<'_>, log: &Log<'_>, file: &str) -> Value {
+fn sarif_fix(fix: &AnnotatedFix<'_>, uris: &Uris<'_>, file: &str) -> Value {
     let replacements = fix.edits.iter().map(|edit| {
         json!({
             "deletedRegion": {
@@ -123,7 +138,7 @@ fn sarif_fix(fix: &AnnotatedFix<'_>, log: &Log<'_>, file: &str) -> Value {
     json!({
         "description": {"text": message_text(fix.title)},
         "artifactChanges": [{
-            "artifactLocation": log.uris.artifact(file),
+            "artifactLocation": uris.artifact(file),
             "replacements": replacements.collect::<Vec<Value>>(),
         }],
     })
@@ -181,6 +196,7 @@ mod tests {
     #![allow(clippy::indexing_slicing)]
 
     use super::*;
+    use crate::formats::Document;
     use crate::formats::tests::sarif_errors;
 
     const ONE: Annotation<'_> = Annotation {
@@ -202,7 +218,8 @@ mod tests {
     ];
 
     fn log(annotations: &[Annotation<'_>], checks: &[CheckText]) -> Value {
-        let text = sarif(annotations, checks, &Roots::default()).text;
+        let document = Document::of(|out| sarif(annotations, checks, &Roots::default(), out));
+        let text = document.map(|document| document.text).unwrap_or_default();
         assert_eq!(sarif_errors(&text), [""; 0]);
         serde_json::from_str(&text).unwrap_or_default()
     }

@@ -288,10 +288,9 @@ pub fn tail(s: &Summary) -> String {
     )
 }
 
-/// A JSON report around its entries, which are joined by commas.
-pub fn json(kind: &str, name: &str, namespace: &str, s: &Summary, entries: &str) -> String {
-    let mut out = String::with_capacity(entries.len() + 256);
-    out.push_str(&format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{API_VERSION}\",\"metadata\":{{\"name\":"));
+/// What stands before the entries of a JSON report, which are joined by commas.
+pub fn json_head(kind: &str, name: &str, namespace: &str, s: &Summary) -> String {
+    let mut out = format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{API_VERSION}\",\"metadata\":{{\"name\":");
     write_json_string(&mut out, name);
     if !namespace.is_empty() {
         out.push_str(",\"namespace\":");
@@ -305,7 +304,8 @@ pub fn json(kind: &str, name: &str, namespace: &str, s: &Summary, entries: &str)
         s.of(Status::Error),
         s.of(Status::Skip)
     ));
-    out.push_str(entries);
-    out.push_str("]}\n");
     out
 }
+
+/// What follows the entries of a JSON report.
+pub const JSON_TAIL: &str = "]}";

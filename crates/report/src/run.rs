@@ -4,10 +4,13 @@
 //! of the field that decided and the place in the policy, all with names of files, lines and
 //! columns. [`crate::formats`] writes it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+pub use crate::findings::Findings;
 pub use crate::roots::Roots;
+use crate::spool::SpoolError;
 use ephor_engine::Status;
 pub use ephor_ir::facts::Severity;
 use ephor_value::Value;
@@ -59,7 +62,7 @@ impl Place {
 }
 
 /// A policy that gave results.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PolicyInfo {
     /// `name`, or `namespace/name` of one in a namespace.
     pub name: String,
@@ -236,27 +239,30 @@ impl Counts {
     /// The counts of some results.
     pub fn of<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Counts {
         let mut counts = Counts::default();
-        for finding in findings {
-            match finding.status {
-                Status::Pass => counts.pass += 1,
-                Status::Fail => counts.fail += 1,
-                Status::Warn => counts.warn += 1,
-                Status::Error => counts.error += 1,
-                Status::Skip => counts.skip += 1,
-            }
-            counts.known += usize::from(finding.is_known && finding.is_violation());
-        }
+        findings.into_iter().for_each(|finding| counts.add(finding));
         counts
+    }
+
+    /// Counts a result.
+    pub fn add(&mut self, finding: &Finding) {
+        match finding.status {
+            Status::Pass => self.pass += 1,
+            Status::Fail => self.fail += 1,
+            Status::Warn => self.warn += 1,
+            Status::Error => self.error += 1,
+            Status::Skip => self.skip += 1,
+        }
+        self.known += usize::from(finding.is_known && finding.is_violation());
     }
 }
 
 /// A run.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Run {
     /// The results, in the order of the resources.
-    pub findings: Vec<Finding>,
-    /// How many results there were of each status, also of those that are left out of `findings`.
-    pub counts: Counts,
+    pub findings: Findings,
+    /// Whether only violations are shown; the counts are those of all results.
+    pub violations_only: bool,
     /// How many resources were read.
     pub resources: usize,
     /// How many policies were loaded.
@@ -272,14 +278,20 @@ pub struct Run {
 }
 
 impl Run {
-    /// The results that are violations.
-    pub fn violations(&self) -> impl Iterator<Item = &Finding> {
-        self.findings.iter().filter(|finding| finding.is_violation())
+    /// How many results there are of each status, also of those that are not shown.
+    pub fn counts(&self) -> Counts {
+        self.findings.counts()
     }
 
-    /// Leaves out what is no violation; the counts stay.
-    pub fn keep_violations(&mut self) {
-        self.findings.retain(Finding::is_violation);
+    /// The results that are shown.
+    pub fn shown(&self) -> impl Iterator<Item = Result<Cow<'_, Finding>, SpoolError>> {
+        let is_shown = |finding: &Finding| !self.violations_only || finding.is_violation();
+        self.findings.iter().filter(move |read| read.as_ref().map_or(true, |finding| is_shown(finding)))
+    }
+
+    /// The results that are violations.
+    pub fn violations(&self) -> impl Iterator<Item = Result<Cow<'_, Finding>, SpoolError>> {
+        self.findings.iter().filter(|read| read.as_ref().map_or(true, |finding| finding.is_violation()))
     }
 }
 

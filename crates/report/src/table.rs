@@ -6,7 +6,13 @@
 //! than 300 bytes without them is wrapped at blanks. With more than ten rows the first header shows
 //! their number. No rows give no text at all. Semantics: `docs/reference/cli.md`, table format.
 
+use std::io::{BufRead, BufReader, Write};
+
+use serde_json::json;
 use unicode_width::UnicodeWidthStr;
+
+use crate::formats::WriteError;
+use crate::spool::{Spool, SpoolError};
 
 /// Cells above this many bytes are wrapped.
 const LONGEST_CELL: usize = 300;
@@ -20,34 +26,99 @@ pub fn render(headers: &[&str], rows: &[Vec<String>], colour: bool) -> String {
     if rows.is_empty() {
         return String::new();
     }
+    let mut widths = Vec::new();
+    rows.iter().for_each(|row| widen(&mut widths, row));
+    let (mut out, widths) = head(headers, rows.len(), &widths, colour);
+    rows.iter().for_each(|row| body(&mut out, row, &widths));
+    rule(&mut out, &widths);
+    out
+}
+
+/// Rows that are numbered, and that may be more than there is memory for.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Each row as a line of JSON.
+    rows: Spool,
+    count: usize,
+    widths: Vec<usize>,
+}
+
+impl Rows {
+    /// Adds a row; its first cell becomes its number.
+    ///
+    /// # Errors
+    /// There is no room for it, in memory and on the disk.
+    pub fn push(&mut self, mut row: Vec<String>) -> Result<(), SpoolError> {
+        self.count += 1;
+        if let Some(first) = row.first_mut() {
+            *first = self.count.to_string();
+        }
+        widen(&mut self.widths, &row);
+        self.rows.push(format!("{}\n", json!(row)).as_bytes())
+    }
+
+    /// Writes the table, which is nothing without rows.
+    ///
+    /// # Errors
+    /// The rows cannot be read, or the table cannot be written.
+    pub fn write(&self, headers: &[&str], colour: bool, out: &mut dyn Write) -> Result<(), WriteError> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let (mut text, widths) = head(headers, self.count, &self.widths, colour);
+        let mut lines = BufReader::with_capacity(1 << 16, self.rows.reader());
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if lines.read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            let row: Vec<String> = serde_json::from_slice(&line).map_err(std::io::Error::from)?;
+            body(&mut text, &row, &widths);
+            out.write_all(text.as_bytes())?;
+            text.clear();
+        }
+        rule(&mut text, &widths);
+        out.write_all(text.as_bytes())?;
+        Ok(())
+    }
+}
+
+/// Makes columns as wide as a row needs them.
+fn widen(widths: &mut Vec<usize>, row: &[String]) {
+    if widths.len() < row.len() {
+        widths.resize(row.len(), 0);
+    }
+    for (widest, cell) in widths.iter_mut().zip(row) {
+        *widest = lines(cell).iter().map(|line| width(line)).fold(*widest, usize::max);
+    }
+}
+
+/// What stands above the rows, and how wide the columns are.
+fn head(headers: &[&str], count: usize, of_rows: &[usize], colour: bool) -> (String, Vec<usize>) {
     let mut titles: Vec<String> = headers.iter().map(|h| (*h).to_string()).collect();
-    if rows.len() >= COUNT_FROM
+    if count >= COUNT_FROM
         && let Some(first) = titles.first_mut()
     {
-        *first = format!("{first} ({}) ", rows.len());
+        *first = format!("{first} ({count}) ");
     }
-    let cells: Vec<Vec<Vec<String>>> =
-        rows.iter().map(|row| row.iter().map(|cell| lines(cell)).collect()).collect();
-    let widths: Vec<usize> = titles
-        .iter()
-        .enumerate()
-        .map(|(i, title)| {
-            let body = cells.iter().filter_map(|row| row.get(i)).flatten().map(|line| width(line));
-            body.max().unwrap_or(0).max(width(title))
-        })
-        .collect();
+    let of_row = |i: usize| of_rows.get(i).copied().unwrap_or(0);
+    let widths: Vec<usize> =
+        titles.iter().enumerate().map(|(i, title)| of_row(i).max(width(title))).collect();
     let mut out = String::new();
     rule(&mut out, &widths);
     header(&mut out, &titles, &widths, colour);
     rule(&mut out, &widths);
-    for row in &cells {
-        let height = row.iter().map(Vec::len).max().unwrap_or(0);
-        for n in 0..height {
-            line(&mut out, &widths, |i| row.get(i).and_then(|cell| cell.get(n)).map_or("", String::as_str));
-        }
+    (out, widths)
+}
+
+/// The lines of a row.
+fn body(out: &mut String, row: &[String], widths: &[usize]) {
+    let cells: Vec<Vec<String>> = row.iter().map(|cell| lines(cell)).collect();
+    let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+    for n in 0..height {
+        line(out, widths, |i| cells.get(i).and_then(|cell| cell.get(n)).map_or("", String::as_str));
     }
-    rule(&mut out, &widths);
-    out
 }
 
 fn rule(out: &mut String, widths: &[usize]) {

@@ -35,7 +35,6 @@ mod render;
 mod run;
 
 use std::collections::HashMap;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -51,7 +50,7 @@ use ephor_value::Value;
 
 use super::CommandError;
 use super::arguments::{Global, given, use_threads};
-use super::console::{self, print};
+use super::console::{self, StandardOutput, print};
 use super::explain::decisions::{self, Wanted};
 use super::outbound;
 use super::outputs::{self, absolute};
@@ -107,7 +106,11 @@ fn apply(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i3
         false => None,
     };
     let is_document = matches!(options.output, ApplyOutput::Own(format) if format != Format::Text);
-    let run = Run { args, options, log, started, inputs, destination, invocation };
+    let baseline = match &options.baseline {
+        Some(file) if !options.writes_baseline => Baseline::read(file)?,
+        _ => Baseline::default(),
+    };
+    let run = Run { args, options, log, started, inputs, destination, invocation, baseline };
     let code = evaluated(run, engine, arguments.announces)?;
     match explanation {
         Some(text) if is_document => console::error(&format!("\n{text}")),
@@ -146,13 +149,9 @@ fn evaluated(mut run: Run<'_>, engine: Engine, announces: bool) -> Result<i32, C
     let engine = engine.with_remarks(remarks.clone());
     let lowered = run.inputs.policies.policies.iter().filter_map(|p| p.policy.as_ref());
     let facts: HashMap<String, PolicyFacts> = lowered.map(|p| (p.id(), PolicyFacts::of(p))).collect();
-    let baseline = match &run.options.baseline {
-        Some(file) if !run.options.writes_baseline => Baseline::read(file)?,
-        _ => Baseline::default(),
-    };
     let rest = run.inputs.objects.take_rest();
     let run = run;
-    let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    let mut out = StandardOutput::lock();
     let requests =
         |policy: &Policy, object: &Value| run.inputs.requests.of_policy(policy, object.clone(), &engine).ok();
     let collector = Collector::new(
@@ -173,7 +172,7 @@ fn evaluated(mut run: Run<'_>, engine: Engine, announces: bool) -> Result<i32, C
         facts: &facts,
         seconds: now,
     };
-    let mut sink = match rest {
+    let sink = match rest {
         None => run.evaluate(&engine, None, &style, &mut out)?,
         // What an output begins with, and whether there is one, is known when all was read.
         rest => {
@@ -186,9 +185,6 @@ fn evaluated(mut run: Run<'_>, engine: Engine, announces: bool) -> Result<i32, C
             sink
         }
     };
-    for finding in &mut sink.findings {
-        finding.is_known = finding.is_violation() && baseline.has(finding);
-    }
     remarks.take().iter().for_each(|text| run.log.warn(text));
     let verdict = run.finish(sink, &collector, &mut out)?;
     if run.args.output.deletions {
@@ -197,7 +193,7 @@ fn evaluated(mut run: Run<'_>, engine: Engine, announces: bool) -> Result<i32, C
         run.write_deletions(&engine, now, &mut out);
     }
     let code = run.exit_code(&verdict, &mut out);
-    let _ = out.flush();
+    out.finish()?;
     drop(collector);
     // The program ends now; freeing memory piece by piece would only take time.
     std::mem::forget((engine, run));

@@ -14,6 +14,7 @@ use super::inputs::Inputs;
 use super::log::Log;
 use super::options::ApplyArgs;
 use super::output_options::OutputOptions;
+use super::render::baseline::Baseline;
 use super::render::changes::Destination;
 
 /// A run of `apply`.
@@ -32,6 +33,8 @@ pub(super) struct Run<'r> {
     pub destination: Destination,
     /// The arguments, for commands that read a part of the run.
     pub invocation: Invocation,
+    /// Violations that are known.
+    pub baseline: Baseline,
 }
 
 impl Run<'_> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ephor_compare::{Answer, Universe};
 use ephor_engine::Status;
 use ephor_inspect::compared::answered::{Answered, Compared, DecidingPlace, PairOutcome, Shown, name_place};
-use ephor_report::run::{Counts, Finding, PolicyInfo, ResourceName, Run};
+use ephor_report::run::{Finding, PolicyInfo, ResourceName, Run};
 
 use super::rules::texts;
 use super::text::{headline, meaning, verdict};
@@ -64,10 +64,9 @@ pub fn run_of(found: &[Answered], question: Question) -> Run {
         }
     }
     Run {
-        counts: Counts::of(&findings),
         policies: found.len(),
         resources: findings.iter().filter(|finding| finding.resource.is_some()).count(),
-        findings,
+        findings: findings.into(),
         roots: roots::here(),
         ..Run::default()
     }

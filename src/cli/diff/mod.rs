@@ -258,12 +258,14 @@ fn answer(
         DiffFormat::Text => text::text(&found, question, replay, false),
         DiffFormat::Markdown => text::text(&found, question, replay, true),
         DiffFormat::Json => serde_json::to_string_pretty(&json_of(&found))? + "\n",
-        DiffFormat::Sarif => console::whole(run_formats::sarif::write(&run())),
-        DiffFormat::Github => match run_formats::github::write(&run()) {
-            annotations if annotations.is_empty() => text::summary(&found, question) + "\n",
-            annotations => annotations,
-        },
-        DiffFormat::Junit => run_formats::junit::write(&run()),
+        DiffFormat::Sarif => console::whole(|out| run_formats::sarif::write(&run(), out))?,
+        DiffFormat::Github => {
+            match console::whole(|out| run_formats::github::write(&run(), out).map(|_| None))? {
+                annotations if annotations.is_empty() => text::summary(&found, question) + "\n",
+                annotations => annotations,
+            }
+        }
+        DiffFormat::Junit => console::whole(|out| run_formats::junit::write(&run(), out).map(|()| None))?,
     });
     if found.iter().any(|answered| fails(answered, common.fail_on, question)) {
         return Ok(1);

@@ -10,15 +10,15 @@ use std::sync::Arc;
 use ephor_engine::Status;
 use ephor_report::diff::without_colour;
 use ephor_report::formats::Format;
-use ephor_report::run::{Counts, Finding, Invocation, Note, Place, PolicyInfo, ResourceName, Run};
+use ephor_report::run::{Finding, Invocation, Note, Place, PolicyInfo, ResourceName, Run};
 use ephor_testing::testing::file::Test;
 use ephor_testing::testing::rows::{Row, Verdict};
 
 use super::options::{TestArgs, TestOutputFlags};
 use crate::cli::CommandError;
 use crate::cli::console;
-use crate::cli::console::print;
-use crate::cli::outputs::write_whole;
+use crate::cli::console::StandardOutput;
+use crate::cli::outputs::write_with;
 use crate::cli::report_file::report_file;
 use crate::cli::roots;
 use crate::cli::test::totals::TestTotals;
@@ -53,19 +53,19 @@ impl Report {
     /// The file cannot be written.
     pub(super) fn write(self, totals: TestTotals, args: &TestArgs) -> Result<(), CommandError> {
         let Some((format, file)) = self.0 else { return Ok(()) };
-        let mut run = run(totals, args.exit.strict);
-        if args.output.fail_only {
-            run.keep_violations();
-        }
+        let run = Run { violations_only: args.output.fail_only, ..run(totals, args.exit.strict) };
         let colour = file.is_none() && !args.output.remove_color && console::shows_colours();
-        let text = console::whole(format.write(&run, colour));
-        match file {
-            Some(file) => write_whole(&file, &text),
+        let left_out = match file {
+            Some(file) => write_with(&file, |out| format.write(&run, colour, out))?,
             None => {
-                print(&text);
-                Ok(())
+                let mut out = StandardOutput::lock();
+                let left_out = format.write(&run, colour, &mut out)?;
+                out.finish()?;
+                left_out
             }
-        }
+        };
+        left_out.iter().for_each(|text| console::warn(text));
+        Ok(())
     }
 }
 
@@ -75,14 +75,14 @@ fn run(totals: TestTotals, is_strict: bool) -> Run {
     let resources: HashSet<&ResourceName> = findings.iter().filter_map(|f| f.resource.as_ref()).collect();
     let notes = totals.vacuous.into_iter().map(|text| Note { text, is_error: is_strict });
     Run {
-        counts: Counts::of(&findings),
         policies: policies.len(),
         resources: resources.len(),
         seconds: totals.started.elapsed().as_secs_f64(),
         notes: notes.collect(),
         roots: roots::here(),
         invocation: Invocation::default(),
-        findings,
+        findings: findings.into(),
+        violations_only: false,
     }
 }
 

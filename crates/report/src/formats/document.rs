@@ -1,4 +1,6 @@
-//! What a format writes: the text, and what was left out of it.
+//! A document as text: what a format writes, and what was left out of it.
+
+use super::WriteError;
 
 /// What a format writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,9 +11,16 @@ pub struct Document {
     pub left_out: Option<String>,
 }
 
-impl From<String> for Document {
-    /// A document of everything.
-    fn from(text: String) -> Document {
-        Document { text, left_out: None }
+impl Document {
+    /// What is written, which returns what it leaves out.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn of(
+        write: impl FnOnce(&mut dyn std::io::Write) -> Result<Option<String>, WriteError>,
+    ) -> Result<Document, WriteError> {
+        let mut text = Vec::new();
+        let left_out = write(&mut text)?;
+        Ok(Document { text: String::from_utf8_lossy(&text).into_owned(), left_out })
     }
 }

@@ -1,16 +1,34 @@
 //! Workflow commands of GitHub: an annotation for each violation that the baseline does not have.
 
 use std::fmt::Write;
+use std::io;
 
+use super::WriteError;
 use crate::formats::level::{Level, level};
 use crate::formats::message::{message, visible};
-use crate::run::Run;
+use crate::run::{Finding, Run};
 
-/// The annotations of a run.
-pub fn write(run: &Run) -> String {
+/// Writes the annotations of a run, and returns how many there are.
+///
+/// # Errors
+/// Results cannot be read, or the annotations cannot be written.
+pub fn write(run: &Run, out: &mut dyn io::Write) -> Result<usize, WriteError> {
+    let mut number = 0;
+    for finding in run.violations() {
+        let finding = finding?;
+        if finding.is_known {
+            continue;
+        }
+        let text = annotation(run, &finding);
+        number += usize::from(!text.is_empty());
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(number)
+}
+
+fn annotation(run: &Run, finding: &Finding) -> String {
     let mut out = String::new();
-    for finding in run.violations().filter(|finding| !finding.is_known) {
-        let Some(command) = level(finding).map(command) else { continue };
+    if let Some(command) = level(finding).map(command) {
         let place = finding.place.as_ref().or(finding.decision.as_ref());
         let _ = write!(out, "::{command} ");
         if !finding.file().is_empty() {

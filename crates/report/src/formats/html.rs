@@ -5,11 +5,17 @@
 //! it. Without the script everything is still there; the script filters, and moves between
 //! violations by keys. Texts are escaped, so that neither policies nor manifests can add markup.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fmt::Write;
+use std::io;
 
-use super::merged::{Merged, extent, in_results, merged, statement};
+use super::WriteError;
+use super::merged::{Merged, extent, in_results, statement};
+use super::objects::Objects;
 use crate::run::{Finding, Place, Run, Severity};
+use crate::spool::{Spool, SpoolError};
+use crate::tally::Tally;
 use ephor_engine::Status;
 
 const STYLE: &str = include_str!("html/page.css");
@@ -18,41 +24,64 @@ const SCRIPT: &str = include_str!("html/page.js");
 /// How many bars a chart has.
 const BARS: usize = 10;
 
-/// The run as a page.
-pub fn write(run: &Run) -> String {
-    let violations = merged(run.violations());
-    let mut out = String::with_capacity(violations.len() * 1_024 + STYLE.len() + SCRIPT.len());
-    let _ = write!(
+/// Writes the run as a page.
+///
+/// # Errors
+/// Results cannot be read, or the page cannot be written.
+pub fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), WriteError> {
+    let mut tallies: [Tally; KEYS.len()] = Default::default();
+    let mut articles = Spool::default();
+    let (mut violations, mut results) = (0, 0);
+    let objects = Objects::of(|| run.violations())?;
+    // Charts and filters stand before what they count.
+    objects.each(run.violations(), |object| {
+        let merged = object.merged();
+        for violation in merged.iter().filter(|violation| object.position(violation).is_some()) {
+            violations += 1;
+            for (tally, (_, _, value)) in tallies.iter_mut().zip(&KEYS) {
+                for value in violation.distinct(value) {
+                    tally.add(value.as_bytes())?;
+                }
+            }
+            let mut text = String::new();
+            article(&mut text, violation);
+            articles.push(text.as_bytes())?;
+        }
+        results += object.own.len();
+        Ok::<_, SpoolError>(())
+    })?;
+    write!(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"ephor {}\">\n\
          <title>Policy results: {} failed</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
         env!("CARGO_PKG_VERSION"),
-        run.counts.fail
-    );
-    head(&mut out, run, &violations);
-    if violations.is_empty() {
-        out.push_str("<p>No violations.</p>\n");
+        run.counts().fail
+    )?;
+    out.write_all(head(run, in_results(violations, results)).as_bytes())?;
+    if violations == 0 {
+        out.write_all(b"<p>No violations.</p>\n")?;
     } else {
-        charts(&mut out, &violations);
-        filters(&mut out, &violations);
-        out.push_str("<section aria-label=\"Violations\">\n");
-        violations.iter().for_each(|violation| article(&mut out, violation));
-        out.push_str("</section>\n");
+        charts(out, &tallies)?;
+        filters(out, &tallies)?;
+        out.write_all(b"<section aria-label=\"Violations\">\n")?;
+        articles.reader().copy(out)?;
+        out.write_all(b"</section>\n")?;
     }
-    let _ = write!(out, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
-    out
+    write!(out, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n")?;
+    Ok(())
 }
 
-fn head(out: &mut String, run: &Run, violations: &[Merged<'_>]) {
-    let shown = in_results(violations).map(|shown| format!(": {shown}")).unwrap_or_default();
+fn head(run: &Run, in_results: Option<String>) -> String {
+    let mut out = String::new();
+    let shown = in_results.map(|shown| format!(": {shown}")).unwrap_or_default();
     let _ = writeln!(
         out,
         "<header>\n<h1>Policy results</h1>\n<p class=\"soft\">{}{shown}</p>\n</header>",
         extent(run)
     );
-    let counts = run.counts;
+    let counts = run.counts();
     let all = [
         ("fail", "failed", counts.fail),
         ("error", "errors", counts.error),
@@ -73,6 +102,7 @@ fn head(out: &mut String, run: &Run, violations: &[Merged<'_>]) {
         }
         out.push_str("</ul>\n</details>\n");
     }
+    out
 }
 
 fn severity(finding: &Finding) -> &'static str {
@@ -105,74 +135,95 @@ const KEYS: [FilterColumn; 5] = [
     ("resource", "Resource", resource),
 ];
 
-/// How many violations there are by a key, the most first; severities by their weight. One that
-/// several policies report counts for each.
-fn numbers(violations: &[Merged<'_>], (key, _, value): &FilterColumn) -> Vec<(String, usize)> {
-    let mut by_value: BTreeMap<String, usize> = BTreeMap::new();
-    for value in violations.iter().flat_map(|violation| violation.distinct(value)) {
-        *by_value.entry(value).or_default() += 1;
-    }
-    let mut all: Vec<(String, usize)> = by_value.into_iter().collect();
-    match *key {
-        "severity" => all.sort_by_key(|(name, _)| std::cmp::Reverse(Severity::of(name))),
-        _ => all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0))),
-    }
-    all
+/// The bars of a chart: the values with the most violations, the most first; severities by their
+/// weight. A violation that several policies report counts for each.
+#[derive(Default)]
+struct Bars {
+    shown: Vec<(String, u64)>,
+    /// How many values have no bar, and how many violations these have.
+    others: (usize, u64),
 }
 
-fn charts(out: &mut String, violations: &[Merged<'_>]) {
-    out.push_str("<section class=\"charts\" aria-label=\"Charts\">\n");
-    for key in KEYS.iter().skip(1) {
-        let (name, title, _) = key;
-        let all = numbers(violations, key);
-        let most = all.iter().map(|(_, n)| *n).max().unwrap_or(1).max(1);
-        let _ = writeln!(out, "<div class=\"chart\">\n<h2>{title}</h2>");
-        for (value, count) in all.iter().take(BARS) {
+impl Bars {
+    fn of(key: &str, tally: &Tally) -> Result<Bars, SpoolError> {
+        // Of equal ones the first by name stays.
+        let weight = |name: &str, number: u64| match key {
+            "severity" => Severity::of(name).map_or(0, |severity| severity as u64 + 1),
+            _ => number,
+        };
+        let mut most = BinaryHeap::new();
+        let mut bars = Bars::default();
+        for entry in tally.iter()? {
+            let (name, number) = text(entry?);
+            most.push((Reverse(weight(&name, number)), name, number));
+            if most.len() > BARS
+                && let Some((_, _, number)) = most.pop()
+            {
+                bars.others = (bars.others.0 + 1, bars.others.1 + number);
+            }
+        }
+        bars.shown = most.into_sorted_vec().into_iter().map(|(_, name, number)| (name, number)).collect();
+        Ok(bars)
+    }
+}
+
+fn text((value, number): (Vec<u8>, u64)) -> (String, u64) {
+    (String::from_utf8_lossy(&value).into_owned(), number)
+}
+
+fn charts(out: &mut dyn io::Write, tallies: &[Tally]) -> Result<(), WriteError> {
+    out.write_all(b"<section class=\"charts\" aria-label=\"Charts\">\n")?;
+    for ((name, title, _), tally) in KEYS.iter().zip(tallies).skip(1) {
+        let bars = Bars::of(name, tally)?;
+        let most = bars.shown.iter().map(|(_, n)| *n).max().unwrap_or(1).max(1);
+        writeln!(out, "<div class=\"chart\">\n<h2>{title}</h2>")?;
+        for (value, count) in &bars.shown {
             let value = escape(value);
             let class = if *name == "severity" { value.as_str() } else { "" };
-            let _ = writeln!(
+            writeln!(
                 out,
                 "<button type=\"button\" class=\"bar\" aria-pressed=\"false\" data-key=\"{name}\" data-value=\"{value}\" title=\"{value}\">\
                  <span class=\"name\">{value}</span><span class=\"track\"><span class=\"fill {class}\" style=\"width:{}%\"></span></span>\
                  <span class=\"number\">{count}</span></button>",
                 (count * 100).div_ceil(most)
-            );
+            )?;
         }
-        let others: usize = all.iter().skip(BARS).map(|(_, n)| n).sum();
+        let (more, others) = bars.others;
         if others > 0 {
-            let more = all.len() - BARS;
-            let _ = writeln!(
+            writeln!(
                 out,
                 "<p class=\"bar soft\"><span class=\"name\">{more} others</span><span></span><span class=\"number\">{others}</span></p>"
-            );
+            )?;
         }
-        out.push_str("</div>\n");
+        out.write_all(b"</div>\n")?;
     }
-    out.push_str("</section>\n");
+    out.write_all(b"</section>\n")?;
+    Ok(())
 }
 
-fn filters(out: &mut String, violations: &[Merged<'_>]) {
-    out.push_str("<form aria-label=\"Filters\">\n<input type=\"search\" name=\"search\" placeholder=\"Search\" aria-label=\"Search\">\n");
-    for key in &KEYS {
-        let (name, title, _) = key;
-        let _ = write!(
+fn filters(out: &mut dyn io::Write, tallies: &[Tally]) -> Result<(), WriteError> {
+    out.write_all(b"<form aria-label=\"Filters\">\n<input type=\"search\" name=\"search\" placeholder=\"Search\" aria-label=\"Search\">\n")?;
+    for ((name, title, _), tally) in KEYS.iter().zip(tallies) {
+        write!(
             out,
             "<select name=\"{name}\" aria-label=\"{title}\"><option value=\"\">{title}: all</option>"
-        );
-        let mut values = numbers(violations, key);
-        if *name != "severity" {
-            values.sort();
-        }
-        for (value, count) in values {
+        )?;
+        let mut option = |(value, count): (String, u64)| {
             let value = escape(&value);
-            let _ = write!(out, "<option value=\"{value}\">{value} ({count})</option>");
+            write!(out, "<option value=\"{value}\">{value} ({count})</option>").map_err(WriteError::from)
+        };
+        match *name {
+            "severity" => Bars::of(name, tally)?.shown.into_iter().try_for_each(&mut option)?,
+            _ => tally.iter()?.try_for_each(|entry| option(text(entry?)))?,
         }
-        out.push_str("</select>\n");
+        out.write_all(b"</select>\n")?;
     }
-    out.push_str(
+    out.write_all(
         "<button type=\"reset\">Reset</button>\n<output id=\"shown\" aria-live=\"polite\"></output>\n</form>\n\
-         <p class=\"soft keys\"><kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> next and previous violation, <kbd>Esc</kbd> reset</p>\n",
-    );
+         <p class=\"soft keys\"><kbd>/</kbd> search, <kbd>j</kbd> and <kbd>k</kbd> next and previous violation, <kbd>Esc</kbd> reset</p>\n"
+            .as_bytes(),
+    )?;
+    Ok(())
 }
 
 fn article(out: &mut String, violation: &Merged<'_>) {

@@ -1,30 +1,55 @@
 //! Our own JSON, version 1: counts, and each result with its policy, resource and places
 //! (`docs/reference/formats.md`).
 
+use std::io::Write;
+
 use serde_json::{Map, Value, json};
 
+use super::WriteError;
 use crate::formats::message::message;
 use crate::run::{Counts, Finding, Place, ResourceName, Run};
 
 /// The version of the form; it grows when a field changes its meaning or goes.
 pub const VERSION: u64 = 1;
 
-/// The run as JSON, indented.
-pub fn write(run: &Run) -> String {
-    format!("{:#}\n", document(run))
-}
-
-/// The run as a value.
-pub fn document(run: &Run) -> Value {
-    json!({
+/// Writes the run as JSON, indented.
+///
+/// # Errors
+/// Results cannot be read, or the document cannot be written.
+pub fn write(run: &Run, out: &mut dyn Write) -> Result<(), WriteError> {
+    let frame = json!({
         "version": VERSION,
         "tool": {"name": "ephor", "version": env!("CARGO_PKG_VERSION")},
-        "summary": summary(&run.counts),
+        "summary": summary(&run.counts()),
         "policies": run.policies,
         "resources": run.resources,
         "notes": run.notes.iter().map(|note| json!({"error": note.is_error, "text": note.text})).collect::<Vec<_>>(),
-        "results": run.findings.iter().map(result).collect::<Vec<_>>(),
-    })
+        "results": [],
+    });
+    write_list(&frame, run.shown().map(|finding| Ok(result(&*finding?))), out)
+}
+
+/// Writes a document, indented, whose last member is an empty list, with these items in the list.
+///
+/// # Errors
+/// An item cannot be read, or the document cannot be written.
+pub fn write_list(
+    frame: &Value,
+    items: impl Iterator<Item = Result<Value, WriteError>>,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let text = format!("{frame:#}");
+    out.write_all(text.strip_suffix("]\n}").unwrap_or(&text).as_bytes())?;
+    let mut before = "\n    ";
+    let mut end = "]\n}\n";
+    for item in items {
+        // Line ends in texts are escaped.
+        let item = format!("{:#}", item?).replace('\n', "\n    ");
+        write!(out, "{before}{item}")?;
+        (before, end) = (",\n    ", "\n  ]\n}\n");
+    }
+    out.write_all(end.as_bytes())?;
+    Ok(())
 }
 
 fn summary(counts: &Counts) -> Value {

@@ -1,56 +1,68 @@
 //! Markdown: a table of everything that did not pass, each violation once, and the counts of all
 //! results.
 
-use std::fmt::Write;
+use std::io::Write;
 
-use super::merged::{merged, statement};
+use super::WriteError;
+use super::merged::{Merged, statement};
+use super::objects::Objects;
 use crate::run::{PolicyInfo, Run};
 use ephor_engine::Status;
 
-/// The run as a table.
-pub fn write(run: &Run) -> String {
-    let shown = merged(run.findings.iter().filter(|f| f.status != Status::Pass));
-    let mut out = String::new();
-    if !shown.is_empty() {
-        out.push_str("| Policy | Rule | Resource | Result | Severity | Place | Message |\n|---|---|---|---|---|---|---|\n");
-    }
-    for violation in shown {
-        let finding = violation.first;
-        let policies = match violation.others.is_empty() {
-            true => cell(&finding.policy.name),
-            false => {
-                let name = |policy: &PolicyInfo| format!("{} {}", policy.kind, policy.name);
-                cells(&violation.distinct(|result| name(&result.policy)))
-            }
-        };
-        let known = if finding.is_known { " (known)" } else { "" };
-        let place = violation.nearest.place.as_ref().or(finding.decision.as_ref());
-        let place = match &finding.template {
-            Some(template) => template.clone(),
-            None => place.map(|place| place.display()).unwrap_or_default(),
-        };
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {}{known} | {} | {} | {} |",
-            policies,
-            cells(&violation.distinct(|result| result.rule.as_str())),
-            cell(&finding.resource.as_ref().map(|r| r.path()).unwrap_or_default()),
-            finding.status.name(),
-            violation.severity().map_or("", |s| s.name()),
-            cell(&place),
-            cell(statement(finding))
-        );
-    }
-    let counts = run.counts;
-    let _ = writeln!(
+/// Writes the run as a table.
+///
+/// # Errors
+/// Results cannot be read, or the table cannot be written.
+pub fn write(run: &Run, out: &mut dyn Write) -> Result<(), WriteError> {
+    let shown =
+        || run.shown().filter(|read| read.as_ref().map_or(true, |finding| finding.status != Status::Pass));
+    let objects = Objects::of(shown)?;
+    let mut head =
+        "| Policy | Rule | Resource | Result | Severity | Place | Message |\n|---|---|---|---|---|---|---|\n";
+    objects.each(shown(), |object| {
+        let merged = object.merged();
+        for violation in merged.iter().filter(|violation| object.position(violation).is_some()) {
+            write!(out, "{}{}", std::mem::take(&mut head), row(violation))?;
+        }
+        Ok::<_, WriteError>(())
+    })?;
+    let counts = run.counts();
+    writeln!(
         out,
         "\npass: {}, fail: {}, warn: {}, error: {}, skip: {}",
         counts.pass, counts.fail, counts.warn, counts.error, counts.skip
-    );
+    )?;
     if counts.known > 0 {
-        let _ = writeln!(out, "\nknown from the baseline: {}", counts.known);
+        writeln!(out, "\nknown from the baseline: {}", counts.known)?;
     }
-    out
+    Ok(())
+}
+
+fn row(violation: &Merged<'_>) -> String {
+    let finding = violation.first;
+    let policies = match violation.others.is_empty() {
+        true => cell(&finding.policy.name),
+        false => {
+            let name = |policy: &PolicyInfo| format!("{} {}", policy.kind, policy.name);
+            cells(&violation.distinct(|result| name(&result.policy)))
+        }
+    };
+    let known = if finding.is_known { " (known)" } else { "" };
+    let place = violation.nearest.place.as_ref().or(finding.decision.as_ref());
+    let place = match &finding.template {
+        Some(template) => template.clone(),
+        None => place.map(|place| place.display()).unwrap_or_default(),
+    };
+    format!(
+        "| {} | {} | {} | {}{known} | {} | {} | {} |\n",
+        policies,
+        cells(&violation.distinct(|result| result.rule.as_str())),
+        cell(&finding.resource.as_ref().map(|r| r.path()).unwrap_or_default()),
+        finding.status.name(),
+        violation.severity().map_or("", |s| s.name()),
+        cell(&place),
+        cell(statement(finding))
+    )
 }
 
 /// Texts of one cell, each on its line.

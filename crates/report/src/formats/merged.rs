@@ -19,6 +19,8 @@ use ephor_engine::Status;
 pub(super) struct Merged<'r> {
     /// The first result.
     pub first: &'r Finding,
+    /// Where it stands among those that were merged.
+    pub at: usize,
     /// The one that names the field most exactly, whose place is that of all.
     pub nearest: &'r Finding,
     /// The others, each of another rule.
@@ -78,7 +80,7 @@ impl<'r> Merged<'r> {
 pub(super) fn merged<'r>(results: impl IntoIterator<Item = &'r Finding>) -> Vec<Merged<'r>> {
     let mut all: Vec<Merged<'r>> = Vec::new();
     let mut known: HashMap<MergeKey<'r>, Vec<usize>> = HashMap::new();
-    for finding in results {
+    for (position, finding) in results.into_iter().enumerate() {
         let key = key(finding);
         let same = key.map(|key| known.entry(key).or_default());
         let fits = |at: &usize| all.get(*at).is_some_and(|group| group.fits(finding));
@@ -89,7 +91,7 @@ pub(super) fn merged<'r>(results: impl IntoIterator<Item = &'r Finding>) -> Vec<
                 if let Some(same) = same {
                     same.push(all.len());
                 }
-                all.push(Merged { first: finding, nearest: finding, others: Vec::new() });
+                all.push(Merged { first: finding, at: position, nearest: finding, others: Vec::new() });
             }
         }
     }
@@ -103,9 +105,7 @@ pub(super) fn extent(run: &Run) -> String {
 }
 
 /// How many violations there are, where their results are more: `1 violation in 2 results`.
-pub(super) fn in_results(violations: &[Merged<'_>]) -> Option<String> {
-    let results: usize = violations.iter().map(|violation| violation.results().count()).sum();
-    let violations = violations.len();
+pub(super) fn in_results(violations: usize, results: usize) -> Option<String> {
     (results != violations)
         .then(|| format!("{} in {results} results", number(violations, "violation", "violations")))
 }

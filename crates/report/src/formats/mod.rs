@@ -1,9 +1,11 @@
 //! A run as text: for people, for build servers, for other programs.
 //!
-//! In: a [`Run`]. Out: one whole document, in a format a file. The formats are described in
+//! In: a [`Run`]. Out: one whole document, written as its results are read, in a format a file.
+//! What a format has to know before it begins it looks for in a pass of its own, so that the size
+//! of a document is not that of the memory. The formats are described in
 //! `docs/reference/formats.md`.
 //!
-//! - `document`: what a format writes.
+//! - `document`: a document as text.
 //! - [`github`]: workflow commands of GitHub: an annotation for each violation that the baseline
 //!   does not have.
 //! - [`html`]: A page that stands alone: counts, charts, filters and every violation with the line
@@ -17,11 +19,13 @@
 //! - `merged`: violations as people read them: those that say the same are shown once, with every
 //!   policy that says so.
 //! - `message`: messages of results as formats show them.
+//! - `objects`: results object by object, for formats that show them so.
 //! - [`sarif`]: SARIF 2.1.0: a result for each violation, at the field that decided.
 //! - [`text`]: for terminals: violations by resource, each once with the line of the manifest and
 //!   the places in the policies, the counts of all results, and the command that explains a
 //!   violation.
 //! - `uri`: names of files as references of URIs (RFC 3986).
+//! - `write_error`: why a document cannot be written.
 
 mod document;
 pub mod github;
@@ -32,14 +36,19 @@ mod level;
 pub mod markdown;
 mod merged;
 pub(crate) mod message;
+mod objects;
 pub mod sarif;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod text;
 pub(crate) mod uri;
+mod write_error;
 
 pub use document::Document;
 pub use level::Level;
+pub use write_error::WriteError;
+
+use std::io::Write;
 
 use crate::run::Run;
 
@@ -79,19 +88,33 @@ impl Format {
         Format::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, format)| format)
     }
 
-    /// The run in this format; `colour` is for text only.
-    pub fn write(self, run: &Run, colour: bool) -> Document {
+    /// Writes the run in this format; `colour` is for text only. Returns what the document does not
+    /// hold because its readers have limits: a sentence for the user.
+    ///
+    /// # Errors
+    /// Results cannot be read, or the document cannot be written.
+    pub fn write(self, run: &Run, colour: bool, out: &mut dyn Write) -> Result<Option<String>, WriteError> {
         match self {
-            Format::Text => text::write(run, colour).into(),
-            Format::Sarif => sarif::write(run),
-            Format::Junit => junit::write(run).into(),
-            Format::Json => json::write(run).into(),
-            Format::Markdown => markdown::write(run).into(),
-            Format::Github => match github::write(run) {
-                annotations if annotations.is_empty() => text::counts(run).into(),
-                annotations => annotations.into(),
-            },
-            Format::Html => html::write(run).into(),
+            Format::Text => text::write(run, colour, out)?,
+            Format::Sarif => return sarif::write(run, out),
+            Format::Junit => junit::write(run, out)?,
+            Format::Json => json::write(run, out)?,
+            Format::Markdown => markdown::write(run, out)?,
+            Format::Github => {
+                if github::write(run, out)? == 0 {
+                    out.write_all(text::counts(run).as_bytes())?;
+                }
+            }
+            Format::Html => html::write(run, out)?,
         }
+        Ok(None)
+    }
+
+    /// The run in this format as text, for runs that are small.
+    ///
+    /// # Errors
+    /// Results cannot be read.
+    pub fn document(self, run: &Run, colour: bool) -> Result<Document, WriteError> {
+        Document::of(|out| self.write(run, colour, out))
     }
 }

@@ -11,11 +11,13 @@
 pub(crate) mod log;
 mod message_text;
 
+use std::io::Write;
+
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::WriteError;
 use super::uri::Uris;
-use crate::formats::document::Document;
 use crate::formats::level::level;
 use crate::formats::message::message;
 use crate::run::{Finding, Place, Run};
@@ -23,18 +25,24 @@ use crate::run::{Finding, Place, Run};
 use log::{Log, Rank, Region, Rule, word};
 pub(crate) use message_text::message_text;
 
-/// The run as SARIF, in one line.
-pub fn write(run: &Run) -> Document {
+/// Writes the run as SARIF, in one line. Returns what was left out of it.
+///
+/// # Errors
+/// Results cannot be read, or the log cannot be written.
+pub fn write(run: &Run, out: &mut dyn Write) -> Result<Option<String>, WriteError> {
     let mut log = Log::new(&run.roots);
     for finding in run.violations() {
-        let id = finding.rule_id();
-        let index = log.rule(&id, || rule(finding));
-        let mut value = result(&log.uris, finding);
-        value["ruleIndex"] = index.into();
+        let finding = &*finding?;
+        let index = log.rule(&finding.rule_id(), || rule(finding));
         let rank = Rank::of(finding.is_known, level(finding), finding.policy.severity);
-        log.result(rank, value);
+        let of_rule = |uris: &Uris<'_>| {
+            let mut value = result(uris, finding);
+            value["ruleIndex"] = index.into();
+            value
+        };
+        log.result(rank, of_rule)?;
     }
-    log.finish(&run.notes)
+    log.finish(&run.notes, out)
 }
 
 fn rule(finding: &Finding) -> Rule {

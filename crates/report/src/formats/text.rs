@@ -1,10 +1,12 @@
 //! For terminals: violations by resource, each once with the line of the manifest and the places in
 //! the policies, the counts of all results, and the command that explains a violation.
 
-use std::collections::HashMap;
 use std::fmt::Write;
+use std::io;
 
-use super::merged::{Merged, extent, in_results, merged, statement};
+use super::WriteError;
+use super::merged::{Merged, extent, in_results, statement};
+use super::objects::{Objects, OfObject};
 use crate::diagnostic::Diagnostic;
 use crate::printable::printable;
 use crate::run::{Finding, Run};
@@ -39,38 +41,52 @@ fn paint(text: &str, colour: Colour, on: bool) -> String {
     if on { format!("\u{1b}[{}m{text}\u{1b}[0m", colour.code()) } else { text.to_string() }
 }
 
-/// The run as text.
-pub fn write(run: &Run, colour: bool) -> String {
-    let violations = merged(run.violations());
-    let mut groups: Vec<(String, Vec<&Merged<'_>>)> = Vec::new();
-    let mut positions = HashMap::new();
-    for violation in &violations {
-        let title = title(violation.first);
-        let at = *positions.entry(title.clone()).or_insert_with(|| {
-            groups.push((title, Vec::new()));
-            groups.len() - 1
-        });
-        if let Some((_, own)) = groups.get_mut(at) {
-            own.push(violation);
+/// Writes the run as text.
+///
+/// # Errors
+/// Results cannot be read, or the text cannot be written.
+pub fn write(run: &Run, colour: bool, out: &mut dyn io::Write) -> Result<(), WriteError> {
+    let objects = Objects::of(|| run.violations())?;
+    let (mut violations, mut results) = (0, 0);
+    // The command of the first violation that has one; those of an object are shown together.
+    let mut why: Option<(usize, String)> = None;
+    objects.each(run.violations(), |object| {
+        let merged = object.merged();
+        for violation in &merged {
+            let Some(at) = object.position(violation) else { continue };
+            violations += 1;
+            if why.as_ref().is_none_or(|(first, _)| at < *first) {
+                why = run.invocation.explain(violation.first).map(|command| (at, command)).or(why.take());
+            }
         }
+        results += object.own.len();
+        out.write_all(shown(&object, &merged, colour).as_bytes()).map_err(WriteError::from)
+    })?;
+    out.write_all(summary(run, in_results(violations, results), colour).as_bytes())?;
+    if let Some((_, command)) = why {
+        writeln!(out, "{}", paint(&format!("why: {command}"), Colour::Dim, colour))?;
     }
+    Ok(())
+}
+
+/// The violations of an object, where the first of them comes.
+fn shown(object: &OfObject<'_>, merged: &[Merged<'_>], colour: bool) -> String {
     let mut out = String::new();
-    for (title, own) in &groups {
-        let _ = writeln!(out, "{}", paint(title, Colour::Bold, colour));
-        for merged in own {
-            violation(&mut out, merged, colour);
-        }
-        out.push('\n');
+    if object.own.start > 0 {
+        return out;
     }
-    out.push_str(&summary(run, &violations, colour));
-    if let Some(command) = violations.iter().find_map(|violation| run.invocation.explain(violation.first)) {
-        let _ = writeln!(out, "{}", paint(&format!("why: {command}"), Colour::Dim, colour));
+    if let Some(first) = object.all.first().filter(|_| object.begins) {
+        let _ = writeln!(out, "{}", paint(&title(first), Colour::Bold, colour));
+    }
+    merged.iter().for_each(|merged| violation(&mut out, merged, colour));
+    if object.ends {
+        out.push('\n');
     }
     out
 }
 
 /// `Deployment shop/storefront (deployment.yaml)`
-fn title(finding: &Finding) -> String {
+pub(super) fn title(finding: &Finding) -> String {
     // The place of a result about an object of a cluster is in the policy.
     let has_file = finding.resource.is_none() || finding.place.is_some() || finding.template.is_some();
     let file = if has_file { finding.file() } else { "" };
@@ -142,11 +158,11 @@ fn speaker(violation: &Merged<'_>, result: &Finding) -> String {
 
 /// How many results there are of each status, as one line.
 pub(super) fn counts(run: &Run) -> String {
-    summary(run, &[], false)
+    summary(run, None, false)
 }
 
-fn summary(run: &Run, violations: &[Merged<'_>], colour: bool) -> String {
-    let counts = run.counts;
+fn summary(run: &Run, in_results: Option<String>, colour: bool) -> String {
+    let counts = run.counts();
     let part = |n: usize, word: &str, tone: Colour| paint(&format!("{n} {word}"), tone, colour && n > 0);
     let mut parts = vec![
         part(counts.fail, "failed", Colour::Red),
@@ -158,6 +174,6 @@ fn summary(run: &Run, violations: &[Merged<'_>], colour: bool) -> String {
     if counts.known > 0 {
         parts.push(format!("{} known", counts.known));
     }
-    let shown = in_results(violations).map(|shown| format!(" ({shown})")).unwrap_or_default();
+    let shown = in_results.map(|shown| format!(" ({shown})")).unwrap_or_default();
     format!("{}: {}{shown}\n", extent(run), parts.join(", "))
 }

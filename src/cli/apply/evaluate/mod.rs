@@ -17,6 +17,7 @@ use ephor_ir::facts::Stage;
 use ephor_policies::load::Purpose;
 use ephor_policies::policy_set::{Engine, Outcome};
 use ephor_policies::scan;
+use ephor_report::formats::WriteError;
 use ephor_report::policy_report::Summary;
 use ephor_testing::inputs::resources::Resources;
 use ephor_value::{Value, parallel};
@@ -60,7 +61,7 @@ impl Run<'_> {
         if !sink.holds {
             let _ = out.write_all(self.refused().as_bytes());
         }
-        sink.findings = style.collector.refused();
+        self.found(&mut sink, style.collector.refused())?;
         self.resources(engine, rest, style, &mut sink, out)?;
         let checks = self.checks(engine, style)?;
         let deletions = match self.inputs.policies.uncompiled(Purpose::Deletion) {
@@ -69,8 +70,7 @@ impl Run<'_> {
         };
         if sink.holds {
             let _ = out.write_all(self.refused().as_bytes());
-            let held = std::mem::take(&mut sink.held);
-            let _ = out.write_all(&held);
+            std::mem::take(&mut sink.held).reader().copy(out).map_err(WriteError::from)?;
         }
         for payload in &self.inputs.payloads {
             let rendered = self.payload(payload, engine, style)?;

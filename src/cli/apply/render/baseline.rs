@@ -4,10 +4,15 @@
 //! it can be under version control. A violation of the file does not fail a run; places and
 //! messages may change.
 
-use crate::cli::CommandError;
 use std::collections::BTreeSet;
+use std::io::Write;
 
-use ephor_report::run::Finding;
+use crate::cli::CommandError;
+use ephor_report::formats::WriteError;
+use ephor_report::formats::json::write_list;
+use ephor_report::run::{Finding, Findings};
+use ephor_report::spool::SpoolError;
+use ephor_report::tally::Tally;
 use serde_json::{Value, json};
 
 const VERSION: u64 = 1;
@@ -19,11 +24,6 @@ pub(crate) struct Baseline {
 }
 
 impl Baseline {
-    /// The violations among results.
-    pub(crate) fn of(findings: &[Finding]) -> Baseline {
-        Baseline { known: findings.iter().filter(|f| f.is_violation()).map(Finding::identity).collect() }
-    }
-
     /// Reads a file.
     ///
     /// # Errors
@@ -42,22 +42,78 @@ impl Baseline {
         Ok(Baseline { known: known.collect() })
     }
 
-    /// The file's text.
-    pub(crate) fn text(&self) -> String {
-        let entries = self.known.iter();
-        let entries: Vec<Value> = entries
-            .map(|[kind, id, resource]| json!({"policyKind": kind, "id": id, "resource": resource}))
-            .collect();
-        format!("{:#}\n", json!({"version": VERSION, "violations": entries}))
-    }
-
     /// Whether it has a violation.
     pub(crate) fn has(&self, finding: &Finding) -> bool {
         !self.known.is_empty() && self.known.contains(&finding.identity())
     }
+}
+
+/// The violations among results, each once and in order, for a file.
+#[derive(Debug, Default)]
+pub(crate) struct NewBaseline {
+    known: Tally,
+    len: usize,
+}
+
+impl NewBaseline {
+    /// The violations of a run.
+    ///
+    /// # Errors
+    /// Results cannot be read, or there is no room for their identities.
+    pub(crate) fn of(findings: &Findings) -> Result<NewBaseline, SpoolError> {
+        let mut known = Tally::default();
+        for finding in findings.iter() {
+            let finding = finding?;
+            if finding.is_violation() {
+                known.add(finding.identity().map(|part| escaped(&part)).join("\0").as_bytes())?;
+            }
+        }
+        let len = known.iter()?.try_fold(0, |len, entry| entry.map(|_| len + 1))?;
+        Ok(NewBaseline { known, len })
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write(&self, out: &mut dyn Write) -> Result<(), WriteError> {
+        let entries = self.known.iter()?.map(|entry| {
+            let (identity, _) = entry?;
+            let identity = String::from_utf8_lossy(&identity);
+            let mut parts = identity.split('\0').map(original);
+            let mut part = || parts.next().unwrap_or_default();
+            let (kind, id, resource) = (part(), part(), part());
+            Ok(json!({"policyKind": kind, "id": id, "resource": resource}))
+        });
+        write_list(&json!({"version": VERSION, "violations": []}), entries, out)
+    }
 
     /// How many violations it has.
     pub(crate) fn len(&self) -> usize {
-        self.known.len()
+        self.len
+    }
+}
+
+/// A part of an identity without the character that ends it.
+fn escaped(part: &str) -> String {
+    part.replace('\u{1}', "\u{1}1").replace('\0', "\u{1}0")
+}
+
+fn original(part: &str) -> String {
+    part.replace("\u{1}0", "\0").replace("\u{1}1", "\u{1}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn parts_of_identities_may_hold_any_character() {
+        for part in ["", "a\0b", "\u{1}", "\u{1}0", "\u{1}1\0"] {
+            assert_eq!(original(&escaped(part)), part, "{part:?}");
+            assert!(!escaped(part).contains('\0'));
+        }
     }
 }

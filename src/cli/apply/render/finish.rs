@@ -3,21 +3,22 @@
 //! In: what was printed and counted on the way. Out: what follows all results, files, the exit
 //! code. Semantics: `docs/reference/cli.md`, "apply".
 
-use std::io::Write;
+use std::io::{Read, Write};
 
 use ephor_engine::Status;
-use ephor_report::formats::{Document, Format};
+use ephor_report::formats::{Format, WriteError};
 use ephor_report::policy_report::{self, Summary};
-use ephor_report::run::{self as report, Counts, Finding};
-use ephor_report::table;
+use ephor_report::run::{self as report, Finding, Findings};
+use ephor_report::spool::{SpoolError, SpoolReader};
+use ephor_value::Value;
 
 use super::super::output::ApplyOutput;
 use super::super::run::Run;
-use super::baseline::Baseline;
+use super::baseline::NewBaseline;
 use super::generated_exceptions;
 use super::results::FailedRule;
 use super::sink::Sink;
-use crate::cli::outputs::write_whole;
+use crate::cli::outputs::write_with;
 use crate::cli::roots;
 use crate::cli::{CommandError, console};
 use ephor_inspect::results::Collector;
@@ -49,60 +50,74 @@ impl Run<'_> {
         collector: &Collector<'_>,
         out: &mut impl Write,
     ) -> Result<RunVerdict, CommandError> {
+        if let Some(error) = sink.failed.take() {
+            return Err(error);
+        }
         let verdict = self.verdict(&sink);
-        let named = if self.options.verbose { usize::MAX } else { MAX_NAMED };
-        let shown = sink.errors.iter().take(named);
-        sink.findings.extend(shown.flat_map(|error| collector.located(error)));
-        let unshown = sink.errors.len().saturating_sub(named);
-        let mut run = self.report(std::mem::take(&mut sink.findings));
+        for error in std::mem::take(&mut sink.errors) {
+            sink.findings.extend(collector.located(&error))?;
+        }
+        let run = self.report(std::mem::take(&mut sink.findings));
         if let (Some(file), true) = (&self.options.baseline, self.options.writes_baseline) {
-            let baseline = Baseline::of(&run.findings);
-            write_whole(file, baseline.text())?;
+            let baseline = NewBaseline::of(&run.findings)?;
+            write_with(file, |out| baseline.write(out))?;
             self.log.warn(&format!("{} violations are written to the baseline `{file}`", baseline.len()));
         }
         if !self.options.is_own() {
-            print_errors(&run, named, unshown);
-        }
-        if self.options.only_failures {
-            run.keep_violations();
+            print_errors(&run, self.named(), sink.unshown)?;
         }
         if let Some((output, file)) = &self.options.report_file {
-            let text = match output {
-                ApplyOutput::Own(format) => self.whole(format.write(&run, false)),
-                _ => self.document(*output, &sink),
-            };
-            write_whole(file, &text)?;
+            let left_out = write_with(file, |out| match output {
+                ApplyOutput::Own(format) => format.write(&run, false, out),
+                _ => write_document(*output, &sink, out).map(|()| None),
+            })?;
+            left_out.iter().for_each(|text| self.log.warn(text));
         }
-        let text = self.ending(&mut sink, &run);
+        // With a file for the report the run is shown as text.
+        let is_shown = self.options.report_file.is_none() || !self.options.quiet;
         // Kyverno's text ends without a line end.
-        if self.options.is_own() && sink.shows_objects && !text.is_empty() {
-            let _ = out.write_all(b"\n\n");
+        if self.options.is_own() && sink.shows_objects && is_shown {
+            out.write_all(b"\n\n").map_err(WriteError::from)?;
         }
-        let _ = out.write_all(text.as_bytes());
+        if is_shown || !self.options.is_own() {
+            self.write_ending(&sink, &run, out)?;
+        }
         Ok(verdict)
     }
 
-    /// What is printed behind the results of all resources.
-    fn ending(&self, sink: &mut Sink, run: &report::Run) -> String {
+    /// How many errors are named before they are only counted.
+    pub(in crate::cli::apply) fn named(&self) -> usize {
+        if self.options.verbose { usize::MAX } else { MAX_NAMED }
+    }
+
+    /// Writes what is printed behind the results of all resources.
+    fn write_ending(&self, sink: &Sink, run: &report::Run, out: &mut dyn Write) -> Result<(), WriteError> {
         match self.options.output {
-            ApplyOutput::Plain => self.summary(sink),
-            ApplyOutput::Table => self.table(sink),
-            ApplyOutput::ReportYaml => yaml_reports(sink),
-            ApplyOutput::ReportJson => json_reports(sink).join("---\n"),
+            ApplyOutput::Plain => out.write_all(self.summary(sink).as_bytes())?,
+            ApplyOutput::Table => {
+                let mut headers = vec!["ID", "POLICY", "RULE", "RESOURCE", "RESULT", "REASON"];
+                if self.args.output.detailed_results {
+                    headers.push("MESSAGE");
+                }
+                sink.rows.write(&headers, self.options.colour_of_header, out)?;
+            }
+            ApplyOutput::ReportYaml => write_yaml_reports(sink, out)?,
+            ApplyOutput::ReportJson => write_json_reports(sink, false, out)?,
             ApplyOutput::ExceptionsYaml | ApplyOutput::ExceptionsJson => {
-                let all = self.exceptions_for(&sink.records).concat();
-                if all.is_empty() {
+                if sink.exceptions.len() == 0 {
                     self.log.warn("no exception is generated: no rule failed");
                 }
-                all
+                for text in sink.exceptions.iter() {
+                    out.write_all(text?.as_bytes())?;
+                }
             }
-            // With a file for the report the run is shown as text.
-            ApplyOutput::Own(format) => match self.options.report_file.is_some() {
-                true if self.options.quiet => String::new(),
-                true => Format::Text.write(run, self.options.colour).text,
-                false => self.whole(format.write(run, self.options.colour)),
-            },
+            ApplyOutput::Own(format) => {
+                let shown = if self.options.report_file.is_some() { Format::Text } else { format };
+                let left_out = shown.write(run, self.options.colour, out)?;
+                left_out.iter().for_each(|text| self.log.warn(text));
+            }
         }
+        Ok(())
     }
 
     /// Kyverno's summary line.
@@ -120,46 +135,11 @@ impl Run<'_> {
         format!("\npass: {pass}, fail: {fail}, warn: {warn}, error: {error}, skip: {skip} \n")
     }
 
-    /// The table of all results, numbered.
-    fn table(&self, sink: &mut Sink) -> String {
-        for (i, row) in sink.rows.iter_mut().enumerate() {
-            if let Some(first) = row.first_mut() {
-                *first = (i + 1).to_string();
-            }
-        }
-        let mut headers = vec!["ID", "POLICY", "RULE", "RESOURCE", "RESULT", "REASON"];
-        if self.args.output.detailed_results {
-            headers.push("MESSAGE");
-        }
-        table::render(&headers, &sink.rows, self.options.colour_of_header)
-    }
-
-    /// The text of a document; what it does not hold is a warning.
-    fn whole(&self, document: Document) -> String {
-        document.left_out.iter().for_each(|text| self.log.warn(text));
-        document.text
-    }
-
-    /// What a file holds of Kyverno's documents: objects and nothing else, also when there are
-    /// none.
-    fn document(&self, output: ApplyOutput, sink: &Sink) -> String {
-        let objects = match output {
-            ApplyOutput::ReportYaml => vec![sink.entries.clone() + &yaml_reports(sink)],
-            ApplyOutput::ReportJson => json_reports(sink),
-            _ => self.exceptions_for(&sink.records),
-        };
-        match (output.is_json(), objects.concat()) {
-            (true, _) => list_of(&objects),
-            (false, text) if text.is_empty() => "apiVersion: v1\nkind: List\nitems: []\n".into(),
-            (false, text) => text,
-        }
-    }
-
     /// The run as formats show it.
-    fn report(&self, findings: Vec<Finding>) -> report::Run {
+    fn report(&self, findings: Findings) -> report::Run {
         report::Run {
-            counts: Counts::of(&findings),
             findings,
+            violations_only: self.options.only_failures,
             resources: self.inputs.subjects(),
             policies: self.inputs.policies.policies.len() + self.inputs.policies.cleanups.len(),
             seconds: self.started.elapsed().as_secs_f64(),
@@ -197,13 +177,13 @@ impl Run<'_> {
         let is_chosen = self.options.fail_on.is_some() || self.options.baseline.is_some();
         let fails = match is_chosen {
             false => counts.of(Status::Fail) > 0 || counts.of(Status::Error) > 0,
-            true => !self.options.writes_baseline && sink.findings.iter().any(|f| self.fails(f)),
+            true => !self.options.writes_baseline && sink.fails,
         };
         RunVerdict { counts, fails, faults }
     }
 
     /// Whether a result ends in exit code 1: a failure of a policy without severity always does.
-    fn fails(&self, finding: &Finding) -> bool {
+    pub(in crate::cli::apply) fn fails(&self, finding: &Finding) -> bool {
         let is_grave = match (finding.policy.severity, self.options.fail_on) {
             (Some(severity), Some(least)) => severity >= least,
             _ => true,
@@ -216,7 +196,8 @@ impl Run<'_> {
         }
     }
 
-    fn exceptions_for(&self, records: &[FailedRule]) -> Vec<String> {
+    /// The exceptions for failures of a resource, each as a document.
+    pub(in crate::cli::apply) fn exceptions_for(&self, records: &[FailedRule]) -> Vec<String> {
         let ttl = Some(self.args.output.generated_exception_ttl).filter(|nanoseconds| *nanoseconds > 0);
         let ttl = ttl.map(ephor_value::duration::format);
         let as_json = self.options.rendered().is_json();
@@ -251,10 +232,17 @@ impl Run<'_> {
 }
 
 /// Why rules could not be evaluated, which Kyverno's outputs do not say: one line each.
-fn print_errors(run: &report::Run, named: usize, unshown: usize) {
-    let errors: Vec<&Finding> =
-        run.findings.iter().filter(|f| f.status == Status::Error && f.resource.is_some()).collect();
-    for error in errors.iter().take(named) {
+fn print_errors(run: &report::Run, named: usize, unshown: usize) -> Result<(), SpoolError> {
+    let mut number = 0;
+    for finding in run.findings.iter() {
+        let error = finding?;
+        if error.status != Status::Error || error.resource.is_none() {
+            continue;
+        }
+        number += 1;
+        if number > named {
+            continue;
+        }
         let resource = error.resource.as_ref().map(|r| r.display()).unwrap_or_default();
         let place = |place: &Option<report::Place>| place.as_ref().map(|p| p.display()).unwrap_or_default();
         let (at, by) = (place(&error.place), place(&error.decision));
@@ -263,48 +251,98 @@ fn print_errors(run: &report::Run, named: usize, unshown: usize) {
         let message = error.message.replace('\n', " ");
         console::error(&format!("error: {}{by}: {message}: {resource}{at}\n", error.rule_id()));
     }
-    let more = errors.len().saturating_sub(named) + unshown;
+    let more = number.saturating_sub(named) + unshown;
     if more > 0 {
         console::error(&format!("error: {more} more (-v 1 lists them)\n"));
     }
+    Ok(())
 }
 
-/// What follows the entries of the cluster-wide report, and the reports of namespaced policies.
-fn yaml_reports(sink: &Sink) -> String {
-    let mut text = if sink.started { policy_report::tail(&sink.reported) } else { String::new() };
-    for (key, entries, counts) in &sink.namespaced {
-        let (ns, name) = key.split_once('/').unwrap_or(("", key));
-        text.push_str("---\n");
-        text.push_str(&policy_report::head("PolicyReport", name, ns));
-        text.push_str(entries);
-        text.push_str(&policy_report::tail(counts));
+/// Writes what a file holds of Kyverno's documents: objects and nothing else, also when there are
+/// none.
+fn write_document(output: ApplyOutput, sink: &Sink, out: &mut dyn Write) -> Result<(), WriteError> {
+    let reports = usize::from(!sink.entries.is_empty()) + sink.namespaced.len();
+    let objects = match output {
+        ApplyOutput::ReportYaml | ApplyOutput::ReportJson => reports,
+        _ => sink.exceptions.len(),
+    };
+    // As kubectl reads them: one object as it is, several as a list.
+    let [head, tail] = match (output.is_json(), objects) {
+        (true, 1) => ["", "\n"],
+        (true, _) => ["{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[", "]}\n"],
+        (false, 0) => ["apiVersion: v1\nkind: List\nitems: []\n", ""],
+        (false, _) => ["", ""],
+    };
+    out.write_all(head.as_bytes())?;
+    match output {
+        ApplyOutput::ReportYaml => {
+            sink.entries.reader().copy(out)?;
+            write_yaml_reports(sink, out)?;
+        }
+        ApplyOutput::ReportJson => write_json_reports(sink, true, out)?,
+        _ => {
+            let mut before = "";
+            for text in sink.exceptions.iter() {
+                let text = text?;
+                match output.is_json() {
+                    true => write!(out, "{before}{}", text.trim_start_matches("---\n").trim_end())?,
+                    false => out.write_all(text.as_bytes())?,
+                }
+                before = ",";
+            }
+        }
     }
-    text
+    out.write_all(tail.as_bytes())?;
+    Ok(())
 }
 
-/// The reports as JSON, one a line. Kyverno prints no cluster-wide report without results.
-fn json_reports(sink: &Sink) -> Vec<String> {
-    let cluster = sink.entries.strip_prefix(',');
-    let cluster = cluster
-        .map(|entries| policy_report::json("ClusterReport", "merged", "", &sink.reported, entries))
-        .unwrap_or_default();
-    let of_namespaces = sink.namespaced.iter().map(|(key, entries, counts)| {
-        let (ns, name) = key.split_once('/').unwrap_or(("", key));
-        let entries = entries.strip_prefix(',').unwrap_or(entries);
-        policy_report::json("PolicyReport", name, ns, counts, entries)
-    });
-    std::iter::once(cluster).chain(of_namespaces).collect()
-}
-
-/// Objects as JSON: one as it is, several as a list, as kubectl reads them.
-fn list_of(objects: &[String]) -> String {
-    let objects: Vec<&str> = objects
-        .iter()
-        .map(|text| text.trim_start_matches("---\n").trim_end())
-        .filter(|text| !text.is_empty())
-        .collect();
-    match objects[..] {
-        [one] => format!("{one}\n"),
-        _ => format!("{{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{}]}}\n", objects.join(",")),
+/// Writes what follows the entries of the cluster-wide report, and the reports of namespaced
+/// policies.
+fn write_yaml_reports(sink: &Sink, out: &mut dyn Write) -> Result<(), WriteError> {
+    if sink.started {
+        out.write_all(policy_report::tail(&sink.reported).as_bytes())?;
     }
+    for (namespace, name, counts, mut entries) in sink.namespaced.iter() {
+        write!(out, "---\n{}", policy_report::head("PolicyReport", name, namespace))?;
+        entries.copy(out)?;
+        out.write_all(policy_report::tail(counts).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Writes the reports as JSON: as items of a list, or one a line, as Kyverno prints them. There is
+/// no cluster-wide report without results, but what stands behind it is printed.
+fn write_json_reports(sink: &Sink, is_list: bool, out: &mut dyn Write) -> Result<(), WriteError> {
+    let end = if is_list { "" } else { "\n" };
+    let mut before = if is_list { "" } else { "---\n" };
+    if !sink.entries.is_empty() {
+        let head = policy_report::json_head("ClusterReport", "merged", "", &sink.reported);
+        write_json_report(&head, sink.entries.reader(), out)?;
+        out.write_all(end.as_bytes())?;
+        before = if is_list { "," } else { "---\n" };
+    }
+    for (namespace, name, counts, entries) in sink.namespaced.iter() {
+        out.write_all(before.as_bytes())?;
+        let head = policy_report::json_head("PolicyReport", name, namespace, counts);
+        write_json_report(&head, entries, out)?;
+        out.write_all(end.as_bytes())?;
+        before = if is_list { "," } else { "---\n" };
+    }
+    Ok(())
+}
+
+/// Writes a report of entries, each of which begins with a comma.
+fn write_json_report(
+    head: &str,
+    mut entries: SpoolReader<'_>,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    out.write_all(head.as_bytes())?;
+    let mut first = [0];
+    if entries.read(&mut first)? > 0 && first != *b"," {
+        out.write_all(&first)?;
+    }
+    entries.copy(out)?;
+    out.write_all(policy_report::JSON_TAIL.as_bytes())?;
+    Ok(())
 }

@@ -3,26 +3,18 @@
 //!
 //! In: bytes. Out: the same bytes, from memory or, where they are many, from a temporary file.
 
-use std::io::{self, Seek, Write};
+use std::io::{self, Write};
 
-use tempfile::SpooledTempFile;
+use ephor_report::spool::Spool;
 
 use crate::cli::CommandError;
 
-/// How many bytes are in memory.
-const IN_MEMORY: usize = 1 << 20;
-
 /// See the module page.
+#[derive(Default)]
 pub(in crate::cli::apply) struct Held {
-    file: SpooledTempFile,
+    spool: Spool,
     /// Why bytes were lost.
     failed: Option<io::Error>,
-}
-
-impl Default for Held {
-    fn default() -> Held {
-        Held { file: SpooledTempFile::new(IN_MEMORY), failed: None }
-    }
 }
 
 impl Held {
@@ -31,10 +23,9 @@ impl Held {
     /// # Errors
     /// The temporary file could not be written, or cannot be read. That the output cannot be
     /// written is its reader's choice.
-    pub fn copy_to(mut self, out: &mut impl Write) -> Result<(), CommandError> {
-        let rewound = self.failed.take().map_or_else(|| self.file.rewind(), Err);
-        rewound.map_err(|cause| CommandError::Held { cause })?;
-        let _ = io::copy(&mut self.file, out);
+    pub fn copy_to(mut self, out: &mut dyn Write) -> Result<(), CommandError> {
+        self.flush().map_err(|cause| CommandError::Held { cause })?;
+        let _ = self.spool.reader().copy(out);
         Ok(())
     }
 }
@@ -42,7 +33,7 @@ impl Held {
 impl Write for Held {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.failed.is_none()
-            && let Err(error) = self.file.write_all(bytes)
+            && let Err(error) = self.spool.write_all(bytes)
         {
             self.failed = Some(error);
         }

@@ -8,8 +8,10 @@
 //! - `finish`: what follows all results.
 //! - `generated_exceptions`: PolicyExceptions for failures.
 //! - `held`: output that is held back until all inputs are read.
+//! - `namespaced`: entries of reports of namespaced policies.
 //! - `results`: results of one resource.
 //! - `sink`: what has been printed and counted so far.
+//! - `texts`: texts one behind the other.
 
 pub(super) mod baseline;
 pub(super) mod changes;
@@ -17,5 +19,7 @@ pub(super) mod deletion_list;
 pub(super) mod finish;
 pub(super) mod generated_exceptions;
 pub(super) mod held;
+pub(super) mod namespaced;
 pub(super) mod results;
 pub(super) mod sink;
+pub(super) mod texts;

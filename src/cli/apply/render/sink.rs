@@ -1,19 +1,23 @@
 //! What has been printed and counted so far of a run.
 //!
 //! In: what each resource adds, in input order. Out: text that is printed on the way, and what the
-//! end of the run is built from.
+//! end of the run is built from: what grows with the input is on disk when it is much.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use ephor_report::formats::Format;
+use ephor_report::formats::{Format, WriteError};
 use ephor_report::policy_report::{self, Summary};
-use ephor_report::run::Finding;
+use ephor_report::run::{Finding, Findings};
+use ephor_report::spool::{Spool, SpoolError};
+use ephor_report::table::Rows;
 
 use super::super::output::ApplyOutput;
 use super::super::run::Run;
 use super::changes::Changes;
-use super::results::{FailedRule, Rendered};
+use super::namespaced::Namespaced;
+use super::results::Rendered;
+use super::texts::Texts;
 use crate::cli::CommandError;
 use ephor_inspect::results::Unlocated;
 
@@ -24,14 +28,18 @@ pub(in crate::cli::apply) struct Sink {
     /// What of it Kyverno's summary line counts twice.
     pub twice: Summary,
     pub reported: Summary,
-    pub entries: String,
+    pub entries: Spool,
     pub started: bool,
-    pub rows: Vec<Vec<String>>,
-    pub namespaced: Vec<(String, String, Summary)>,
-    pub records: Vec<FailedRule>,
-    pub findings: Vec<Finding>,
-    /// Errors without their places.
+    pub rows: Rows,
+    pub namespaced: Namespaced,
+    pub exceptions: Texts,
+    pub findings: Findings,
+    /// Whether one of them ends in exit code 1.
+    pub fails: bool,
+    /// Errors without their places, as many as are shown.
     pub errors: Vec<Unlocated>,
+    /// How many more there are.
+    pub unshown: usize,
     pub failed: Option<CommandError>,
     /// What was reported of policies.
     pub said: BTreeSet<String>,
@@ -39,7 +47,7 @@ pub(in crate::cli::apply) struct Sink {
     pub shows_objects: bool,
     /// Results are buffered until all resources are done, because objects are printed before them.
     pub holds: bool,
-    pub held: Vec<u8>,
+    pub held: Spool,
 }
 
 impl Run<'_> {
@@ -84,15 +92,44 @@ impl Run<'_> {
         out: &mut impl Write,
         merged: bool,
     ) {
+        if let Err(error) = self.add(sink, rendered, out, merged) {
+            sink.failed.get_or_insert(error.into());
+        }
+    }
+
+    /// Adds results with their places.
+    pub(in crate::cli::apply) fn found(
+        &self,
+        sink: &mut Sink,
+        findings: Vec<Finding>,
+    ) -> Result<(), SpoolError> {
+        for mut finding in findings {
+            finding.is_known = finding.is_violation() && self.baseline.has(&finding);
+            sink.fails |= self.fails(&finding);
+            sink.findings.push(finding)?;
+        }
+        Ok(())
+    }
+
+    fn add(
+        &self,
+        sink: &mut Sink,
+        rendered: Rendered,
+        out: &mut impl Write,
+        merged: bool,
+    ) -> Result<(), WriteError> {
         sink.counts.merge(&rendered.counts);
         sink.twice.merge(&rendered.twice);
         sink.reported.merge(&rendered.reported);
-        sink.findings.extend(rendered.findings);
-        sink.errors.extend(rendered.errors);
-        match self.options.rendered() {
-            ApplyOutput::Plain => {
-                let _ = out.write_all(rendered.text.as_bytes());
+        self.found(sink, rendered.findings)?;
+        for error in rendered.errors {
+            match sink.errors.len() < self.named() {
+                true => sink.errors.push(error),
+                false => sink.unshown += 1,
             }
+        }
+        match self.options.rendered() {
+            ApplyOutput::Plain => out.write_all(rendered.text.as_bytes())?,
             // Streamed where it is printed.
             ApplyOutput::ReportYaml => {
                 let mut text = String::new();
@@ -102,25 +139,22 @@ impl Run<'_> {
                 }
                 text.push_str(&rendered.text);
                 match self.options.is_own() {
-                    true => sink.entries.push_str(&text),
-                    false => drop(out.write_all(text.as_bytes())),
+                    true => sink.entries.push(text.as_bytes())?,
+                    false => out.write_all(text.as_bytes())?,
                 }
             }
-            ApplyOutput::ReportJson => sink.entries.push_str(&rendered.text),
-            ApplyOutput::Table => sink.rows.extend(rendered.rows),
+            ApplyOutput::ReportJson => sink.entries.push(rendered.text.as_bytes())?,
+            ApplyOutput::Table => rendered.rows.into_iter().try_for_each(|row| sink.rows.push(row))?,
             ApplyOutput::ExceptionsYaml | ApplyOutput::ExceptionsJson => {
-                sink.records.extend(rendered.records)
+                for text in self.exceptions_for(&rendered.records) {
+                    sink.exceptions.push(&text)?;
+                }
             }
             ApplyOutput::Own(_) => {}
         }
         for (key, text, counts) in rendered.namespaced {
-            match sink.namespaced.iter_mut().find(|(k, ..)| merged && *k == key) {
-                Some((_, all, sum)) => {
-                    all.push_str(&text);
-                    sum.merge(&counts);
-                }
-                None => sink.namespaced.push((key, text, counts)),
-            }
+            sink.namespaced.add(key, &text, &counts, merged)?;
         }
+        Ok(())
     }
 }

@@ -12,20 +12,21 @@ mod tests;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::HashMap;
-use std::io::Write;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{BufRead, BufReader, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Map, Value, json};
 
 use super::message_text::{friendly, message_text};
-use crate::formats::document::Document;
+use crate::formats::WriteError;
 use crate::formats::level::Level;
 use crate::formats::message::visible;
 use crate::formats::uri::{BASE, Uris};
 use crate::roots::Roots;
 use crate::run::{Note, Severity};
+use crate::spool::{SpoolError, Spools};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -87,13 +88,16 @@ pub(crate) struct Log<'r> {
     pub uris: Uris<'r>,
     rules: Vec<Value>,
     indices: HashMap<String, usize>,
-    results: Vec<(Rank, Value)>,
+    results: Ranked,
+    /// How many results there are, also of those that are left out.
+    all: usize,
 }
 
 impl<'r> Log<'r> {
     /// An empty log of a run in these folders.
     pub fn new(roots: &'r Roots) -> Log<'r> {
-        Log { uris: Uris(roots), rules: Vec::new(), indices: HashMap::new(), results: Vec::new() }
+        let results = Ranked::default();
+        Log { uris: Uris(roots), rules: Vec::new(), indices: HashMap::new(), results, all: 0 }
     }
 
     /// The index of a rule, which is described the first time.
@@ -106,64 +110,187 @@ impl<'r> Log<'r> {
         self.rules.len() - 1
     }
 
-    /// Adds a result.
-    pub fn result(&mut self, rank: Rank, result: Value) {
-        self.results.push((rank, result));
+    /// Adds a result, which is described unless there is no place for it.
+    ///
+    /// # Errors
+    /// There is no room for it, in memory and on the disk.
+    pub fn result(
+        &mut self,
+        rank: Rank,
+        describe: impl FnOnce(&Uris<'r>) -> Value,
+    ) -> Result<(), SpoolError> {
+        self.all += 1;
+        match self.results.has_place(rank) {
+            true => self.results.add(rank, &describe(&self.uris)),
+            false => Ok(()),
+        }
     }
 
-    /// The log, with what the run could not use.
-    pub fn finish(self, notes: &[Note]) -> Document {
-        self.finish_within(notes, MAX_COMPRESSED)
+    /// Writes the log, with what the run could not use. Returns what was left out of it.
+    ///
+    /// # Errors
+    /// Results cannot be read, or the log cannot be written.
+    pub fn finish(self, notes: &[Note], out: &mut dyn Write) -> Result<Option<String>, WriteError> {
+        self.finish_within(notes, MAX_COMPRESSED, out)
     }
 
     /// The same, of at most this many bytes.
-    fn finish_within(mut self, notes: &[Note], most: usize) -> Document {
-        // Those of one rank stay in the order of the run.
-        self.results.sort_by_key(|(rank, _)| *rank);
-        let all = self.results.len();
-        self.results.truncate(MAX_RESULTS);
-        let mut rules = self.rules;
-        let mut results: Vec<Value> = self.results.into_iter().map(|(_, result)| result).collect();
-        retain_used(&mut rules, &mut results);
+    fn finish_within(
+        self,
+        notes: &[Note],
+        most: usize,
+        out: &mut dyn Write,
+    ) -> Result<Option<String>, WriteError> {
+        let all = self.all;
+        let mut shown = all.min(MAX_RESULTS);
         let mut limit = format!("{MAX_RESULTS} results of a run");
         loop {
-            let left_out = (results.len() < all).then(|| {
+            let left_out = (shown < all).then(|| {
                 format!(
                     "{} of {all} results are left out of the SARIF log, the least severe ones: code scanning accepts {limit}",
-                    all - results.len()
+                    all - shown
                 )
             });
-            let text = text(&rules, &results, notes, left_out.as_deref());
-            let size = compressed(&text, most);
-            if size <= most || results.is_empty() {
-                return Document { text, left_out };
+            let used = (self.rules.len() > MAX_RESULTS).then(|| self.results.used(shown)).transpose()?;
+            let mut write =
+                |out: &mut dyn Write| self.write(notes, left_out.as_deref(), shown, used.as_deref(), out);
+            let size = compressed(most, &mut write)?;
+            if size <= most || shown == 0 {
+                write(out)?;
+                return Ok(left_out);
             }
             limit = format!("{} MB, compressed", most / 1_000_000);
             // Results are of about one size.
-            results.truncate(results.len().saturating_mul(most / 100 * 95) / size);
-            retain_used(&mut rules, &mut results);
+            shown = shown.saturating_mul(most / 100 * 95) / size;
         }
     }
+
+    /// Writes the log with this many results; of the rules those that are `used`, else all.
+    fn write(
+        &self,
+        notes: &[Note],
+        left_out: Option<&str>,
+        shown: usize,
+        used: Option<&[usize]>,
+        out: &mut dyn Write,
+    ) -> Result<(), WriteError> {
+        let rules = match used {
+            Some(used) => used.iter().filter_map(|at| self.rules.get(*at)).collect(),
+            None => self.rules.iter().collect::<Vec<_>>(),
+        };
+        let mut has_base = false;
+        self.results.each(shown, |result| {
+            has_base |= result.first() == Some(&HAS_BASE);
+            Ok(!has_base)
+        })?;
+        let text = frame(&rules, has_base, notes, left_out);
+        let (head, tail) = text.rsplit_once(RESULTS).unwrap_or((&text, ""));
+        out.write_all(head.as_bytes())?;
+        let mut before: &[u8] = b"[";
+        self.results.each(shown, |result| {
+            out.write_all(std::mem::replace(&mut before, b","))?;
+            let json = result.get(1..).unwrap_or_default();
+            match used {
+                None => out.write_all(json)?,
+                Some(used) => out.write_all(renumbered(json, used).to_string().as_bytes())?,
+            }
+            Ok(true)
+        })?;
+        if before == b"[" {
+            out.write_all(before)?;
+        }
+        write!(out, "]{tail}\n")?;
+        Ok(())
+    }
 }
 
-/// Leaves out the rules of results that are left out, if there are any; rules without results stay
-/// where all results do.
-fn retain_used(rules: &mut Vec<Value>, results: &mut [Value]) {
-    if rules.len() <= MAX_RESULTS {
-        return;
-    }
-    let index = |result: &Value| result["ruleIndex"].as_u64().and_then(|i| usize::try_from(i).ok());
-    let mut used: Vec<usize> = results.iter().filter_map(index).collect();
-    used.sort_unstable();
-    used.dedup();
-    for result in results.iter_mut() {
-        let new = index(result).and_then(|old| used.binary_search(&old).ok());
-        result["ruleIndex"] = new.into();
-    }
-    *rules = used.iter().filter_map(|at| rules.get(*at).cloned()).collect();
+/// What stands where the results go; nothing else that is a log's own has such a text.
+const RESULTS: &str = r#""\u0000results""#;
+
+/// Before a result that names a file from the root of the repository, and before another.
+const HAS_BASE: u8 = b'+';
+const HAS_NO_BASE: u8 = b'-';
+
+/// Results by rank; those of one rank are in the order of the run.
+#[derive(Default)]
+struct Ranked {
+    /// The number of results of a rank, and where their lines are.
+    ranks: BTreeMap<Rank, (usize, usize)>,
+    lines: Spools,
 }
 
-fn text(rules: &[Value], results: &[Value], notes: &[Note], left_out: Option<&str>) -> String {
+impl Ranked {
+    /// Whether one more of a rank is among the first ones.
+    fn has_place(&self, rank: Rank) -> bool {
+        let before: usize = self.ranks.range(..=rank).map(|(_, (number, _))| number).sum();
+        before < MAX_RESULTS
+    }
+
+    fn add(&mut self, rank: Rank, result: &Value) -> Result<(), SpoolError> {
+        let next = self.ranks.len();
+        let (number, text) = self.ranks.entry(rank).or_insert((0, next));
+        *number += 1;
+        let mark = if has_base(result) { HAS_BASE } else { HAS_NO_BASE };
+        let mut line = vec![mark];
+        // Nothing of a value in memory can fail.
+        let _ = serde_json::to_writer(&mut line, result);
+        line.push(b'\n');
+        self.lines.push(*text, &line)
+    }
+
+    /// Calls `read` with the first results, the smallest rank first, as long as it wants more.
+    fn each(
+        &self,
+        shown: usize,
+        mut read: impl FnMut(&[u8]) -> Result<bool, WriteError>,
+    ) -> Result<(), WriteError> {
+        let mut left = shown;
+        let mut line = Vec::new();
+        for (_, text) in self.ranks.values() {
+            let mut lines = BufReader::with_capacity(1 << 16, self.lines.reader(*text));
+            while left > 0 {
+                line.clear();
+                if lines.read_until(b'\n', &mut line)? == 0 {
+                    break;
+                }
+                left -= 1;
+                line.pop();
+                if !read(&line)? {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rules of the first results.
+    fn used(&self, shown: usize) -> Result<Vec<usize>, WriteError> {
+        let mut used = BTreeSet::new();
+        self.each(shown, |result| {
+            used.extend(rule_of(&value(result.get(1..).unwrap_or_default())));
+            Ok(true)
+        })?;
+        Ok(used.into_iter().collect())
+    }
+}
+
+fn value(json: &[u8]) -> Value {
+    serde_json::from_slice(json).unwrap_or_default()
+}
+
+fn rule_of(result: &Value) -> Option<usize> {
+    result["ruleIndex"].as_u64().and_then(|index| usize::try_from(index).ok())
+}
+
+/// A result with the index of its rule among those that are used.
+fn renumbered(json: &[u8], used: &[usize]) -> Value {
+    let mut result = value(json);
+    result["ruleIndex"] = rule_of(&result).and_then(|old| used.binary_search(&old).ok()).into();
+    result
+}
+
+/// The log with [`RESULTS`] for the results.
+fn frame(rules: &[&Value], has_base: bool, notes: &[Note], left_out: Option<&str>) -> String {
     let is_successful = !notes.iter().any(|note| note.is_error);
     let notification =
         |level: &str, text: &str| json!({"level": level, "message": {"text": message_text(text)}});
@@ -179,14 +306,13 @@ fn text(rules: &[Value], results: &[Value], notes: &[Note], left_out: Option<&st
         "columnKind": "unicodeCodePoints",
         "invocations": [invocation],
     });
-    if results.iter().any(has_base) {
+    if has_base {
         // Without an address, so that the log is the same on every machine: who reads it knows its
         // repository.
         run["originalUriBaseIds"] = json!({BASE: {"description": {"text": "the root of the repository"}}});
     }
-    run["results"] = results.into();
-    let document = json!({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]});
-    format!("{document}\n")
+    run["results"] = "\0results".into();
+    json!({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}).to_string()
 }
 
 fn has_base(result: &Value) -> bool {
@@ -196,14 +322,18 @@ fn has_base(result: &Value) -> bool {
 }
 
 /// How many bytes a text has for an upload; those of the text, if these are few enough.
-fn compressed(text: &str, most: usize) -> usize {
-    if text.len() <= most {
-        return text.len();
+fn compressed(
+    most: usize,
+    write: &mut impl FnMut(&mut dyn Write) -> Result<(), WriteError>,
+) -> Result<usize, WriteError> {
+    let mut plain = Counter(0);
+    write(&mut plain)?;
+    if plain.0 <= most {
+        return Ok(plain.0);
     }
     let mut encoder = GzEncoder::new(Counter(0), Compression::default());
-    // Counting does not fail.
-    let _ = encoder.write_all(text.as_bytes());
-    encoder.finish().map_or(text.len(), |counter| counter.0)
+    write(&mut encoder)?;
+    Ok(encoder.finish()?.0)
 }
 
 /// Counts what is written.

@@ -1,13 +1,14 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use super::*;
+use crate::formats::Document;
 use crate::formats::tests::sarif_errors;
 
 fn finished(fill: impl FnOnce(&mut Log<'_>)) -> (Value, Document) {
     let roots = Roots::default();
     let mut log = Log::new(&roots);
     fill(&mut log);
-    let document = log.finish(&[]);
+    let document = Document::of(|out| log.finish(&[], out)).unwrap();
     (serde_json::from_str(&document.text).unwrap(), document)
 }
 
@@ -82,7 +83,7 @@ fn results_come_the_gravest_first_and_those_of_the_baseline_last() {
     ];
     let (log, _) = finished(|log| {
         for (i, rank) in ranks.into_iter().enumerate() {
-            log.result(rank, json!({"message": {"text": i.to_string()}}));
+            log.result(rank, |_| json!({"message": {"text": i.to_string()}})).unwrap();
         }
     });
     let order: Vec<&str> = log["runs"][0]["results"]
@@ -100,7 +101,7 @@ fn a_log_has_as_many_results_as_code_scanning_accepts_and_says_what_is_left_out(
         move |log: &mut Log<'_>| {
             for i in 0..number {
                 let level = if i % 3 == 0 { Level::Note } else { Level::Error };
-                log.result(Rank::of(false, Some(level), None), json!({"level": level.word()}));
+                log.result(Rank::of(false, Some(level), None), |_| json!({"level": level.word()})).unwrap();
             }
         }
     };
@@ -129,9 +130,10 @@ fn a_log_is_as_long_as_an_upload_may_be() {
     let within = |messages: &[String]| {
         let mut log = Log::new(&roots);
         for message in messages {
-            log.result(Rank::of(false, Some(Level::Error), None), json!({"message": {"text": message}}));
+            log.result(Rank::of(false, Some(Level::Error), None), |_| json!({"message": {"text": message}}))
+                .unwrap();
         }
-        let document = log.finish_within(&[], MOST);
+        let document = Document::of(|out| log.finish_within(&[], MOST, out)).unwrap();
         (serde_json::from_str::<Value>(&document.text).unwrap(), document)
     };
     // Digits of a sequence without a period: they do not compress to less than a third.
@@ -142,7 +144,7 @@ fn a_log_is_as_long_as_an_upload_may_be() {
     };
     let messages: Vec<String> = (0..150).map(|_| (0..1_500).map(|_| digits()).collect()).collect();
     let (log, document) = within(&messages);
-    let size = compressed(&document.text, 0);
+    let size = compressed(0, &mut |out| Ok(out.write_all(document.text.as_bytes())?)).unwrap();
     assert!((MOST * 8 / 10..=MOST).contains(&size), "{size}");
     let said = document.left_out.unwrap();
     assert!(said.starts_with(&format!("{} of 150 results are left out", 150 - number(&log))), "{said}");
@@ -164,8 +166,9 @@ fn rules_are_as_many_as_code_scanning_accepts() {
             let level = if i < 10 { Level::Note } else { Level::Error };
             log.result(
                 Rank::of(false, Some(level), None),
-                json!({"ruleId": format!("p/{i}"), "ruleIndex": index}),
-            );
+                |_| json!({"ruleId": format!("p/{i}"), "ruleIndex": index}),
+            )
+            .unwrap();
         }
     });
     let rules = log["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();

@@ -1,0 +1,346 @@
+//! The results of a run, in memory while they are few, and on disk behind that.
+//!
+//! In: [`Finding`]s in the order of the run. Out: the same, as often as needed, and their counts.
+//! Results in memory are lent; those on disk are read one by one, as lines of JSON with the number
+//! of their policy, which all share.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ephor_engine::Status;
+
+use crate::run::{Counts, Finding, Place, PolicyInfo, ResourceName};
+use crate::spool::{Spool, SpoolError, SpoolReader, Spools};
+
+/// How many bytes of results are in memory before all go to disk.
+pub const MEMORY: usize = 4 << 20;
+
+/// Results in the order of a run.
+#[derive(Debug)]
+pub struct Findings {
+    kept: Vec<Finding>,
+    /// About how many bytes these take.
+    size: usize,
+    most: usize,
+    folder: Option<PathBuf>,
+    stored: Option<Stored>,
+    len: usize,
+    counts: Counts,
+}
+
+/// Results on disk.
+#[derive(Debug)]
+struct Stored {
+    policies: PolicyTable,
+    lines: Spool,
+    line: Vec<u8>,
+}
+
+impl Default for Findings {
+    fn default() -> Findings {
+        Findings::within(MEMORY)
+    }
+}
+
+impl FromIterator<Finding> for Findings {
+    /// Results that are in memory already, and stay there.
+    fn from_iter<I: IntoIterator<Item = Finding>>(all: I) -> Findings {
+        let kept: Vec<Finding> = all.into_iter().collect();
+        let (len, counts) = (kept.len(), Counts::of(&kept));
+        let size = kept.iter().map(size).sum();
+        Findings { kept, size, len, counts, ..Findings::default() }
+    }
+}
+
+impl From<Vec<Finding>> for Findings {
+    fn from(all: Vec<Finding>) -> Findings {
+        all.into_iter().collect()
+    }
+}
+
+impl Findings {
+    /// None; at most about this many bytes will be in memory.
+    pub fn within(most: usize) -> Findings {
+        Findings {
+            kept: Vec::new(),
+            size: 0,
+            most,
+            folder: None,
+            stored: None,
+            len: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The same, with its file in a folder of its own choice.
+    #[must_use]
+    pub fn in_folder(mut self, folder: PathBuf) -> Findings {
+        self.folder = Some(folder);
+        self
+    }
+
+    /// Adds a result.
+    ///
+    /// # Errors
+    /// There is no room for it, in memory and on the disk.
+    pub fn push(&mut self, finding: Finding) -> Result<(), SpoolError> {
+        self.counts.add(&finding);
+        self.len += 1;
+        if let Some(stored) = &mut self.stored {
+            return stored.push(&finding);
+        }
+        self.size += size(&finding);
+        self.kept.push(finding);
+        if self.size <= self.most {
+            return Ok(());
+        }
+        let lines = Spool::default();
+        let lines = match &self.folder {
+            Some(folder) => lines.in_folder(folder.clone()),
+            None => lines,
+        };
+        let mut stored = Stored { policies: PolicyTable::default(), lines, line: Vec::new() };
+        std::mem::take(&mut self.kept).iter().try_for_each(|finding| stored.push(finding))?;
+        self.stored = Some(stored);
+        Ok(())
+    }
+
+    /// Adds results.
+    ///
+    /// # Errors
+    /// There is no room for them, in memory and on the disk.
+    pub fn extend(&mut self, all: impl IntoIterator<Item = Finding>) -> Result<(), SpoolError> {
+        all.into_iter().try_for_each(|finding| self.push(finding))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many there are of each status.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Whether they are on disk.
+    pub fn is_on_disk(&self) -> bool {
+        self.stored.is_some()
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> FindingsIter<'_> {
+        match &self.stored {
+            None => FindingsIter::Kept(self.kept.iter()),
+            Some(stored) => FindingsIter::Stored(stored.policies.read(stored.lines.reader())),
+        }
+    }
+}
+
+impl Stored {
+    fn push(&mut self, finding: &Finding) -> Result<(), SpoolError> {
+        self.line.clear();
+        self.policies.write(finding, &mut self.line);
+        self.lines.push(&self.line)
+    }
+}
+
+/// About how many bytes a result takes, its policy aside.
+pub(crate) fn size(finding: &Finding) -> usize {
+    let of_place = |place: &Option<Place>| place.as_ref().map_or(0, |p| p.file.len() + p.text.len());
+    let resource = finding.resource.as_ref().map_or(0, |r| {
+        r.api_version.len() + r.kind.len() + r.namespace.len() + r.name.len() + r.generate_name.len()
+    });
+    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    size_of::<Finding>()
+        + finding.rule.len()
+        + finding.message.len()
+        + resource
+        + text(&finding.field)
+        + text(&finding.template)
+        + of_place(&finding.place)
+        + of_place(&finding.decision)
+}
+
+/// Results of a run.
+pub enum FindingsIter<'f> {
+    /// Those in memory.
+    Kept(std::slice::Iter<'f, Finding>),
+    /// Those on disk.
+    Stored(StoredFindings<'f>),
+}
+
+impl<'f> Iterator for FindingsIter<'f> {
+    type Item = Result<Cow<'f, Finding>, SpoolError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            FindingsIter::Kept(all) => all.next().map(|finding| Ok(Cow::Borrowed(finding))),
+            FindingsIter::Stored(all) => all.next().map(|read| read.map(Cow::Owned)),
+        }
+    }
+}
+
+/// Policies of results on disk, by number.
+#[derive(Debug, Default)]
+pub(crate) struct PolicyTable {
+    all: Vec<Arc<PolicyInfo>>,
+    /// By the address of those in `all`, which stay there.
+    by_address: HashMap<usize, usize>,
+    by_content: HashMap<Arc<PolicyInfo>, usize>,
+}
+
+type Name<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
+type Spot<'a> = (&'a str, usize, usize, usize, &'a str);
+type Line<'a> = (
+    usize,
+    &'a str,
+    usize,
+    &'a str,
+    Option<Name<'a>>,
+    &'a Option<String>,
+    Option<Spot<'a>>,
+    &'a Option<String>,
+    Option<Spot<'a>>,
+    bool,
+);
+type OwnName = (String, String, String, String, String);
+type OwnSpot = (String, usize, usize, usize, String);
+type OwnLine = (
+    usize,
+    String,
+    usize,
+    String,
+    Option<OwnName>,
+    Option<String>,
+    Option<OwnSpot>,
+    Option<String>,
+    Option<OwnSpot>,
+    bool,
+);
+
+const STATUSES: [Status; 5] = [Status::Pass, Status::Fail, Status::Warn, Status::Error, Status::Skip];
+
+impl PolicyTable {
+    fn number(&mut self, policy: &Arc<PolicyInfo>) -> usize {
+        let address = Arc::as_ptr(policy) as usize;
+        if let Some(number) = self.by_address.get(&address).or_else(|| self.by_content.get(policy)) {
+            return *number;
+        }
+        let number = self.all.len();
+        self.all.push(policy.clone());
+        self.by_address.insert(address, number);
+        self.by_content.insert(policy.clone(), number);
+        number
+    }
+
+    /// Appends a result as a line.
+    pub(crate) fn write(&mut self, finding: &Finding, line: &mut Vec<u8>) {
+        let record: Line<'_> = (
+            self.number(&finding.policy),
+            &finding.rule,
+            STATUSES.iter().position(|status| *status == finding.status).unwrap_or_default(),
+            &finding.message,
+            finding.resource.as_ref().map(name_of),
+            &finding.field,
+            finding.place.as_ref().map(spot_of),
+            &finding.template,
+            finding.decision.as_ref().map(spot_of),
+            finding.is_known,
+        );
+        // Texts and numbers in memory: nothing of it can fail.
+        let _ = serde_json::to_writer(&mut *line, &record);
+        line.push(b'\n');
+    }
+
+    /// The results of lines.
+    pub(crate) fn read<'f>(&'f self, lines: SpoolReader<'f>) -> StoredFindings<'f> {
+        StoredFindings { policies: self, lines: BufReader::with_capacity(1 << 16, lines), line: Vec::new() }
+    }
+}
+
+fn name_of(r: &ResourceName) -> Name<'_> {
+    (&r.api_version, &r.kind, &r.namespace, &r.name, &r.generate_name)
+}
+
+fn spot_of(place: &Place) -> Spot<'_> {
+    (&place.file, place.line, place.column, place.length, &place.text)
+}
+
+/// Results that are read from lines.
+pub struct StoredFindings<'f> {
+    policies: &'f PolicyTable,
+    lines: BufReader<SpoolReader<'f>>,
+    line: Vec<u8>,
+}
+
+impl StoredFindings<'_> {
+    fn decoded(&self) -> io::Result<Finding> {
+        let record: OwnLine = serde_json::from_slice(&self.line)?;
+        let (policy, rule, status, message, resource, field, place, template, decision, is_known) = record;
+        let is_gone = || io::Error::from(io::ErrorKind::InvalidData);
+        let spot = |(file, line, column, length, text): OwnSpot| Place { file, line, column, length, text };
+        Ok(Finding {
+            policy: self.policies.all.get(policy).cloned().ok_or_else(is_gone)?,
+            rule,
+            status: STATUSES.get(status).copied().ok_or_else(is_gone)?,
+            message,
+            resource: resource.map(|(api_version, kind, namespace, name, generate_name)| ResourceName {
+                api_version,
+                kind,
+                namespace,
+                name,
+                generate_name,
+            }),
+            field,
+            place: place.map(spot),
+            template,
+            decision: decision.map(spot),
+            is_known,
+        })
+    }
+}
+
+impl Iterator for StoredFindings<'_> {
+    type Item = Result<Finding, SpoolError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.line.clear();
+        let read = self.lines.read_until(b'\n', &mut self.line);
+        let read = read.and_then(|n| if n == 0 { Ok(None) } else { self.decoded().map(Some) });
+        read.map_err(|error| self.lines.get_ref().failed(error)).transpose()
+    }
+}
+
+/// Results side by side, as a format orders them.
+#[derive(Debug, Default)]
+pub(crate) struct SortedFindings {
+    policies: PolicyTable,
+    groups: Spools,
+    line: Vec<u8>,
+}
+
+impl SortedFindings {
+    /// Adds a result to a group; groups that are not there yet are added.
+    ///
+    /// # Errors
+    /// There is no room for it, in memory and on the disk.
+    pub(crate) fn push(&mut self, group: usize, finding: &Finding) -> Result<(), SpoolError> {
+        self.line.clear();
+        self.policies.write(finding, &mut self.line);
+        self.groups.push(group, &self.line)
+    }
+
+    /// The results of a group.
+    pub(crate) fn group(&self, group: usize) -> StoredFindings<'_> {
+        self.policies.read(self.groups.reader(group))
+    }
+}
