@@ -1,5 +1,6 @@
 //! Policy sets: policies that are loaded, indexed, and run on a request.
 //!
+//! - [`by_policy`]: something that is known of each policy of a run, found for each of their results
 //! - [`kinds`]: the kinds of policies and exceptions that clusters store
 //! - [`load`]: policy sources → policies, ready to be evaluated
 //! - [`pitfalls`]: where Kyverno 1.19.1 does what its users do not expect, and the output that it
@@ -10,6 +11,7 @@
 //! - [`violation`]: where in an object a rule is violated
 #![forbid(unsafe_code)]
 
+pub mod by_policy;
 pub mod kinds;
 pub mod load;
 pub mod pitfalls;
