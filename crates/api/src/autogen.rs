@@ -391,22 +391,48 @@ fn cut(name: &str) -> &str {
 
 /// `value` with every text of every string and key replaced, one pair after the other.
 fn replaced(value: &Value, moves: &[(String, String)], depth: usize) -> Value {
+    changed(value, moves, depth).unwrap_or_else(|| value.clone())
+}
+
+/// The same; `None` where there is nothing to replace, as in most parts of a rule.
+fn changed(value: &Value, moves: &[(String, String)], depth: usize) -> Option<Value> {
     if depth > MAX_DEPTH {
-        return value.clone();
+        return None;
     }
-    let text = |s: &Str| -> Str {
-        if !moves.iter().any(|(from, _)| s.contains(from.as_str())) {
-            return s.clone();
-        }
-        moves.iter().fold(s.to_string(), |text, (from, to)| text.replace(from, to)).into()
+    let text = |s: &Str| -> Option<Str> {
+        let is_changed = moves.iter().any(|(from, _)| s.contains(from.as_str()));
+        is_changed.then(|| moves.iter().fold(s.to_string(), |text, (from, to)| text.replace(from, to)).into())
     };
     match value {
-        Value::Str(s) => Value::Str(text(s)),
-        Value::List(l) => Value::List(l.iter().map(|v| replaced(v, moves, depth + 1)).collect()),
-        Value::Map(m) => {
-            Value::Map(m.iter().map(|(k, v)| (text(k), replaced(v, moves, depth + 1))).collect())
+        Value::Str(s) => text(s).map(Value::Str),
+        Value::List(l) => {
+            let mut made: Option<Vec<Value>> = None;
+            for (i, v) in l.iter().enumerate() {
+                let new = changed(v, moves, depth + 1);
+                if made.is_none() && new.is_some() {
+                    made = Some(l.iter().take(i).cloned().collect());
+                }
+                if let Some(made) = &mut made {
+                    made.push(new.unwrap_or_else(|| v.clone()));
+                }
+            }
+            made.map(Value::list)
         }
-        other => other.clone(),
+        Value::Map(m) => {
+            let mut made: Option<Vec<(Str, Value)>> = None;
+            for (i, (k, v)) in m.iter().enumerate() {
+                let (key, new) = (text(k), changed(v, moves, depth + 1));
+                if made.is_none() && (key.is_some() || new.is_some()) {
+                    made = Some(m.iter().take(i).map(|(k, v)| (k.clone(), v.clone())).collect());
+                }
+                if let Some(made) = &mut made {
+                    made.push((key.unwrap_or_else(|| k.clone()), new.unwrap_or_else(|| v.clone())));
+                }
+            }
+            // Two keys may have become one.
+            made.map(|made| Value::Map(made.into_iter().collect()))
+        }
+        _ => None,
     }
 }
 

@@ -1,10 +1,9 @@
 //! What rules say about a request.
 
-use std::cell::RefCell;
-
 use crate::admission::BindingRow;
 use crate::expressions::VerifiedImages;
 use ephor_ir::rule::RuleKind;
+pub(super) use ephor_value::stock::stock;
 use ephor_value::{Str, Value, footprint};
 
 /// The status of a rule's result.
@@ -74,21 +73,6 @@ pub enum Effect {
     Generated(Vec<Value>),
     /// No object: the images that were checked.
     VerifiedImages(VerifiedImages),
-}
-
-/// A text that many results share: one for each thread, for counting references to the same text
-/// from all threads is slow.
-pub(super) fn stock(text: &'static str) -> Str {
-    thread_local! {
-        static TEXTS: RefCell<Vec<Str>> = const { RefCell::new(Vec::new()) };
-    }
-    TEXTS.with_borrow_mut(|known| match known.iter().find(|known| ***known == *text) {
-        Some(known) => known.clone(),
-        None => {
-            known.push(text.into());
-            text.into()
-        }
-    })
 }
 
 impl RuleOutcome {

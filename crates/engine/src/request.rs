@@ -42,6 +42,11 @@ pub struct Request {
     pub strict_root: std::sync::OnceLock<Value>,
     /// The same for CEL policies.
     pub review_root: std::sync::OnceLock<Value>,
+    /// The request as expressions see it, where no API server has sent it; built when the first
+    /// rule needs it.
+    pub seen: std::sync::OnceLock<Map>,
+    /// The same for policies of Kubernetes outside of a cluster.
+    pub offline: super::view::offline::OfflineViews,
     /// What rules of many policies compute of the object.
     pub shared: SharedResults,
     /// What functions may know of the world.
@@ -202,6 +207,8 @@ impl Request {
             pod: Default::default(),
             strict_root: Default::default(),
             review_root: Default::default(),
+            seen: Default::default(),
+            offline: Default::default(),
             shared: Default::default(),
             functions,
             details,

@@ -4,14 +4,16 @@
 //! and what decided in the policy. Both are located only where a rule is violated: the policy is
 //! evaluated once more while its decisions are recorded.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ephor_document::Document;
-use ephor_document::locate::{self, Item};
+use ephor_document::locate::{self, Item, Places};
 use ephor_engine::{Request, RuleOutcome, Status};
 use ephor_ir::Policy;
 use ephor_policies::PolicyOutcome;
+use ephor_policies::by_policy::ByPolicy;
 use ephor_policies::load::LoadedPolicy;
 use ephor_policies::pitfalls;
 use ephor_policies::policy_set::Engine;
@@ -34,9 +36,9 @@ pub struct Collector<'r> {
     policies: &'r [LoadedPolicy],
     /// Only violations are wanted, not what passed.
     violations_only: bool,
-    infos: HashMap<String, Arc<PolicyInfo>>,
-    /// The policies of the set by what identifies them.
-    loaded: HashMap<String, usize>,
+    infos: ByPolicy<Arc<PolicyInfo>>,
+    /// The positions of the policies of the set.
+    loaded: ByPolicy<usize>,
     /// The text of the list that was read last, and where its items begin.
     items: Mutex<Option<(Arc<str>, Arc<Vec<Item>>)>>,
     /// Places in policies, by policy and path.
@@ -81,8 +83,8 @@ impl<'r> Collector<'r> {
             requests,
             policies,
             violations_only,
-            infos: lowered().map(|(_, p)| (p.id(), Arc::new(info(p)))).collect(),
-            loaded: lowered().map(|(i, p)| (p.id(), i)).collect(),
+            infos: lowered().map(|(_, p)| (p, Arc::new(info(p)))).collect(),
+            loaded: lowered().map(|(i, p)| (p, i)).collect(),
             items: Mutex::default(),
             decisions: Mutex::default(),
         }
@@ -99,7 +101,7 @@ impl<'r> Collector<'r> {
         let policy = &outcome.policy;
         let is_violated = outcome.rules.iter().any(|r| r.status.is_violation());
         let violations = if is_violated { self.violations(policy, object) } else { Vec::new() };
-        let info = self.infos.get(&policy.id()).cloned().unwrap_or_else(|| Arc::new(info(policy)));
+        let info = self.infos.get(policy).cloned().unwrap_or_else(|| Arc::new(info(policy)));
         let template = document.and_then(|document| template(&document.text));
         // An object of a cluster has no text, and no place.
         let document = document.filter(|document| !document.text.is_empty());
@@ -184,8 +186,10 @@ impl<'r> Collector<'r> {
         let locate = |path: &[PathPart], want_key: bool| match (&item, document.item) {
             (Some(item), _) => item.locate(&document.text, path, want_key),
             (None, Some(_)) => None,
-            (None, None) if want_key => locate::locate_key(&document.text, path),
-            (None, None) => locate::locate(&document.text, path),
+            (None, None) => places(&document.text, |known| match want_key {
+                true => known.locate_key(path),
+                false => known.locate(path),
+            }),
         };
         let paths = field.into_iter().chain([&of_name]);
         let found = paths.into_iter().find_map(|path| nearest(object, path, locate));
@@ -213,7 +217,7 @@ impl<'r> Collector<'r> {
         result: &RuleOutcome,
         found: Option<&Violation>,
     ) -> Option<Place> {
-        let at = *self.loaded.get(&policy.id())?;
+        let at = *self.loaded.get(policy)?;
         let loaded = self.policies.get(at)?;
         let path = found.and_then(|v| v.decision.clone()).unwrap_or_else(|| {
             let rules = policy.rules_for(object.text_at(&["kind"]));
@@ -224,6 +228,19 @@ impl<'r> Collector<'r> {
         let mut known = self.decisions.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(key).or_insert_with(|| policy_place(loaded, &path)).clone()
     }
+}
+
+/// Something that the places of a document's parts tell. A document is read once for its violations,
+/// which a thread locates one after another.
+fn places<T>(text: &Arc<str>, find: impl FnOnce(&Places) -> T) -> T {
+    thread_local! {
+        static LAST: RefCell<Option<(Arc<str>, Places)>> = const { RefCell::new(None) };
+    }
+    LAST.with_borrow_mut(|last| {
+        let known = last.take().filter(|(known, _)| Arc::ptr_eq(known, text));
+        let (_, places) = last.insert(known.unwrap_or_else(|| (text.clone(), Places::of(text))));
+        find(places)
+    })
 }
 
 fn is_violation(status: Status) -> bool {

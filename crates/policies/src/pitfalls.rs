@@ -296,7 +296,8 @@ pub fn of_missing_data(policy: &Policy, result: &RuleOutcome) -> Option<Pitfall>
 pub fn of_error(policy: &Policy, result: &RuleOutcome) -> Option<Pitfall> {
     let help = "an error of the variant for pod controllers, in which the types of patches are not renamed (kyverno#17438): leave variants out with `autogen.podControllers.controllers: []`, or write a policy for controllers of its own";
     let text = || format!("policy {}: {help}", policy.key());
-    is_of_variant(&result.message)
+    let may_be = !matches!(result.status, Status::Pass | Status::Skip);
+    (may_be && is_of_variant(&result.message))
         .then(|| Pitfall::new(PitfallKind::TypesOfVariants, policy, &result.rule, text()))
 }
 

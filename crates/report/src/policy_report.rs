@@ -4,9 +4,14 @@
 //! streamed: an entry is built where it is evaluated, the report's head and summary around them.
 //! Semantics: `docs/reference/cli.md`, "Results".
 
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::sync::OnceLock;
+
 use ephor_engine::{RuleOutcome, Status};
 use ephor_ir::Policy;
 use ephor_value::print::write_json_string;
+use ephor_value::stock::stock;
 use ephor_value::{Map, Str, Value};
 
 use ephor_document::write::{self as yaml, Style};
@@ -25,6 +30,19 @@ pub struct PolicyFacts {
     source: Str,
     /// Whether it has rules with names, as policies of group `kyverno.io` have.
     pub has_named_rules: bool,
+    /// What entries of YAML have in common, once there is one.
+    yaml: OnceLock<FactsYaml>,
+}
+
+/// What all entries of a policy have in common, as YAML.
+#[derive(Clone, Debug)]
+struct FactsYaml {
+    /// The category with its key; empty where there is none.
+    category: String,
+    /// The policy with its key.
+    policy: String,
+    /// What follows the rule, up to the time.
+    behind: String,
 }
 
 const SEVERITIES: [&str; 5] = ["critical", "high", "medium", "low", "info"];
@@ -46,7 +64,41 @@ impl PolicyFacts {
             },
             source: policy.report.source.clone(),
             has_named_rules: policy.report.names_rules,
+            yaml: OnceLock::new(),
         }
+    }
+
+    fn yaml(&self) -> &FactsYaml {
+        self.yaml.get_or_init(|| {
+            let field = |key: &str, text: &str| {
+                let mut out = String::new();
+                write_field(&mut out, key, text);
+                out
+            };
+            let mut behind = String::new();
+            if self.scored {
+                behind.push_str("  scored: true\n");
+            }
+            if !self.severity.is_empty() {
+                behind.extend(["  severity: ", &self.severity, "\n"]);
+            }
+            behind.extend(["  source: ", &self.source, "\n  timestamp:\n    nanos: 0\n    seconds: "]);
+            FactsYaml {
+                category: field("category", &self.category),
+                policy: field("policy", &self.key),
+                behind,
+            }
+        })
+    }
+}
+
+/// Appends a field of an entry, which stands behind two characters; nothing where it is empty.
+fn write_field(out: &mut String, key: &str, text: &str) {
+    if !text.is_empty() {
+        out.push_str(key);
+        out.push_str(": ");
+        yaml::write_scalar(out, text, 2, 2 + key.len() + 2);
+        out.push('\n');
     }
 }
 
@@ -91,7 +143,7 @@ impl Entry<'_> {
         let mut all: Vec<(Str, Str)> = self.result.properties.clone();
         all.extend(ephor_engine::pod_security::report::properties(self.result));
         if !self.facts.process.is_empty() || all.is_empty() {
-            all.push(("process".into(), self.facts.process.into()));
+            all.push((stock("process"), stock(self.facts.process)));
         }
         if !self.result.exceptions.is_empty() {
             all.push(("exceptions".into(), self.result.exceptions.join(",").into()));
@@ -117,21 +169,25 @@ impl Entry<'_> {
 
     /// Appends the entry as an item of a YAML list that is not indented.
     pub fn write_yaml(&self, out: &mut String) {
+        let known = self.facts.yaml();
         let mut lead = "- ";
-        let mut field = |out: &mut String, key: &str, text: &str| {
-            if text.is_empty() {
-                return;
-            }
+        let mut begin = |out: &mut String| {
             out.push_str(lead);
             lead = "  ";
-            out.push_str(key);
-            out.push_str(": ");
-            yaml::write_scalar(out, text, 2, lead.len() + key.len() + 2);
-            out.push('\n');
         };
-        field(out, "category", &self.facts.category);
-        field(out, "message", &report_message(self.result));
-        field(out, "policy", &self.facts.key);
+        if !known.category.is_empty() {
+            begin(out);
+            out.push_str(&known.category);
+        }
+        let message = report_message(self.result);
+        if !message.is_empty() {
+            begin(out);
+            write_field(out, "message", &message);
+        }
+        if !known.policy.is_empty() {
+            begin(out);
+            out.push_str(&known.policy);
+        }
         out.push_str("  properties:\n");
         for (k, v) in self.properties() {
             out.push_str("    ");
@@ -140,20 +196,7 @@ impl Entry<'_> {
             yaml::write_scalar(out, &v, 4, k.len() + 6);
             out.push('\n');
         }
-        out.push_str("  resources:\n");
-        let mut lead = "  - ";
-        let resource = self.resource();
-        for (k, v) in &resource {
-            out.push_str(lead);
-            lead = "    ";
-            out.push_str(k);
-            out.push_str(": ");
-            yaml::write_scalar(out, v, 4, k.len() + 6);
-            out.push('\n');
-        }
-        if resource.is_empty() {
-            out.push_str("  - {}\n");
-        }
+        self.write_resource(out);
         out.push_str("  result: ");
         out.push_str(self.status.name());
         out.push('\n');
@@ -162,19 +205,39 @@ impl Entry<'_> {
             yaml::write_scalar(out, &self.result.rule, 2, 8);
             out.push('\n');
         }
-        if self.facts.scored {
-            out.push_str("  scored: true\n");
+        out.push_str(&known.behind);
+        let _ = writeln!(out, "{}", self.seconds);
+    }
+
+    /// Appends the object that was checked; the entries of one object follow each other.
+    fn write_resource(&self, out: &mut String) {
+        thread_local! {
+            static LAST: RefCell<Option<(Map, String)>> = const { RefCell::new(None) };
         }
-        if !self.facts.severity.is_empty() {
-            out.push_str("  severity: ");
-            out.push_str(&self.facts.severity);
+        let Value::Map(object) = self.resource else { return out.push_str(&self.resource_yaml()) };
+        LAST.with_borrow_mut(|last| {
+            let known = last.take().filter(|(known, _)| known.is_same(object));
+            let (_, text) = last.insert(known.unwrap_or_else(|| (object.clone(), self.resource_yaml())));
+            out.push_str(text);
+        });
+    }
+
+    fn resource_yaml(&self) -> String {
+        let mut out = String::from("  resources:\n");
+        let mut lead = "  - ";
+        let resource = self.resource();
+        for (k, v) in &resource {
+            out.push_str(lead);
+            lead = "    ";
+            out.push_str(k);
+            out.push_str(": ");
+            yaml::write_scalar(&mut out, v, 4, k.len() + 6);
             out.push('\n');
         }
-        out.push_str("  source: ");
-        out.push_str(&self.facts.source);
-        out.push_str("\n  timestamp:\n    nanos: 0\n    seconds: ");
-        out.push_str(&self.seconds.to_string());
-        out.push('\n');
+        if resource.is_empty() {
+            out.push_str("  - {}\n");
+        }
+        out
     }
 
     /// Appends the entry as a JSON object.

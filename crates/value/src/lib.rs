@@ -45,6 +45,7 @@
 //! - [`replace`]: replacing parts of a text where what is around them allows it
 //! - [`semver`]: semantic versions and the range language of `semver_compare`
 //! - [`stack`]: room on the stack for recursion whose depth data or policies decide
+//! - [`stock`]: texts of the program that many values share
 //! - [`suggest`]: what a misspelt name was probably meant to be
 //! - [`time`]: points in time and Go's time layouts
 //! - `time_layout`: reading times by a layout: the element scanner and the parser behind
@@ -90,6 +91,7 @@ pub mod release;
 pub mod replace;
 pub mod semver;
 pub mod stack;
+pub mod stock;
 pub mod suggest;
 pub mod time;
 mod time_layout;

@@ -12,6 +12,9 @@ use super::{Str, Value};
 /// Objects with more entries than this are looked up through a hash index.
 const INDEX_FROM: usize = 24;
 
+/// Room for entries that are added to a copy of a shared object.
+const SPARE: usize = 4;
+
 /// A shared object; see the module page.
 #[derive(Clone, Debug, Default)]
 pub struct Map(Arc<Entries>);
@@ -129,6 +132,12 @@ impl Map {
     /// Sets `key`, in place when it exists and at the end when it is new; returns the former value.
     pub fn insert<K: AsRef<str> + Into<Str>>(&mut self, key: K, value: Value) -> Option<Value> {
         let at = self.position(key.as_ref());
+        if at.is_none() && Arc::get_mut(&mut self.0).is_none() {
+            // More than one member is added as a rule: copy once, with room for them.
+            let mut items = Vec::with_capacity(self.len() + SPARE);
+            items.extend_from_slice(&self.0.items);
+            self.0 = Arc::new(Entries { items, index: OnceLock::new(), view: self.0.view.clone() });
+        }
         let entries = Arc::make_mut(&mut self.0);
         match at.and_then(|i| entries.items.get_mut(i)) {
             Some(slot) => Some(std::mem::replace(&mut slot.1, value)),

@@ -7,7 +7,7 @@
 use crate::expressions::Scope;
 use crate::matched::{MatchedRule, RuleCall};
 use crate::results::{RuleEffect, RuleRun};
-use crate::view::offline::root;
+use crate::view::offline::{root, whole_root};
 use crate::view::rule::namespace;
 use crate::{Request, RuleOutcome, Status};
 use ephor_ir::Rule;
@@ -17,6 +17,7 @@ use ephor_ir::facts::FailurePolicy;
 use ephor_matching::constraints::accepts_target;
 use ephor_matching::filter::selects;
 use ephor_patch::structured::merge_freely;
+use ephor_value::stock::stock;
 use ephor_value::{Map, Str, Value};
 
 use super::bound::{patches, validations};
@@ -26,19 +27,35 @@ use super::literal::{LiteralData, check_names};
 use super::validate::{BUDGET, CONDITIONS, decided};
 use crate::expressions::OUT_OF_BUDGET;
 
-/// The calls of a rule: one for each binding that accepts the request, or for the last of them; one
-/// for a policy without bindings.
-pub(crate) fn plan<'p>(rule: &'p Rule, request: &Request, last_alone: bool) -> Vec<RuleCall<'p>> {
-    let Some(bound) = rule.bound.as_deref().filter(|bound| !bound.bindings.is_empty()) else {
-        return vec![RuleCall::from(rule)];
-    };
-    let accepts = |b: &&PolicyBinding| b.when.as_ref().is_none_or(|c| accepts_target(c, &request.target));
-    let accepting = bound.bindings.iter().filter(accepts);
-    let calls = accepting.map(|binding| RuleCall { rule, binding: Some(binding) });
-    match last_alone {
-        true => calls.last().into_iter().collect(),
-        false => calls.collect(),
+/// The calls of a rule: one for each binding that accepts the request; one for a policy without
+/// bindings.
+pub(crate) fn plan<'p>(rule: &'p Rule, request: &Request) -> Vec<RuleCall<'p>> {
+    match bindings(rule) {
+        [] => vec![RuleCall::from(rule)],
+        all => {
+            let accepting = all.iter().filter(|binding| accepts(binding, request));
+            accepting.map(|binding| RuleCall { rule, binding: Some(binding) }).collect()
+        }
     }
+}
+
+/// The last of these calls.
+pub(crate) fn last_of_plan<'p>(rule: &'p Rule, request: &Request) -> Option<RuleCall<'p>> {
+    match bindings(rule) {
+        [] => Some(RuleCall::from(rule)),
+        all => {
+            let binding = all.iter().rev().find(|binding| accepts(binding, request))?;
+            Some(RuleCall { rule, binding: Some(binding) })
+        }
+    }
+}
+
+fn bindings(rule: &Rule) -> &[PolicyBinding] {
+    rule.bound.as_deref().map_or(&[], |bound| &bound.bindings)
+}
+
+fn accepts(binding: &PolicyBinding, request: &Request) -> bool {
+    binding.when.as_ref().is_none_or(|c| accepts_target(c, &request.target))
 }
 
 /// The parameter; null when there is none.
@@ -66,10 +83,11 @@ fn param(bound: &Bound, binding: Option<&PolicyBinding>) -> Value {
 }
 
 /// The result of a call; `key`: the property that names the binding.
-fn outcome(matched: MatchedRule<'_, '_>, status: Status, text: &str, key: &str) -> RuleOutcome {
+fn outcome(matched: MatchedRule<'_, '_>, status: Status, text: Str, key: &'static str) -> RuleOutcome {
     let mut result = matched.result(status, text);
     if let Some(binding) = matched.binding {
-        result.properties.push((key.into(), binding.name.clone()));
+        // Most have no other property.
+        result.properties = vec![(stock(key), binding.name.clone())];
     }
     result
 }
@@ -77,6 +95,9 @@ fn outcome(matched: MatchedRule<'_, '_>, status: Status, text: &str, key: &str) 
 /// Whether the conditions of a policy hold, which see no parameter that was looked up; none does
 /// where that is unknown and the policy may be ignored.
 fn admits(matched: MatchedRule<'_, '_>, of: &Expressions, params: Option<Value>) -> Result<bool, Str> {
+    if of.conditions.is_empty() {
+        return Ok(true);
+    }
     let seen = seen(matched, &matched.request.object, params, Value::Null);
     match scope(matched, of, &seen, CONDITIONS).admits(&of.conditions) {
         Err(_) if of.failure_policy == FailurePolicy::Ignore => Ok(false),
@@ -98,20 +119,27 @@ fn scope<'s>(matched: MatchedRule<'s, '_>, of: &'s Expressions, root: &'s Value,
 pub(crate) fn verdict(bound: &Bound, matched: MatchedRule<'_, '_>) -> Option<RuleOutcome> {
     let MatchedRule { rule, request, binding, .. } = matched;
     let expressions = rule.expressions.as_ref()?;
-    let report = |status, text: &str| Some(outcome(matched, status, text, "binding"));
+    let report = |status, text| Some(outcome(matched, status, text, "binding"));
     let params = bound.param_kind.as_ref().map(|_| param(bound, binding));
     match admits(matched, expressions, params.clone()) {
         Ok(true) => {}
-        Ok(false) => return report(Status::Skip, API_SERVER.unmet),
-        Err(text) => return report(Status::Error, &text),
+        Ok(false) => return report(Status::Skip, stock(API_SERVER.unmet)),
+        Err(text) => return report(Status::Error, text),
     }
-    let root = seen(matched, &request.object, params, namespace(request));
-    let Some(decisions) = decided(expressions, validations(rule), &root, &root, &request.functions) else {
-        return report(Status::Error, OUT_OF_BUDGET);
+    let with_params;
+    let root = match params {
+        None => whole_root(request, matched.context.profile.admission_policies_see_creations),
+        params => {
+            with_params = seen(matched, &request.object, params, namespace(request));
+            &with_params
+        }
+    };
+    let Some(decisions) = decided(expressions, validations(rule), root, root, &request.functions) else {
+        return report(Status::Error, stock(OUT_OF_BUDGET));
     };
     match decisions.into_iter().next() {
-        Some(failed) => report(failed.status, &failed.message),
-        None => report(Status::Pass, API_SERVER.passed),
+        Some(failed) => report(failed.status, failed.message),
+        None => report(Status::Pass, stock(API_SERVER.passed)),
     }
 }
 
@@ -119,18 +147,18 @@ pub(crate) fn verdict(bound: &Bound, matched: MatchedRule<'_, '_>) -> Option<Rul
 /// result.
 pub(crate) fn change(bound: &Bound, matched: MatchedRule<'_, '_>) -> RuleRun {
     let Some(expressions) = &matched.rule.expressions else { return RuleRun::default() };
-    let report = |status, text: &str| Some(outcome(matched, status, text, "mapBinding")).into();
+    let report = |status, text| Some(outcome(matched, status, text, "mapBinding")).into();
     match admits(matched, expressions, bound.param_kind.as_ref().map(|_| Value::Null)) {
         Ok(true) => {}
-        Ok(false) => return report(Status::Skip, API_SERVER.unmet),
-        Err(text) => return report(Status::Error, &text),
+        Ok(false) => return report(Status::Skip, stock(API_SERVER.unmet)),
+        Err(text) => return report(Status::Error, text),
     }
     let Some(object) = changed(bound, matched, expressions) else { return RuleRun::default() };
     let effect = match object.strict_eq(&matched.request.object) {
         true => RuleEffect::Same,
         false => RuleEffect::Changed(object),
     };
-    RuleRun { effect, ..report(Status::Pass, "mutation is successfully applied") }
+    RuleRun { effect, ..report(Status::Pass, stock("mutation is successfully applied")) }
 }
 
 /// The object after all mutations; `None` when one fails.

@@ -28,7 +28,7 @@ use ephor_ir::Rule;
 use ephor_ir::check::Check;
 use ephor_ir::expressions::{Expressions, View};
 use ephor_ir::rule::Body;
-use ephor_value::Value;
+use ephor_value::{Str, Value};
 
 use super::Request;
 use super::matched::MatchedRule;
@@ -117,9 +117,15 @@ fn one(matched: MatchedRule<'_, '_>, expressions: &Expressions, root: &Value) ->
     if let Some(violation) = decided
         && !result.properties.iter().any(|(k, _)| &**k == "cel.validationIndex")
     {
-        result.properties.push(("cel.validationIndex".into(), violation.at.to_string().into()));
+        result.properties.push((stock("cel.validationIndex"), position(violation.at)));
     }
     Some(result)
+}
+
+/// The text of a position; of the first ones it is shared.
+fn position(at: usize) -> Str {
+    const FIRST: [&str; 8] = ["0", "1", "2", "3", "4", "5", "6", "7"];
+    FIRST.get(at).map_or_else(|| at.to_string().into(), |text| stock(text))
 }
 
 /// Runs a rule on each pod template below `spec`; the first that fails decides.

@@ -15,6 +15,9 @@ use ephor_value::quote::quote;
 use super::finding::{BadValue, FieldError, Finding, plural, quoted, sorted};
 use super::pod::Pod;
 
+/// Room for a path, or for what a sentence is filled in with.
+const TEXT: usize = 64;
+
 /// What a pod has that a control, or one field of it, does not allow.
 pub fn run(placed: &Placed, pod: &Pod<'_>, only: Option<FieldPart>) -> Option<Finding> {
     let Placed { control, form, .. } = placed;
@@ -176,7 +179,7 @@ impl<'a> Violation<'a> {
                 (BadValue::Present, vec![others.iter().find(has).copied().unwrap_or("unknown").into()])
             }
         };
-        let mut path = String::new();
+        let mut path = String::with_capacity(TEXT);
         for key in field.path {
             match item {
                 Some((i, _)) if *key == "*" => path.push_str(&format!("[{i}]")),
@@ -203,7 +206,7 @@ impl<'a> Violation<'a> {
 
     /// A sentence with its parts filled in; those of a field's tail are about the field.
     fn render(&mut self, sentence: &str, of: Option<usize>) -> String {
-        let (mut out, mut rest) = (String::new(), sentence);
+        let (mut out, mut rest) = (String::with_capacity(sentence.len() + TEXT), sentence);
         while let Some((before, after)) = rest.split_once('{') {
             out.push_str(before);
             let (part, more) = after.split_once('}').unwrap_or((after, ""));

@@ -25,6 +25,9 @@ pub fn apply<'f>(
     check: &PodSecurity,
 ) -> Vec<Cow<'f, WordedFinding>> {
     let entries = entries.as_list().unwrap_or_default();
+    if entries.is_empty() {
+        return findings;
+    }
     let mut left: Vec<RemainingErrors<'_>> =
         findings.iter().map(|f| RemainingErrors { of: &f.finding, errors: None }).collect();
     for entry in entries {

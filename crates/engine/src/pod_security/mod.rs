@@ -25,12 +25,17 @@ pub mod pod;
 pub mod report;
 pub mod seen;
 
+use std::fmt::Write;
+
 use crate::trace::{self, EventKind};
 use ephor_ir::check::PodSecurity;
 use ephor_ir::{Exception, Rule};
 use ephor_value::Str;
 
 use super::{Request, RuleOutcome, Status};
+
+/// Room for a message without the name of its rule and what was found.
+const HEAD: usize = 96;
 
 /// Runs a podSecurity rule.
 pub fn rule(
@@ -75,7 +80,10 @@ pub fn rule(
             ..outcome(Status::Skip, text.into())
         });
     }
-    let mut text = format!(
+    let known = found.iter().map(|shown| shown.text.as_ref().map_or(0, String::len));
+    let mut text = String::with_capacity(HEAD + rule.name.len() + known.sum::<usize>());
+    let _ = write!(
+        text,
         "Validation rule '{}' failed. It violates PodSecurity \"{}:{}\": ",
         rule.name, check.level, check.version
     );

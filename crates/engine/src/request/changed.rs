@@ -86,6 +86,8 @@ impl Request {
             pod: Default::default(),
             strict_root: Default::default(),
             review_root: Default::default(),
+            seen: Default::default(),
+            offline: Default::default(),
             shared: Default::default(),
             functions: self.functions.clone(),
             details: self.details,

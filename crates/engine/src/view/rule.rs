@@ -7,7 +7,8 @@ use crate::{Profile, Request};
 use ephor_kubernetes::kinds::guessed_plural as plural;
 use ephor_kubernetes::{kind_object, resource_object};
 use ephor_value::object::{About, Check};
-use ephor_value::{Map, Object, Value};
+use ephor_value::stock::stock;
+use ephor_value::{Map, Object, Str, Value};
 
 use super::admission;
 
@@ -59,19 +60,27 @@ pub fn match_conditions(request: &Request) -> Value {
     Value::Map(m)
 }
 
-/// The request as expressions see it.
+/// The request as expressions see it; built when the first rule needs it.
 pub fn admission_request(request: &Request) -> Map {
-    if let Some(sent) = &request.sent {
-        return sent.clone();
+    match &request.sent {
+        Some(sent) => sent.clone(),
+        None => request.seen.get_or_init(|| unsent_request(request)).clone(),
     }
+}
+
+/// A request that no API server has sent.
+fn unsent_request(request: &Request) -> Map {
     let target = &request.target;
-    let kind = kind_object([&*target.group, &*target.version, &*target.kind]);
-    let resource = resource_object([&*target.group, &*target.version, &*plural(&target.kind)]);
-    let mut r = Map::new();
-    r.insert("kind", kind.clone());
-    r.insert("resource", resource.clone());
-    r.insert("requestKind", kind);
-    r.insert("requestResource", resource);
+    let kind = kind_object([&target.group, &target.version, &target.kind].map(Str::clone));
+    let resource =
+        resource_object([target.group.clone(), target.version.clone(), plural(&target.kind).into()]);
+    let mut entries = Vec::with_capacity(12);
+    entries.extend([
+        (stock("kind"), kind.clone()),
+        (stock("resource"), resource.clone()),
+        (stock("requestKind"), kind),
+        (stock("requestResource"), resource),
+    ]);
     for (key, value) in [
         ("subResource", &target.subresource),
         ("requestSubResource", &target.subresource),
@@ -80,35 +89,35 @@ pub fn admission_request(request: &Request) -> Map {
         ("operation", &target.operation),
     ] {
         if !value.is_empty() {
-            r.insert(key, Value::Str(value.clone()));
+            entries.push((stock(key), Value::Str(value.clone())));
         }
     }
     let user = request.root.get().at(&["request", "userInfo"]).cloned().unwrap_or(Value::Map(Map::new()));
-    r.insert("userInfo", user);
-    r.insert("dryRun", Value::Bool(false));
-    r.insert("options", Value::Null);
-    r
+    entries.extend([
+        (stock("userInfo"), user),
+        (stock("dryRun"), Value::Bool(false)),
+        (stock("options"), Value::Null),
+    ]);
+    Map::from_unique(entries)
 }
 
 /// What the expressions of a rule with `validate.cel` see.
 pub fn root(request: &Request, profile: Profile) -> Value {
-    let mut m = Map::new();
-    m.insert("object", request.object.clone());
-    m.insert("oldObject", request.old_object.clone());
-    m.insert("request", Value::Map(request_of_rule(request)));
-    m.insert("params", Value::Null);
-    m.insert(
-        "namespaceObject",
-        match profile.offline_namespaces {
-            true => named_namespace(request),
-            false if is_namespaced(request) => admission::namespace(&request.namespace),
-            false => Value::Null,
-        },
-    );
+    let namespace = match profile.offline_namespaces {
+        true => named_namespace(request),
+        false if is_namespaced(request) => admission::namespace(&request.namespace),
+        false => Value::Null,
+    };
     let of_request = Check { about: About::Resource, ..Check::default() };
-    m.insert("authorizer", Value::object(Object::Check(Check::default())));
-    m.insert("authorizer.requestResource", Value::object(Object::Check(of_request)));
-    Value::Map(m)
+    Value::Map(Map::from_unique(vec![
+        (stock("object"), request.object.clone()),
+        (stock("oldObject"), request.old_object.clone()),
+        (stock("request"), Value::Map(request_of_rule(request))),
+        (stock("params"), Value::Null),
+        (stock("namespaceObject"), namespace),
+        (stock("authorizer"), Value::object(Object::Check(Check::default()))),
+        (stock("authorizer.requestResource"), Value::object(Object::Check(of_request))),
+    ]))
 }
 
 /// Whether the object is in a namespace. A request about a namespace carries its name as well.
@@ -138,12 +147,11 @@ pub fn namespace(request: &Request) -> Value {
     if target.namespace.is_empty() {
         return Value::Map(Map::new());
     }
-    let mut metadata = Map::new();
-    metadata.insert("name", Value::Str(target.namespace.clone()));
+    let mut metadata = Vec::with_capacity(2);
+    metadata.push((stock("name"), Value::Str(target.namespace.clone())));
     if !target.namespace_labels.is_empty() {
-        metadata.insert("labels", Value::Map(target.namespace_labels.clone()));
+        metadata.push((stock("labels"), Value::Map(target.namespace_labels.clone())));
     }
-    let mut m = Map::new();
-    m.insert("metadata", Value::Map(metadata));
-    Value::Map(m)
+    let metadata = Value::Map(Map::from_unique(metadata));
+    Value::Map(Map::from_unique(vec![(stock("metadata"), metadata)]))
 }

@@ -53,10 +53,7 @@ fn of_binding(outcome: &PolicyOutcome, object: &Value) -> Option<Pitfall> {
     let own = bound.constraints.as_ref().filter(|_| !bound.bindings.is_empty())?;
     let (api_version, kind) = (object.text_at(&["apiVersion"]), object.text_at(&["kind"]));
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let resource = Kinds::built_in()
-        .all()
-        .iter()
-        .find(|one| *one.group == *group && *one.version == *version && *one.kind == *kind)?;
+    let resource = Kinds::built_in().kind(group, version, kind)?;
     (!own.rules.iter().any(|rule| has(rule, resource))).then(|| {
         let text = format!(
             "policy {} gives results about {kind}, which its matchConstraints do not select: where there is a binding Kyverno's command line looks at that alone, a cluster at both",

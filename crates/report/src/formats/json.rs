@@ -3,7 +3,8 @@
 
 use std::io::Write;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::WriteError;
 use crate::formats::message::message;
@@ -26,16 +27,17 @@ pub fn write(run: &Run, out: &mut dyn Write) -> Result<(), WriteError> {
         "notes": run.notes.iter().map(|note| json!({"error": note.is_error, "text": note.text})).collect::<Vec<_>>(),
         "results": [],
     });
-    write_list(&frame, run.shown().map(|finding| Ok(result(&*finding?))), out)
+    write_list(&frame, run.shown().map(|finding| Ok(pretty(&ShownFinding::of(&*finding?)))), out)
 }
 
-/// Writes a document, indented, whose last member is an empty list, with these items in the list.
+/// Writes a document, indented, whose last member is an empty list, with these items in the list,
+/// each as [`pretty`] text.
 ///
 /// # Errors
 /// An item cannot be read, or the document cannot be written.
 pub fn write_list(
     frame: &Value,
-    items: impl Iterator<Item = Result<Value, WriteError>>,
+    items: impl Iterator<Item = Result<String, WriteError>>,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
     let text = format!("{frame:#}");
@@ -44,12 +46,18 @@ pub fn write_list(
     let mut end = "]\n}\n";
     for item in items {
         // Line ends in texts are escaped.
-        let item = format!("{:#}", item?).replace('\n', "\n    ");
+        let item = item?.replace('\n', "\n    ");
         write!(out, "{before}{item}")?;
         (before, end) = (",\n    ", "\n  ]\n}\n");
     }
     out.write_all(end.as_bytes())?;
     Ok(())
+}
+
+/// Something as indented JSON.
+pub fn pretty(value: &impl Serialize) -> String {
+    // Neither a text nor a number can fail.
+    serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 fn summary(counts: &Counts) -> Value {
@@ -65,52 +73,108 @@ fn summary(counts: &Counts) -> Value {
 
 /// A result as a value.
 pub fn result(finding: &Finding) -> Value {
-    let mut out = Map::new();
-    let mut text = |key: &str, value: &str| {
-        if !value.is_empty() {
-            out.insert(key.into(), value.into());
-        }
-    };
-    let policy = &finding.policy;
-    text("id", &finding.rule_id());
-    text("policy", &policy.name);
-    text("policyKind", &policy.kind);
-    text("rule", &finding.rule);
-    text("result", finding.status.name());
-    text("severity", policy.severity.map_or("", |severity| severity.name()));
-    text("category", &policy.category);
-    text("title", &policy.title);
-    text("message", message(finding));
-    text("field", finding.field.as_deref().unwrap_or_default());
-    text("template", finding.template.as_deref().unwrap_or_default());
-    if finding.is_known {
-        out.insert("known".into(), true.into());
-    }
-    if let Some(resource) = &finding.resource {
-        out.insert("resource".into(), name(resource));
-    }
-    for (key, place) in [("place", &finding.place), ("policyPlace", &finding.decision)] {
-        if let Some(place) = place {
-            out.insert(key.into(), position(place));
-        }
-    }
-    Value::Object(out)
+    serde_json::to_value(ShownFinding::of(finding)).unwrap_or_default()
 }
 
-fn name(resource: &ResourceName) -> Value {
-    let fields = [
-        ("apiVersion", &resource.api_version),
-        ("kind", &resource.kind),
-        ("namespace", &resource.namespace),
-        ("name", &resource.name),
-    ];
-    let given = fields.into_iter().filter(|(_, text)| !text.is_empty());
-    Value::Object(given.map(|(key, text)| (key.to_string(), text.as_str().into())).collect())
+/// A result; what is empty is not written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownFinding<'r> {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    id: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    policy: &'r str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    policy_kind: &'r str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    rule: &'r str,
+    result: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<&'static str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    category: &'r str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    title: &'r str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    message: &'r str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    field: &'r str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    template: &'r str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    known: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource: Option<ShownName<'r>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<ShownPlace<'r>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy_place: Option<ShownPlace<'r>>,
 }
 
-fn position(place: &Place) -> Value {
-    let mut out = Map::from_iter([("file".to_string(), Value::from(place.file.as_str()))]);
-    let numbers = [("line", place.line), ("column", place.column), ("endColumn", place.end_column())];
-    out.extend(numbers.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_string(), n.into())));
-    Value::Object(out)
+impl ShownFinding<'_> {
+    fn of(finding: &Finding) -> ShownFinding<'_> {
+        let policy = &finding.policy;
+        ShownFinding {
+            id: finding.rule_id(),
+            policy: &policy.name,
+            policy_kind: &policy.kind,
+            rule: &finding.rule,
+            result: finding.status.name(),
+            severity: policy.severity.map(|severity| severity.name()),
+            category: &policy.category,
+            title: &policy.title,
+            message: message(finding),
+            field: finding.field.as_deref().unwrap_or_default(),
+            template: finding.template.as_deref().unwrap_or_default(),
+            known: finding.is_known,
+            resource: finding.resource.as_ref().map(ShownName::of),
+            place: finding.place.as_ref().map(ShownPlace::of),
+            policy_place: finding.decision.as_ref().map(ShownPlace::of),
+        }
+    }
+}
+
+/// An object; what is empty is not written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownName<'r> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    api_version: &'r str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    kind: &'r str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    namespace: &'r str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'r str,
+}
+
+impl ShownName<'_> {
+    fn of(resource: &ResourceName) -> ShownName<'_> {
+        let ResourceName { api_version, kind, namespace, name, .. } = resource;
+        ShownName { api_version, kind, namespace, name }
+    }
+}
+
+/// A place; what is not known is not written.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownPlace<'r> {
+    file: &'r str,
+    #[serde(skip_serializing_if = "is_unknown")]
+    line: usize,
+    #[serde(skip_serializing_if = "is_unknown")]
+    column: usize,
+    #[serde(skip_serializing_if = "is_unknown")]
+    end_column: usize,
+}
+
+impl ShownPlace<'_> {
+    fn of(place: &Place) -> ShownPlace<'_> {
+        let Place { file, line, column, .. } = place;
+        ShownPlace { file, line: *line, column: *column, end_column: place.end_column() }
+    }
+}
+
+fn is_unknown(number: &usize) -> bool {
+    *number == 0
 }

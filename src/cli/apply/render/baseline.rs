@@ -9,7 +9,7 @@ use std::io::Write;
 
 use crate::cli::CommandError;
 use ephor_report::formats::WriteError;
-use ephor_report::formats::json::write_list;
+use ephor_report::formats::json::{pretty, write_list};
 use ephor_report::run::{Finding, Findings};
 use ephor_report::spool::SpoolError;
 use ephor_report::tally::Tally;
@@ -83,7 +83,7 @@ impl NewBaseline {
             let mut parts = identity.split('\0').map(original);
             let mut part = || parts.next().unwrap_or_default();
             let (kind, id, resource) = (part(), part(), part());
-            Ok(json!({"policyKind": kind, "id": id, "resource": resource}))
+            Ok(pretty(&json!({"policyKind": kind, "id": id, "resource": resource})))
         });
         write_list(&json!({"version": VERSION, "violations": []}), entries, out)
     }
