@@ -15,6 +15,7 @@ use ephor_value::file_path::normal;
 use ephor_value::place::Path as ValuePath;
 use ephor_value::release::Release;
 
+use crate::reading::is_large;
 use crate::span::Span;
 use crate::text::Text;
 
@@ -83,9 +84,21 @@ pub struct Entry {
     pub policies: Policies,
     /// Whether a document of it could not be read.
     pub is_broken: bool,
+    /// Whether it has not been read yet, or is not at all.
+    pub is_unread: bool,
 }
 
 impl Entry {
+    /// A file that has not been read: others keep what it gave to them before.
+    fn unread(text: &Text) -> Entry {
+        Entry { text: text.shared(), is_broken: true, is_unread: true, ..Entry::default() }
+    }
+
+    /// Reads a file, unless it is to be read on another thread.
+    pub fn edited(name: &str, text: &Text, release: Release) -> Entry {
+        if is_large(text) { Entry::unread(text) } else { Entry::of(name, text, release) }
+    }
+
     /// Reads a file.
     pub fn of(name: &str, text: &Text, release: Release) -> Entry {
         let whole = text.shared();

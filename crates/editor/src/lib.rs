@@ -26,6 +26,7 @@
 //! - `lenses`: commands that are offered above policies and tests
 //! - `places`: places of a document as parts of its text
 //! - `readable`: documents that are half typed, read as well as they can be
+//! - `reading`: large texts, which are read and checked on a thread of the caller
 //! - `samples`: objects on which a policy can be tried
 //! - `settings`: what a user sets
 //! - `span`: parts of a text, and changes of them
@@ -55,6 +56,7 @@ mod index;
 mod lenses;
 mod places;
 mod readable;
+mod reading;
 mod samples;
 mod settings;
 mod span;
@@ -70,6 +72,7 @@ pub use diagnostic::{Diagnostic, Fix, Level, MAX_DIAGNOSTICS};
 pub use format::layout;
 pub use hover::Hover;
 pub use lenses::{Lens, LensCommand};
+pub use reading::{MAX_TEXT, ReadText, Reading};
 pub use settings::Settings;
 pub use span::{Location, Span, TextEdit};
 pub use symbols::{Symbol, SymbolKind};

@@ -84,6 +84,11 @@ impl Text {
         self.starts.len()
     }
 
+    /// Whether it is the same text, and no copy of it.
+    pub fn is_same(&self, other: &Text) -> bool {
+        Arc::ptr_eq(&self.text, &other.text)
+    }
+
     /// The part of a text; empty where it is none.
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.start..span.end).unwrap_or_default()
@@ -119,6 +124,11 @@ impl Text {
         }
         let span = self.line_span(line);
         let mut left = at.column as usize;
+        // Lines may have megabytes; most have no other characters.
+        let plain = Span::of(span.start, left.min(span.end - span.start));
+        if self.text.get(plain.start..plain.end).is_some_and(str::is_ascii) {
+            return plain.end;
+        }
         for (at, c) in self.slice(span).char_indices() {
             if left < units.of(c) {
                 return span.start + at;
@@ -133,7 +143,10 @@ impl Text {
         let offset = self.boundary(offset);
         let line = self.line_of(offset);
         let before = self.text.get(self.line_start(line)..offset).unwrap_or_default();
-        let column: usize = before.chars().map(|c| units.of(c)).sum();
+        let column = match before.is_ascii() {
+            true => before.len(),
+            false => before.chars().map(|c| units.of(c)).sum(),
+        };
         LineColumn { line: to_u32(line), column: to_u32(column) }
     }
 

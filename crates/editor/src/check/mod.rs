@@ -1,12 +1,12 @@
 //! The diagnostics of a file.
 //!
+//! - `lint`: what `ephor lint` finds in the policies of a file
 //! - `manifests`: the policies that the objects of a file violate
-//! - `policies`: what `ephor lint` finds in the policies of a file
 //! - `remedy`: changes of an object that a violated pattern says
 //! - `tests`: names in test files that no policy of the workspace has
 
+pub(crate) mod lint;
 mod manifests;
-mod policies;
 mod remedy;
 mod tests;
 
@@ -14,6 +14,8 @@ use crate::cancel::{Cancellation, Cancelled};
 use crate::diagnostic::{Diagnostic, Level, limited};
 use crate::entry::Role;
 use crate::index::Index;
+use crate::reading::{MAX_TEXT, is_too_large};
+use crate::span::Span;
 
 /// What there is to show of a file.
 ///
@@ -23,9 +25,13 @@ pub fn diagnostics(index: &Index, name: &str, token: &Cancellation) -> Result<Ve
     token.step()?;
     let Some(file) = index.file(name) else { return Ok(Vec::new()) };
     let mut out = Vec::new();
+    if is_too_large(&file.text) {
+        let text = format!("a file of more than {} MiB is not checked", MAX_TEXT >> 20);
+        return Ok(vec![Diagnostic::new(Span::default(), Level::Warning, "too-large", text)]);
+    }
     let entry = &file.latest;
-    if entry.has(Role::Policy) || entry.is_broken && (file.is_open || may_have_policies(file.text.as_str())) {
-        policies::check(index, name, file, &mut out);
+    if lint::is_checked(entry, file.is_open) {
+        lint::check(index, name, file, &mut out);
     }
     token.step()?;
     if entry.has(Role::Test) {
@@ -36,9 +42,4 @@ pub fn diagnostics(index: &Index, name: &str, token: &Cancellation) -> Result<Ve
     }
     out.retain(|found| index.settings().shows_notes || found.level != Level::Note);
     Ok(limited(out))
-}
-
-/// Whether a text that is no YAML may be meant to have policies; others are of other programs.
-fn may_have_policies(text: &str) -> bool {
-    text.contains("kyverno.io/") || text.contains("admissionregistration.k8s.io/")
 }

@@ -1,19 +1,40 @@
 //! What `ephor lint` finds in the policies of a file.
 
-use ephor_inspect::lint::{self, Finding, Severity};
+use ephor_inspect::lint::{self, Finding, Linter, Roles, Rules, Severity};
 use ephor_sources::files::SourceText;
 
 use crate::diagnostic::{Diagnostic, Fix, Level};
+use crate::entry::{Entry, Role};
 use crate::index::{FileState, Index};
 use crate::span::{Span, TextEdit};
 use crate::text::Text;
 
+/// Whether a file is checked: it has policies, or may be meant to have some. A broken text of a
+/// file that is not edited is mostly one of another program.
+pub(crate) fn is_checked(entry: &Entry, is_open: bool) -> bool {
+    let may_have = || entry.text.contains("kyverno.io/") || entry.text.contains("admissionregistration.k8s.io/");
+    entry.has(Role::Policy) || entry.is_broken && (is_open || may_have())
+}
+
 /// Adds the findings about a file.
 pub(super) fn check(index: &Index, name: &str, file: &FileState, out: &mut Vec<Diagnostic>) {
-    let Some((linter, roles, rules)) = index.linter() else { return };
-    let source = SourceText { name: name.into(), text: file.text.as_str().into() };
-    let found = linter.check(&source, roles, rules).findings;
-    out.extend(found.iter().map(|finding| diagnostic(&file.text, finding)));
+    match (&file.linted, index.linter()) {
+        (Some(linted), _) => out.extend(linted.iter().cloned()),
+        (None, Some(linter)) => out.extend(findings(linter, name, &file.text, &|| false)),
+        (None, None) => {}
+    }
+}
+
+/// The findings about a text; those that there are when the caller has no more time.
+pub(crate) fn findings(
+    (linter, roles, rules): (&Linter, &Roles, &Rules),
+    name: &str,
+    text: &Text,
+    is_over: &dyn Fn() -> bool,
+) -> Vec<Diagnostic> {
+    let source = SourceText { name: name.into(), text: text.as_str().into() };
+    let found = linter.check_until(&source, roles, rules, is_over).findings;
+    found.iter().map(|finding| diagnostic(text, finding)).collect()
 }
 
 fn diagnostic(text: &Text, finding: &Finding) -> Diagnostic {
