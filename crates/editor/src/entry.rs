@@ -15,7 +15,6 @@ use ephor_value::file_path::normal;
 use ephor_value::place::Path as ValuePath;
 use ephor_value::release::Release;
 
-use crate::reading::is_large;
 use crate::span::Span;
 use crate::text::Text;
 
@@ -96,7 +95,7 @@ impl Entry {
 
     /// Reads a file, unless it is to be read on another thread.
     pub fn edited(name: &str, text: &Text, release: Release) -> Entry {
-        if is_large(text) { Entry::unread(text) } else { Entry::of(name, text, release) }
+        if text.is_large() { Entry::unread(text) } else { Entry::of(name, text, release) }
     }
 
     /// Reads a file.

@@ -15,11 +15,11 @@ use ephor_sources::kustomize::Patches;
 use ephor_value::{Str, Value, parallel};
 
 use crate::cancel::Cancellation;
-use crate::check::lint;
 use crate::compiled::{Compiled, FolderData};
 use crate::diagnostic::Diagnostic;
 use crate::entry::{Entry, Part, Role};
-use crate::reading::{ReadText, Reading, is_large, is_too_large};
+use crate::linted::is_checked;
+use crate::reading::{ReadText, Reading};
 use crate::settings::Settings;
 use crate::text::Text;
 
@@ -55,9 +55,9 @@ pub struct FileState {
 impl FileState {
     /// Whether it is to be read on another thread.
     fn is_waiting(&self) -> bool {
-        let is_linted = || lint::is_checked(&self.latest, self.is_open);
-        is_large(&self.text)
-            && !is_too_large(&self.text)
+        let is_linted = || is_checked(&self.latest, self.is_open);
+        self.text.is_large()
+            && !self.text.is_too_large()
             && (self.is_unread || self.linted.is_none() && is_linted())
     }
 

@@ -11,27 +11,10 @@ use ephor_inspect::lint::{Linter, Roles, Rules};
 use ephor_value::release::Release;
 
 use crate::cancel::Cancellation;
-use crate::check::lint;
 use crate::diagnostic::{Diagnostic, limited};
 use crate::entry::Entry;
+use crate::linted;
 use crate::text::Text;
-
-/// Bytes from which on a text is large. A policy of this size has hundreds of rules.
-const LARGE: usize = 64 << 10;
-
-/// Bytes of a text that is read at most: that of a file on the disk. Files that people write are
-/// far smaller; of larger ones nothing is shown.
-pub const MAX_TEXT: usize = 2 << 20;
-
-/// Whether a text is read on another thread when it is edited.
-pub(crate) fn is_large(text: &Text) -> bool {
-    text.as_str().len() >= LARGE
-}
-
-/// Whether a text is not read at all.
-pub(crate) fn is_too_large(text: &Text) -> bool {
-    text.as_str().len() > MAX_TEXT
-}
 
 /// A text that is to be read.
 pub struct Reading {
@@ -61,11 +44,11 @@ impl Reading {
     pub fn run(self) -> ReadText {
         let Reading { name, text, release, linter, roles, rules, token } = self;
         let entry = Entry::of(&name, &text, release);
-        let mut linted = Vec::new();
-        if lint::is_checked(&entry, true) && !token.is_cancelled() {
+        let mut found = Vec::new();
+        if linted::is_checked(&entry, true) && !token.is_cancelled() {
             let is_over = || token.is_cancelled();
-            linted = lint::findings((&linter, &roles, &rules), &name, &text, &is_over);
+            found = linted::findings((&linter, &roles, &rules), &name, &text, &is_over);
         }
-        ReadText { text, entry, linted: limited(linted) }
+        ReadText { text, entry, linted: limited(found) }
     }
 }

@@ -16,7 +16,7 @@ use crate::format::format;
 use crate::hover::{Hover, hover};
 use crate::index::Index;
 use crate::lenses::{Lens, lenses};
-use crate::reading::{ReadText, Reading, is_too_large};
+use crate::reading::{ReadText, Reading};
 use crate::settings::Settings;
 use crate::span::{Location, Span, TextEdit};
 use crate::symbols::{Symbol, symbols, workspace_symbols};
@@ -288,7 +288,7 @@ impl Workspace {
 
     /// The text of a file, unless it is one that is not read.
     fn small(&self, name: &str) -> Option<&Text> {
-        self.text(name).filter(|text| !is_too_large(text))
+        self.text(name).filter(|text| !text.is_too_large())
     }
 
     /// The files and what they give to one another.

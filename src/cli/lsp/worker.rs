@@ -127,10 +127,15 @@ impl Worker {
             let Some(reading) = self.workspace.reading(&name) else { continue };
             let queue = self.session.queue.clone();
             self.readers += 1;
-            std::thread::spawn(move || {
+            let own = name.clone();
+            let work = move || {
                 let read = catch_unwind(AssertUnwindSafe(|| Box::new(reading.run()))).ok();
-                queue.add(Job::Read(name, read));
-            });
+                queue.add(Job::Read(own, read));
+            };
+            if std::thread::Builder::new().spawn(work).is_err() {
+                self.readers -= 1;
+                self.workspace.take(&name, None);
+            }
         }
     }
 

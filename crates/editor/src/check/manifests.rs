@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ephor_document::locate::{locate, locate_key};
 use ephor_policies::load::LoadedPolicy;
-use ephor_value::{budget, clock};
 use ephor_value::place::{PathPart, dotted};
+use ephor_value::{budget, clock};
 
 use crate::cancel::{Cancellation, Cancelled};
 use crate::compiled::{Compiled, Violated};

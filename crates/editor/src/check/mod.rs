@@ -1,12 +1,12 @@
 //! The diagnostics of a file.
 //!
-//! - `lint`: what `ephor lint` finds in the policies of a file
 //! - `manifests`: the policies that the objects of a file violate
+//! - `policies`: what `ephor lint` finds in the policies of a file
 //! - `remedy`: changes of an object that a violated pattern says
 //! - `tests`: names in test files that no policy of the workspace has
 
-pub(crate) mod lint;
 mod manifests;
+mod policies;
 mod remedy;
 mod tests;
 
@@ -14,8 +14,9 @@ use crate::cancel::{Cancellation, Cancelled};
 use crate::diagnostic::{Diagnostic, Level, limited};
 use crate::entry::Role;
 use crate::index::Index;
-use crate::reading::{MAX_TEXT, is_too_large};
+use crate::linted::is_checked;
 use crate::span::Span;
+use crate::text::MAX_TEXT;
 
 /// What there is to show of a file.
 ///
@@ -25,13 +26,13 @@ pub fn diagnostics(index: &Index, name: &str, token: &Cancellation) -> Result<Ve
     token.step()?;
     let Some(file) = index.file(name) else { return Ok(Vec::new()) };
     let mut out = Vec::new();
-    if is_too_large(&file.text) {
+    if file.text.is_too_large() {
         let text = format!("a file of more than {} MiB is not checked", MAX_TEXT >> 20);
         return Ok(vec![Diagnostic::new(Span::default(), Level::Warning, "too-large", text)]);
     }
     let entry = &file.latest;
-    if lint::is_checked(entry, file.is_open) {
-        lint::check(index, name, file, &mut out);
+    if is_checked(entry, file.is_open) {
+        policies::check(index, name, file, &mut out);
     }
     token.step()?;
     if entry.has(Role::Test) {

@@ -1,28 +1,19 @@
-//! What `ephor lint` finds in the policies of a file.
+//! What `ephor lint` finds in a text, as diagnostics.
 
 use ephor_inspect::lint::{self, Finding, Linter, Roles, Rules, Severity};
 use ephor_sources::files::SourceText;
 
 use crate::diagnostic::{Diagnostic, Fix, Level};
 use crate::entry::{Entry, Role};
-use crate::index::{FileState, Index};
 use crate::span::{Span, TextEdit};
 use crate::text::Text;
 
 /// Whether a file is checked: it has policies, or may be meant to have some. A broken text of a
 /// file that is not edited is mostly one of another program.
 pub(crate) fn is_checked(entry: &Entry, is_open: bool) -> bool {
-    let may_have = || entry.text.contains("kyverno.io/") || entry.text.contains("admissionregistration.k8s.io/");
+    let may_have =
+        || entry.text.contains("kyverno.io/") || entry.text.contains("admissionregistration.k8s.io/");
     entry.has(Role::Policy) || entry.is_broken && (is_open || may_have())
-}
-
-/// Adds the findings about a file.
-pub(super) fn check(index: &Index, name: &str, file: &FileState, out: &mut Vec<Diagnostic>) {
-    match (&file.linted, index.linter()) {
-        (Some(linted), _) => out.extend(linted.iter().cloned()),
-        (None, Some(linter)) => out.extend(findings(linter, name, &file.text, &|| false)),
-        (None, None) => {}
-    }
 }
 
 /// The findings about a text; those that there are when the caller has no more time.
