@@ -464,3 +464,12 @@ fn a_file_without_policies_is_described() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("1 PolicyException: compare exceptions together with"), "{}", ran.err);
 }
+
+#[test]
+fn wrong_flags_of_a_comparison_end_with_2_also_behind_other_flags() {
+    let files = Files::new(&[("p.yaml", &classic("no-host", &["hostPID"]))]);
+    for words in [&["diff", "--x"][..], &["-v", "2", "diff", "--x"], &["-v=2", "implies", "--x"]] {
+        assert_eq!(files.run(words).code, Some(2), "{words:?}");
+    }
+    assert_eq!(files.run(&["-v", "2", "apply", "diff", "--x"]).code, Some(1));
+}

@@ -472,3 +472,40 @@ fn the_program_speaks_on_standard_input_and_output() {
     assert_eq!(out.matches("Content-Length").count(), 3, "{out}");
     assert!(out.contains("-32700") && out.contains("\"serverInfo\""), "{out}");
 }
+
+#[test]
+fn requests_do_not_wait_for_a_policy_with_hundreds_of_rules() {
+    let mut client = Client::new(&[("policy.yaml", POLICY), ("pod.yaml", POD)]);
+    client.open("pod.yaml", POD);
+    assert_eq!(client.diagnostics("pod.yaml", Some(1)), ["no-latest 7:11-7:23"]);
+    let (head, rule) = POLICY.split_once("  rules:\n").expect("rules");
+    let rules: String = (0..500).map(|i| rule.replace("name: tag", &format!("name: tag{i}"))).collect();
+    let text = format!("{head}  rules:\n{rules}").replace("no-latest", "many");
+    client.open("many.yaml", &text);
+    for version in 2..20 {
+        client.change("many.yaml", version, range(0, 0, 0), "#\n");
+        let at = client.at("policy.yaml", 12, 8);
+        assert_ne!(client.request("textDocument/hover", at).expect("an answer"), Value::Null);
+    }
+    let is_found =
+        |m: &Message| matches!(m, Message::Notification(n) if n.params["uri"] == client.uri("many.yaml"));
+    assert!(!client.pending.iter().any(is_found), "the answers came first");
+    assert!(client.diagnostics("many.yaml", Some(19)).is_empty());
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
+fn positions_that_do_not_exist_are_the_nearest_that_do() {
+    let mut client = Client::new(&[]);
+    client.open("a.yaml", "a: \u{1f600}b\n");
+    // Inside of the pair, behind the line, behind the text, backwards, of a version that was before.
+    client.change("a.yaml", 2, range(0, 4, 99), "x");
+    client.change("a.yaml", 1, range(9_999, 7, 4_000_000), "\n#");
+    let backwards = json!({"start": {"line": 5, "character": 5}, "end": {"line": 0, "character": 0}});
+    client.change("a.yaml", -7, backwards, POD);
+    client.change("a.yaml", 3, json!({"start": {"line": -1, "character": 0}, "end": {}}), "lost");
+    let symbols =
+        client.request("textDocument/documentSymbol", json!({"textDocument": {"uri": client.uri("a.yaml")}}));
+    assert_eq!(symbols.expect("an answer")[0]["name"], "web");
+    assert_eq!(client.end(), 0);
+}

@@ -191,9 +191,12 @@ pub fn main(args: &[String]) -> i32 {
                 console::error(&format!("help: `{command} --help` shows what it takes\n"));
             }
             // Of a comparison the exit code 1 says that there is a difference.
-            let compares = [Some("diff"), Some("cluster-check"), Some("equivalent"), Some("implies")];
+            let is_comparison = || {
+                let (command, _) = usage::meant(&commands(), args);
+                ["diff", "cluster-check", "equivalent", "implies"].contains(&command.get_name())
+            };
             match error {
-                CommandError::Usage(_) if compares.contains(&args.first().map(String::as_str)) => 2,
+                CommandError::Usage(_) if is_comparison() => 2,
                 error => error.exit_code(),
             }
         }

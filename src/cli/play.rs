@@ -15,7 +15,8 @@ include!(concat!(env!("OUT_DIR"), "/page_files.rs"));
 ///
 /// The page is the one that runs in browsers alone; here the program answers it. It listens on
 /// loopback, answers its own page only, and reads no cluster: what is evaluated is what the page
-/// holds. A public key that a policy names by a path is read from that file. It ends with Ctrl+C.
+/// holds. Files that a policy names, such as that of a public key, are not read. It ends with
+/// Ctrl+C.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # the page at http://127.0.0.1:8087/

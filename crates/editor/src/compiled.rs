@@ -7,9 +7,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ephor_analysis::reach;
 use ephor_engine::{Profile, Request, RuleOutcome, Status, action, request::Parts};
 use ephor_external::{ExternalData, Found};
 use ephor_ir::Policy;
+use ephor_ir::parts::{HasParts, RulePart};
 use ephor_kubernetes::Types;
 use ephor_policies::load::{LoadedPolicy, Policies};
 use ephor_policies::policy_set::{Engine, PolicySet};
@@ -155,10 +157,40 @@ impl Compiled {
         self.loaded.get(*self.positions.get(&address(policy))?)?.as_ref()
     }
 
+    /// Whether a policy may read what only a cluster, a registry or a service has, or who sends the
+    /// request.
+    pub fn needs_cluster(&self, policy: &Policy) -> bool {
+        let reach = reach::of_policy(policy);
+        reach.any_cluster() || reach.services || reach.registry || reads_request(policy)
+    }
+
     /// Whether there is no policy.
     pub fn is_empty(&self) -> bool {
         self.engine.set().policies().is_empty()
     }
+}
+
+/// Whether an expression reads what a request has besides the object.
+fn reads_request(policy: &Policy) -> bool {
+    fn search(part: RulePart, found: &mut bool) {
+        if let RulePart::Expr(expr) = part {
+            *found |= match expr.of_root().map(|(key, below)| (&**key, below.first().map(|key| &**key))) {
+                Some(("authorizer" | "namespaceObject" | "serviceAccountName", _)) => true,
+                Some(("serviceAccountNamespace", _)) => true,
+                Some(("request", below)) => matches!(
+                    below,
+                    None | Some("userInfo" | "roles" | "clusterRoles" | "options" | "dryRun" | "uid")
+                ),
+                _ => false,
+            };
+        }
+        if !*found {
+            part.parts(&mut |below| search(below, found));
+        }
+    }
+    let mut found = false;
+    HasParts::each(policy, &mut |part| search(part, &mut found));
+    found
 }
 
 fn address(policy: &Arc<Policy>) -> usize {

@@ -11,6 +11,10 @@ mod flow;
 use ephor_value::place::{Path, PathPart};
 
 use crate::span::Span;
+use flow::Flow;
+
+/// Levels of lists in lists at most: what is deeper is no document.
+const MAX_DEPTH: usize = 1_000;
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,8 +120,9 @@ struct Reader {
     frames: Vec<Frame>,
     /// A block of lines below a key or dash of this column, and what it has so far.
     block: Option<(usize, BlockText)>,
-    /// A flow collection or quoted text that is open: where it begins, and its text.
-    open: Option<(usize, String)>,
+    /// A flow collection or quoted text that is open: where it begins, its length, and what was
+    /// read of it.
+    open: Option<(usize, usize, Flow)>,
 }
 
 #[derive(Default)]
@@ -134,10 +139,11 @@ impl Reader {
 
     /// Reads a whole line.
     fn line(&mut self, line: &str, start: usize) {
-        if let Some((_, text)) = &mut self.open {
-            text.push('\n');
-            text.push_str(line);
-            if !flow::is_open(text) {
+        if let Some((_, length, flow)) = &mut self.open {
+            *length += 1 + line.len();
+            flow.read("\n");
+            flow.read(line);
+            if !flow.is_open() {
                 self.open = None;
             }
             return;
@@ -180,6 +186,9 @@ impl Reader {
         while let Some(rest) =
             content.strip_prefix('-').filter(|rest| rest.is_empty() || rest.starts_with(' '))
         {
+            if self.frames.len() >= MAX_DEPTH {
+                break;
+            }
             has_dash = true;
             while self.frames.last().is_some_and(|frame| frame.indent > indent) {
                 self.frames.pop();
@@ -212,8 +221,9 @@ impl Reader {
         let value = value.trim_start();
         if value.starts_with(['|', '>']) {
             self.block = Some((indent, BlockText::default()));
-        } else if value.starts_with(['{', '[', '"', '\'']) && flow::is_open(value) {
-            self.open = Some((start, value.to_string()));
+        } else if value.starts_with(['{', '[', '"', '\'']) {
+            let flow = Flow::of(value);
+            self.open = flow.is_open().then_some((start, value.len(), flow));
         }
     }
 
@@ -229,10 +239,10 @@ impl Reader {
             indent,
             is_flow: false,
         };
-        if let Some((at, mut whole)) = self.open.take() {
-            whole.push('\n');
-            whole.push_str(line);
-            return self.in_flow(&whole, at, end, document, text);
+        if let Some((at, length, mut flow)) = self.open.take() {
+            flow.read("\n");
+            flow.read(line);
+            return self.in_flow(flow, at + length + 1 + line.len(), end, document, text);
         }
         let trimmed = line.trim_start_matches(' ');
         let indent = line.len() - trimmed.len();
@@ -269,7 +279,7 @@ impl Reader {
     /// The cursor in a value that begins on its line.
     fn at_value(self, value: &str, at: usize, end: usize, document: Span, text: &str) -> Cursor {
         if value.starts_with(['{', '[']) && flow::is_open(value) {
-            return self.in_flow(value, at, end, document, text);
+            return self.in_flow(Flow::of(value), at + value.len(), end, document, text);
         }
         let (style, skipped) = match value.chars().next() {
             Some('"') => (Style::Double, 1),
@@ -283,8 +293,9 @@ impl Reader {
         Cursor { document, path, value: Some(value), word, is_item: false, indent, is_flow: false }
     }
 
-    fn in_flow(self, value: &str, at: usize, end: usize, document: Span, text: &str) -> Cursor {
-        let inner = flow::at_end(value);
+    /// The cursor in a flow collection that was read up to a byte.
+    fn in_flow(self, flow: Flow, read: usize, end: usize, document: Span, text: &str) -> Cursor {
+        let inner = flow::at_end(flow);
         let path: Path = self.path().into_iter().chain(inner.path).collect();
         let style = match inner.quote {
             Some('"') => Style::Double,
@@ -292,7 +303,7 @@ impl Reader {
             None => Style::Plain,
         };
         let word = Span { start: end - word_of(&inner.text).len(), end: word_end(text, end) };
-        let start = (at + value.len()).min(end) - inner.text.len();
+        let start = read.min(end).saturating_sub(inner.text.len());
         let value = inner.is_value.then_some(ValueSpot { before: inner.text, style, start });
         let is_item = inner.is_item;
         Cursor { document, path, value, word, is_item, indent: 0, is_flow: true }

@@ -83,9 +83,21 @@ pub struct Entry {
     pub policies: Policies,
     /// Whether a document of it could not be read.
     pub is_broken: bool,
+    /// Whether it has not been read yet, or is not at all.
+    pub is_unread: bool,
 }
 
 impl Entry {
+    /// A file that has not been read: others keep what it gave to them before.
+    fn unread(text: &Text) -> Entry {
+        Entry { text: text.shared(), is_broken: true, is_unread: true, ..Entry::default() }
+    }
+
+    /// Reads a file, unless it is to be read on another thread.
+    pub fn edited(name: &str, text: &Text, release: Release) -> Entry {
+        if text.is_large() { Entry::unread(text) } else { Entry::of(name, text, release) }
+    }
+
     /// Reads a file.
     pub fn of(name: &str, text: &Text, release: Release) -> Entry {
         let whole = text.shared();

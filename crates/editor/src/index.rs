@@ -14,9 +14,12 @@ use ephor_policies::subjects::is_about;
 use ephor_sources::kustomize::Patches;
 use ephor_value::{Str, Value, parallel};
 
+use crate::cancel::Cancellation;
 use crate::compiled::{Compiled, FolderData};
 use crate::diagnostic::Diagnostic;
 use crate::entry::{Entry, Part, Role};
+use crate::linted::is_checked;
+use crate::reading::{ReadText, Reading};
 use crate::settings::Settings;
 use crate::text::Text;
 
@@ -35,6 +38,12 @@ pub struct FileState {
     usable: Arc<Entry>,
     /// Whether it is edited: it is checked before others.
     pub is_open: bool,
+    /// The findings about its policies, where they were found together with its entry.
+    pub linted: Option<Arc<[Diagnostic]>>,
+    /// Whether its entry is still to be read.
+    is_unread: bool,
+    /// The token of the thread that reads it.
+    reading: Option<Cancellation>,
     /// Whether its diagnostics are not those of the present texts.
     is_stale: bool,
     /// Whether its own text has changed since it was checked.
@@ -43,17 +52,32 @@ pub struct FileState {
     shown: Vec<Diagnostic>,
 }
 
+impl FileState {
+    /// Whether it is to be read on another thread.
+    fn is_waiting(&self) -> bool {
+        let is_linted = || is_checked(&self.latest, self.is_open);
+        self.text.is_large()
+            && !self.text.is_too_large()
+            && (self.is_unread || self.linted.is_none() && is_linted())
+    }
+
+    /// Whether its diagnostics are to be found, and can be.
+    fn can_be_checked(&self) -> bool {
+        self.is_stale && !self.is_waiting()
+    }
+}
+
 /// See the module page.
 pub struct Index {
     settings: Settings,
     files: BTreeMap<Arc<str>, FileState>,
-    linter: Option<Linter>,
+    linter: Option<Arc<Linter>>,
     kinds: Arc<Kinds>,
     types: Arc<Types>,
     compiled: Option<Compiled>,
-    roles: Option<Roles>,
+    roles: Option<Arc<Roles>>,
     /// The rules of policies, against which exceptions are checked.
-    rules: Rules,
+    rules: Arc<Rules>,
     has_rules: bool,
     samples: Option<HashSet<String>>,
     /// Whether definitions of kinds have changed since the kinds were read.
@@ -71,7 +95,7 @@ impl Index {
             linter: None,
             compiled: None,
             roles: None,
-            rules: Rules::default(),
+            rules: Arc::default(),
             has_rules: false,
             samples: None,
             is_defined_anew: false,
@@ -120,7 +144,54 @@ impl Index {
 
     /// The checks of policies; `None` before [`Index::prepare`].
     pub fn linter(&self) -> Option<(&Linter, &Roles, &Rules)> {
-        Some((self.linter.as_ref()?, self.roles.as_ref()?, &self.rules))
+        Some((self.linter.as_deref()?, self.roles.as_deref()?, &self.rules))
+    }
+
+    /// The files that are to be read on another thread, and have none.
+    pub fn unread(&self) -> Vec<Arc<str>> {
+        let files = self.files.iter().filter(|(_, file)| file.is_waiting() && file.reading.is_none());
+        files.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// What the thread of such a file needs; `None` where it has one, or needs none.
+    pub fn reading(&mut self, name: &str) -> Option<Reading> {
+        let is_waiting = |file: &&FileState| file.is_waiting() && file.reading.is_none();
+        let name = self.files.get_key_value(name).filter(|(_, file)| is_waiting(file))?.0.clone();
+        self.prepare(std::slice::from_ref(&name));
+        let (linter, roles) = (self.linter.clone()?, self.roles.clone()?);
+        let (release, rules) = (self.settings.kubernetes, self.rules.clone());
+        let file = self.files.get_mut(&name)?;
+        let token = Cancellation::default();
+        file.reading = Some(token.clone());
+        Some(Reading { name, text: file.text.clone(), release, linter, roles, rules, token })
+    }
+
+    /// Takes what a thread has read; `None` = it ended with a fault of the program. It has no effect
+    /// when the text has changed meanwhile.
+    pub fn take(&mut self, name: &Arc<str>, read: Option<ReadText>) {
+        let Some(file) = self.files.get_mut(name) else { return };
+        let was_cancelled = file.reading.take().is_some_and(|token| token.is_cancelled());
+        let Some(read) = read else {
+            if !was_cancelled {
+                // Another try would end in the same way.
+                file.is_unread = false;
+                file.linted = Some(Arc::default());
+            }
+            return;
+        };
+        if was_cancelled || !file.text.is_same(&read.text) {
+            return;
+        }
+        if file.is_unread {
+            let (version, is_open) = (file.version, file.is_open);
+            self.put(name, version, read.text, read.entry, is_open);
+            self.refresh();
+        }
+        if let Some(file) = self.files.get_mut(name) {
+            file.is_unread = false;
+            file.linted = Some(read.linted.into());
+            file.is_stale = true;
+        }
     }
 
     /// Whether a file holds samples of tests, which violate policies on purpose.
@@ -134,7 +205,7 @@ impl Index {
 
     /// Sets the text of a file.
     pub fn set(&mut self, name: &Arc<str>, version: Option<i32>, text: Text) {
-        let latest = Entry::of(name, &text, self.settings.kubernetes);
+        let latest = Entry::edited(name, &text, self.settings.kubernetes);
         let is_open = self.files.get(name).is_some_and(|file| file.is_open);
         self.put(name, version, text, latest, is_open);
         self.refresh();
@@ -177,7 +248,7 @@ impl Index {
             self.files.iter().map(|(n, f)| (n.clone(), f.text.clone(), f.version, f.is_open)).collect();
         *self = Index::new(settings);
         let release = self.settings.kubernetes;
-        let entries = parallel::map(&texts, |(name, text, ..)| Entry::of(name, text, release));
+        let entries = parallel::map(&texts, |(name, text, ..)| Entry::edited(name, text, release));
         for ((name, text, version, is_open), entry) in texts.into_iter().zip(entries) {
             self.put(&name, version, text, entry, is_open);
         }
@@ -185,6 +256,7 @@ impl Index {
     }
 
     fn put(&mut self, name: &Arc<str>, version: Option<i32>, text: Text, latest: Entry, is_open: bool) {
+        let is_unread = latest.is_unread;
         let latest = Arc::new(latest);
         let old = self.files.remove(name);
         let before = |is_new: bool, of: fn(&FileState) -> &Arc<Entry>| match &old {
@@ -194,7 +266,10 @@ impl Index {
         let good = before(!latest.is_broken, |old| &old.good);
         let usable = before(latest.is_usable(), |old| &old.usable);
         self.invalidate(old.as_ref(), &good, &usable, name);
-        let shown = old.map(|old| old.shown).unwrap_or_default();
+        let (shown, reading) = old.map(|old| (old.shown, old.reading)).unwrap_or_default();
+        if let Some(token) = &reading {
+            token.cancel();
+        }
         let file = FileState {
             text,
             version,
@@ -202,6 +277,9 @@ impl Index {
             good,
             usable,
             is_open,
+            linted: None,
+            is_unread,
+            reading,
             is_stale: true,
             is_changed: true,
             shown,
@@ -221,6 +299,7 @@ impl Index {
         self.linter = None;
         self.compiled = None;
         self.mark(|_, _| true);
+        self.files.values_mut().for_each(|file| file.linted = None);
     }
 
     /// Drops what was derived from the old entry of a file and is not so from the new one.
@@ -262,6 +341,8 @@ impl Index {
         self.compiled = None;
         self.has_rules = false;
         self.mark(|file, _| has_exceptions(&file.good));
+        let with_exceptions = self.files.values_mut().filter(|file| has_exceptions(&file.good));
+        with_exceptions.for_each(|file| file.linted = None);
         // Exceptions and bindings say by names what they are about.
         let is_for_all = both().any(|entry| {
             let policies = &entry.policies;
@@ -303,7 +384,7 @@ impl Index {
         if self.linter.is_none() {
             let definitions: Vec<Value> =
                 self.parts(Role::Definition).map(|(.., part)| part.value.clone()).collect();
-            self.linter = Some(Linter::new(self.settings.kubernetes, &definitions));
+            self.linter = Some(Arc::new(Linter::new(self.settings.kubernetes, &definitions)));
         }
         if self.roles.is_none() {
             let mut patches = Patches::default();
@@ -314,12 +395,12 @@ impl Index {
                     patches.add(folder, file.text.as_str());
                 }
             }
-            self.roles = Some(Roles { patches, ..Roles::default() });
+            self.roles = Some(Arc::new(Roles { patches, ..Roles::default() }));
         }
         let names_rules = |name: &Arc<str>| self.file(name).is_some_and(|file| has_exceptions(&file.latest));
         if !self.has_rules && names.iter().any(names_rules) {
-            self.rules =
-                Rules::of_policies(self.files.values().flat_map(|file| &file.usable.policies.policies));
+            let policies = self.files.values().flat_map(|file| &file.usable.policies.policies);
+            self.rules = Arc::new(Rules::of_policies(policies));
             self.has_rules = true;
         }
         if self.samples.is_none() {
@@ -350,19 +431,19 @@ impl Index {
     pub fn stale(&self) -> Vec<Arc<str>> {
         let rank = |file: &FileState| (!(file.is_open && file.is_changed), !file.is_open);
         let mut all: Vec<(&Arc<str>, &FileState)> =
-            self.files.iter().filter(|(_, file)| file.is_stale).collect();
+            self.files.iter().filter(|(_, file)| file.can_be_checked()).collect();
         all.sort_by_key(|(_, file)| rank(file));
         all.into_iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// Whether an edited file has to be checked because its own text has changed.
     pub fn has_changed(&self) -> bool {
-        self.files.values().any(|file| file.is_open && file.is_changed && file.is_stale)
+        self.files.values().any(|file| file.is_open && file.is_changed && file.can_be_checked())
     }
 
     /// Whether there is one.
     pub fn has_stale(&self) -> bool {
-        self.files.values().any(|file| file.is_stale)
+        self.files.values().any(FileState::can_be_checked)
     }
 
     /// The diagnostics of a file as last checked.

@@ -24,8 +24,10 @@
 //! - `hover`: what is known of the text at the cursor
 //! - `index`: the files of a workspace and what they give to one another
 //! - `lenses`: commands that are offered above policies and tests
+//! - `linted`: what `ephor lint` finds in a text, as diagnostics
 //! - `places`: places of a document as parts of its text
 //! - `readable`: documents that are half typed, read as well as they can be
+//! - `reading`: large texts, which are read and checked on a thread of the caller
 //! - `samples`: objects on which a policy can be tried
 //! - `settings`: what a user sets
 //! - `span`: parts of a text, and changes of them
@@ -53,8 +55,10 @@ mod functions;
 mod hover;
 mod index;
 mod lenses;
+mod linted;
 mod places;
 mod readable;
+mod reading;
 mod samples;
 mod settings;
 mod span;
@@ -70,8 +74,9 @@ pub use diagnostic::{Diagnostic, Fix, Level, MAX_DIAGNOSTICS};
 pub use format::layout;
 pub use hover::Hover;
 pub use lenses::{Lens, LensCommand};
+pub use reading::{ReadText, Reading};
 pub use settings::Settings;
 pub use span::{Location, Span, TextEdit};
 pub use symbols::{Symbol, SymbolKind};
-pub use text::{LineColumn, Text, Units};
+pub use text::{LineColumn, MAX_TEXT, Text, Units};
 pub use workspace::{FileText, Workspace};

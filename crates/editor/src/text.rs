@@ -47,6 +47,13 @@ pub struct Text {
     starts: Arc<[u32]>,
 }
 
+/// Bytes from which on a text is large. A policy of this size has hundreds of rules.
+const LARGE: usize = 64 << 10;
+
+/// Bytes of a text that is read at most: as of a file on the disk. Files that people write are far
+/// smaller; of larger ones nothing is shown.
+pub const MAX_TEXT: usize = 2 << 20;
+
 /// The mark of byte order that some editors of Windows write first.
 const MARK: char = '\u{feff}';
 
@@ -54,18 +61,8 @@ impl Text {
     /// A text.
     pub fn new(text: impl Into<Arc<str>>) -> Text {
         let text = text.into();
-        let bytes = text.as_bytes();
         let mut starts = vec![0];
-        for (at, byte) in bytes.iter().enumerate() {
-            let ends = match byte {
-                b'\n' => true,
-                b'\r' => bytes.get(at + 1) != Some(&b'\n'),
-                _ => false,
-            };
-            if ends {
-                starts.push(u32::try_from(at + 1).unwrap_or(u32::MAX));
-            }
-        }
+        lines(text.as_bytes(), 0..text.len(), &mut starts);
         Text { text, starts: starts.into() }
     }
 
@@ -82,6 +79,21 @@ impl Text {
     /// How many lines it has; a text that ends with a line break has an empty one behind it.
     pub fn lines(&self) -> usize {
         self.starts.len()
+    }
+
+    /// Whether it is read on a thread of its own when it is edited.
+    pub fn is_large(&self) -> bool {
+        self.text.len() >= LARGE
+    }
+
+    /// Whether it is not read at all.
+    pub fn is_too_large(&self) -> bool {
+        self.text.len() > MAX_TEXT
+    }
+
+    /// Whether it is the same text, and no copy of it.
+    pub fn is_same(&self, other: &Text) -> bool {
+        Arc::ptr_eq(&self.text, &other.text)
     }
 
     /// The part of a text; empty where it is none.
@@ -119,6 +131,11 @@ impl Text {
         }
         let span = self.line_span(line);
         let mut left = at.column as usize;
+        // Lines may have megabytes; most have no other characters.
+        let plain = Span::of(span.start, left.min(span.end - span.start));
+        if self.text.get(plain.start..plain.end).is_some_and(str::is_ascii) {
+            return plain.end;
+        }
         for (at, c) in self.slice(span).char_indices() {
             if left < units.of(c) {
                 return span.start + at;
@@ -133,7 +150,10 @@ impl Text {
         let offset = self.boundary(offset);
         let line = self.line_of(offset);
         let before = self.text.get(self.line_start(line)..offset).unwrap_or_default();
-        let column: usize = before.chars().map(|c| units.of(c)).sum();
+        let column = match before.is_ascii() {
+            true => before.len(),
+            false => before.chars().map(|c| units.of(c)).sum(),
+        };
         LineColumn { line: to_u32(line), column: to_u32(column) }
     }
 
@@ -161,7 +181,31 @@ impl Text {
         let (start, end) = (start.min(end), start.max(end));
         let before = self.text.get(..start).unwrap_or_default();
         let after = self.text.get(end..).unwrap_or_default();
-        Text::new([before, by, after].concat())
+        let text = [before, by, after].concat();
+        // A client may send thousands of changes at once: only the lines around one are read again.
+        // The line before is one of them, since its break may become a part of another one.
+        let first = self.line_of(start).saturating_sub(1);
+        let mut starts = self.starts.get(..=first).unwrap_or_default().to_vec();
+        lines(text.as_bytes(), self.line_start(first)..start + by.len(), &mut starts);
+        let behind = self.starts.partition_point(|line| *line as usize <= end);
+        let moved = |line: &u32| to_u32((*line as usize).saturating_sub(end) + start + by.len());
+        starts.extend(self.starts.get(behind..).unwrap_or_default().iter().map(moved));
+        Text { text: text.into(), starts: starts.into() }
+    }
+}
+
+/// Adds the bytes behind the line breaks of a part of a text.
+fn lines(text: &[u8], part: std::ops::Range<usize>, starts: &mut Vec<u32>) {
+    let own = text.get(part.clone()).unwrap_or_default();
+    for (at, byte) in (part.start..).zip(own) {
+        let ends = match byte {
+            b'\n' => true,
+            b'\r' => text.get(at + 1) != Some(&b'\n'),
+            _ => false,
+        };
+        if ends {
+            starts.push(to_u32(at + 1));
+        }
     }
 }
 
@@ -203,6 +247,21 @@ mod tests {
         let lines: Vec<&str> = (0..text.lines()).map(|line| text.line(line)).collect();
         assert_eq!(lines, ["a", "b", "c", "d", ""]);
         assert_eq!(text.line_of(5), 2);
+    }
+
+    #[test]
+    fn a_text_that_was_changed_has_the_lines_of_its_text() {
+        let pieces = ["", "a", "\n", "\r", "\r\n", "b\r", "\nb\n"];
+        for whole in ["", "a\nb\r\nc\rd\n", "\r\n\r\n", "\r\r\n\n", "é\r"] {
+            let text = Text::new(whole);
+            for (start, end) in (0..=whole.len()).flat_map(|s| (s..=whole.len()).map(move |e| (s, e))) {
+                for by in pieces {
+                    let found = text.replaced(Span { start, end }, by);
+                    let wanted = Text::new(found.as_str());
+                    assert_eq!(found.starts, wanted.starts, "{whole:?} {start}..{end} {by:?}");
+                }
+            }
+        }
     }
 
     #[test]

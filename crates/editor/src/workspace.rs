@@ -16,6 +16,7 @@ use crate::format::format;
 use crate::hover::{Hover, hover};
 use crate::index::Index;
 use crate::lenses::{Lens, lenses};
+use crate::reading::{ReadText, Reading};
 use crate::settings::Settings;
 use crate::span::{Location, Span, TextEdit};
 use crate::symbols::{Symbol, symbols, workspace_symbols};
@@ -150,6 +151,7 @@ impl Workspace {
     /// # Errors
     /// The token was cancelled.
     pub fn check(&mut self, name: &str, token: &Cancellation) -> Result<&[Diagnostic], Cancelled> {
+        self.read(name);
         self.index.prepare(&[name.into()]);
         let found = check::diagnostics(&self.index, name, token)?;
         self.index.show(name, found);
@@ -159,6 +161,7 @@ impl Workspace {
     /// Checks many files on many threads; returns those whose diagnostics are new. Those for which
     /// there is no time before the token is cancelled stay stale.
     pub fn check_all(&mut self, names: &[Arc<str>], token: &Cancellation) -> Vec<Arc<str>> {
+        names.iter().for_each(|name| self.read(name));
         self.index.prepare(names);
         let index = &self.index;
         let found = parallel::map(names, |name| check::diagnostics(index, name, token));
@@ -169,6 +172,30 @@ impl Workspace {
             }
         }
         out
+    }
+
+    /// Large files that are to be read with [`Workspace::reading`], on threads of the caller; they
+    /// are not among the stale ones before. A caller without threads checks them as others.
+    pub fn unread(&self) -> Vec<Arc<str>> {
+        self.index.unread()
+    }
+
+    /// What the thread of such a file needs. What comes of it is given to [`Workspace::take`].
+    pub fn reading(&mut self, name: &str) -> Option<Reading> {
+        self.index.reading(name)
+    }
+
+    /// Takes what a thread has read of a file, `None` where it ended with a fault of the program. The
+    /// file is stale then.
+    pub fn take(&mut self, name: &Arc<str>, read: Option<ReadText>) {
+        self.index.take(name, read);
+    }
+
+    fn read(&mut self, name: &str) {
+        if let Some(reading) = self.index.reading(name) {
+            let name = reading.name().clone();
+            self.index.take(&name, Some(reading.run()));
+        }
     }
 
     /// Leaves files without diagnostics until they change: a check of one of them ended with a
@@ -186,6 +213,7 @@ impl Workspace {
 
     /// What is known of the text at a byte of a file.
     pub fn hover(&self, name: &str, offset: usize) -> Option<Hover> {
+        self.small(name)?;
         hover(&self.index, name, offset)
     }
 
@@ -199,6 +227,9 @@ impl Workspace {
         offset: usize,
         token: &Cancellation,
     ) -> Result<Vec<CompletionItem>, Cancelled> {
+        if self.small(name).is_none() {
+            return Ok(Vec::new());
+        }
         complete(&self.index, name, offset, token)
     }
 
@@ -214,6 +245,9 @@ impl Workspace {
 
     /// Where the thing at a byte of a file is defined.
     pub fn definitions(&self, name: &str, offset: usize) -> Vec<Location> {
+        if self.small(name).is_none() {
+            return Vec::new();
+        }
         definitions(&self.index, name, offset)
     }
 
@@ -228,6 +262,9 @@ impl Workspace {
         with_definitions: bool,
         token: &Cancellation,
     ) -> Result<Vec<Location>, Cancelled> {
+        if self.small(name).is_none() {
+            return Ok(Vec::new());
+        }
         references(&self.index, name, offset, with_definitions, token)
     }
 
@@ -243,7 +280,15 @@ impl Workspace {
 
     /// The edits that lay out the CEL expressions of a file, or of a part of it.
     pub fn format(&self, name: &str, within: Option<Span>) -> Vec<TextEdit> {
+        if self.small(name).is_none() {
+            return Vec::new();
+        }
         format(&self.index, name, within)
+    }
+
+    /// The text of a file, unless it is one that is not read.
+    fn small(&self, name: &str) -> Option<&Text> {
+        self.text(name).filter(|text| !text.is_too_large())
     }
 
     /// The files and what they give to one another.

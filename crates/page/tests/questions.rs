@@ -183,3 +183,18 @@ fn a_limit_of_time_ends_what_would_take_long() {
     let found = reply(&json!({"question": "cel", "expression": expression, "milliseconds": 50}));
     assert!(found["error"]["text"].is_string(), "{found}");
 }
+
+#[test]
+fn files_that_a_policy_names_are_not_read() {
+    let key = std::env::temp_dir().join(format!("ephor-page-{}.pub", std::process::id()));
+    std::fs::write(&key, "no key").unwrap();
+    let policy = format!(
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: k}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    verifyImages:\n    - imageReferences: ['*']\n      attestors: [{{entries: [{{keys: {{publicKeys: {}}}}}]}}]\n",
+        key.display()
+    );
+    let found = reply(&json!({"question": "evaluate", "policies": policy, "objects": POD}));
+    std::fs::remove_file(&key).unwrap();
+    let text = found.to_string();
+    assert!(text.contains("no such file or directory"), "{text}");
+    assert_ne!(found["objects"][0]["results"][0]["result"], "pass");
+}

@@ -45,7 +45,7 @@ pub struct Play {
     files: Vec<PageFile>,
     answer: fn(&str) -> String,
     largest: usize,
-    at_once: Semaphore,
+    at_once: Arc<Semaphore>,
     /// What `Host` may be.
     hosts: Vec<String>,
 }
@@ -90,7 +90,8 @@ fn router(address: SocketAddr, files: Vec<PageFile>, answer: fn(&str) -> String,
         format!("[::1]:{port}"),
         address.to_string(),
     ];
-    let play = Arc::new(Play { files, answer, largest, at_once: Semaphore::new(MAX_AT_ONCE), hosts });
+    let play =
+        Arc::new(Play { files, answer, largest, at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)), hosts });
     Router::new()
         .route("/answer", post(answered))
         .route("/", get(file))
@@ -146,11 +147,16 @@ async fn answered(State(play): State<Arc<Play>>, headers: HeaderMap, body: Bytes
     let Ok(question) = String::from_utf8(body.into()) else {
         return (StatusCode::BAD_REQUEST, "a question is UTF-8\n").into_response();
     };
-    let Ok(_permit) = play.at_once.acquire().await else {
+    let Ok(permit) = play.at_once.clone().acquire_owned().await else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
     let answer = play.answer;
-    match tokio::task::spawn_blocking(move || answer(&question)).await {
+    let work = move || {
+        // An answer counts until it ends, also when the page no longer waits for it.
+        let _permit = permit;
+        answer(&question)
+    };
+    match tokio::task::spawn_blocking(work).await {
         Ok(answer) => ([(CONTENT_TYPE, "application/json")], answer).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
@@ -164,7 +170,13 @@ mod tests {
 
     fn play() -> Play {
         let hosts = vec!["127.0.0.1:8087".into(), "localhost:8087".into()];
-        Play { files: Vec::new(), answer: |_| String::new(), largest: 1, at_once: Semaphore::new(1), hosts }
+        Play {
+            files: Vec::new(),
+            answer: |_| String::new(),
+            largest: 1,
+            at_once: Arc::new(Semaphore::new(1)),
+            hosts,
+        }
     }
 
     #[test]

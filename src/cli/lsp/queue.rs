@@ -4,10 +4,10 @@
 //! no messages: the worker checks files when there are none, and stops when one comes.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ephor_editor::Cancellation;
+use ephor_editor::{Cancellation, ReadText};
 use lsp_server::{Notification, Request, RequestId, Response};
 
 /// A message for the worker.
@@ -19,6 +19,9 @@ pub(super) enum Job {
     Notification(Notification),
     /// The client's answer.
     Response(Response),
+    /// A large text that was read on a thread of its own; without one it ended with a fault of the
+    /// program.
+    Read(Arc<str>, Option<Box<ReadText>>),
     /// What a command found that ran on a thread of its own.
     Finished(Box<super::commands::CommandOutcome>),
 }

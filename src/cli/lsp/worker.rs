@@ -36,6 +36,9 @@ use super::{convert, show, uris};
 /// Files that are checked at a time, between two messages.
 const CHUNK: usize = 16;
 
+/// Large texts that are read at once: each takes a processor for some time.
+const MAX_READERS: usize = 2;
+
 /// How long no message comes before files are checked again whose own text has not changed: while a
 /// user types in a policy, manifests need not be checked for each key.
 const QUIET: Duration = Duration::from_millis(150);
@@ -64,6 +67,8 @@ pub(super) struct Worker {
     configuration: Option<i32>,
     /// Whether no message has come for a while.
     is_quiet: bool,
+    /// The threads that read large texts.
+    readers: usize,
 }
 
 impl Worker {
@@ -86,6 +91,7 @@ impl Worker {
             published: HashSet::new(),
             configuration: None,
             is_quiet: true,
+            readers: 0,
             session,
         };
         worker.rescan();
@@ -96,6 +102,7 @@ impl Worker {
     pub(super) fn run(mut self) {
         self.mistakes();
         loop {
+            self.read_large();
             let time = self.patience();
             let (job, token, is_over) = self.session.queue.next(time);
             self.is_quiet = job.is_none() && (self.is_quiet || time == Some(QUIET));
@@ -107,6 +114,27 @@ impl Worker {
                         self.skip();
                     }
                 }
+            }
+        }
+    }
+
+    /// Reads large texts on threads of their own, a few at a time: requests do not wait for them.
+    fn read_large(&mut self) {
+        for name in self.workspace.unread() {
+            if self.readers >= MAX_READERS {
+                return;
+            }
+            let Some(reading) = self.workspace.reading(&name) else { continue };
+            let queue = self.session.queue.clone();
+            self.readers += 1;
+            let own = name.clone();
+            let work = move || {
+                let read = catch_unwind(AssertUnwindSafe(|| Box::new(reading.run()))).ok();
+                queue.add(Job::Read(own, read));
+            };
+            if std::thread::Builder::new().spawn(work).is_err() {
+                self.readers -= 1;
+                self.workspace.take(&name, None);
             }
         }
     }
@@ -130,6 +158,10 @@ impl Worker {
             Job::Notification(notification) => self.notification(notification),
             Job::Response(response) => self.response(response),
             Job::Finished(outcome) => self.finished(*outcome),
+            Job::Read(name, read) => {
+                self.readers = self.readers.saturating_sub(1);
+                self.workspace.take(&name, read.map(|read| *read));
+            }
         }));
         if let (Err(_), Some(id)) = (done, id) {
             self.session.queue.answered(&id);

@@ -104,7 +104,7 @@ fn rule_fields(
     let place = format!("spec.rules[{index}]");
     let name = rule.text_at(&["name"]);
     let json = || typed_json(&RULE, rule);
-    if subject.written.iter().take(index).any(|other| other.text_at(&["name"]) == name) {
+    if subject.repeats(index, name) {
         fields.invalid(&format!("{place}.name"), &json(), &format!("Duplicate rule name: '{name}'"));
     }
     let bodies = [Body::Mutate, Body::Validate, Body::Generate, Body::VerifyImages];

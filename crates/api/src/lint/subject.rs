@@ -1,5 +1,7 @@
 //! What checks read and give: the policy, its computed rules, findings.
 
+use std::collections::HashMap;
+
 use crate::autogen::{Selection, computed_rules, written_rules};
 use crate::read;
 use ephor_value::Value;
@@ -79,6 +81,10 @@ pub(super) struct Subject<'a> {
     pub(super) checks: &'a Checks,
     pub(super) written: &'a [Value],
     pub(super) computed: Vec<Value>,
+    /// The number of the written rule that each computed one comes from.
+    origins: Vec<usize>,
+    /// The number of the first written rule of each name.
+    first_of_name: HashMap<&'a str, usize>,
     /// The namespace of a Policy, `None` for a ClusterPolicy.
     pub(super) namespace: Option<&'a str>,
     pub(super) background: bool,
@@ -115,11 +121,16 @@ impl<'a> Subject<'a> {
             "Policy" => Some(policy.text_at(&["metadata", "namespace"])),
             _ => None,
         };
+        let written = written_rules(policy);
+        let computed = computed_rules(policy, Selection::All);
+        let first_of_name = first_of_name(written);
         Subject {
             policy,
             checks,
-            written: written_rules(policy),
-            computed: computed_rules(policy, Selection::All),
+            written,
+            origins: origins(written, &computed, &first_of_name),
+            computed,
+            first_of_name,
             namespace,
             background: policy.at(&["spec", "background"]).and_then(Value::as_bool).unwrap_or(true),
         }
@@ -142,23 +153,42 @@ impl<'a> Subject<'a> {
 
     /// The computed rules; those that are written come first.
     pub(super) fn rules(&self) -> impl Iterator<Item = ComputedRule<'_>> {
-        self.computed.iter().enumerate().map(|(index, value)| {
-            let name = value.text_at(&["name"]);
-            let origin = |candidate: &Value| {
-                let written = candidate.text_at(&["name"]);
-                written == name
-                    || ["autogen-cronjob-", "autogen-"].iter().any(|prefix| {
-                        let rest = name.strip_prefix(prefix);
-                        rest.is_some_and(|rest| {
-                            written == rest || name.len() == 63 && written.starts_with(rest)
-                        })
-                    })
-            };
-            let written = match self.written.get(index) {
-                Some(rule) if rule.text_at(&["name"]) == name => index,
-                _ => self.written.iter().position(origin).unwrap_or(0),
-            };
-            ComputedRule { index, written, value }
-        })
+        let all = self.computed.iter().zip(&self.origins).enumerate();
+        all.map(|(index, (value, written))| ComputedRule { index, written: *written, value })
     }
+
+    /// Whether a written rule before another one has its name.
+    pub(super) fn repeats(&self, index: usize, name: &str) -> bool {
+        self.first_of_name.get(name).is_some_and(|first| *first < index)
+    }
+}
+
+/// The numbers of the first written rules of each name.
+fn first_of_name(written: &[Value]) -> HashMap<&str, usize> {
+    let mut out = HashMap::with_capacity(written.len());
+    for (index, rule) in written.iter().enumerate() {
+        out.entry(rule.text_at(&["name"])).or_insert(index);
+    }
+    out
+}
+
+/// The written rule that each computed one comes from: policies may have thousands, so they are
+/// looked up by their names.
+fn origins(written: &[Value], computed: &[Value], first: &HashMap<&str, usize>) -> Vec<usize> {
+    let origin = |(index, value): (usize, &Value)| {
+        let name = value.text_at(&["name"]);
+        if written.get(index).is_some_and(|rule| rule.text_at(&["name"]) == name) {
+            return index;
+        }
+        let rests = || ["autogen-cronjob-", "autogen-"].into_iter().filter_map(|p| name.strip_prefix(p));
+        let exact = std::iter::once(name).chain(rests()).filter_map(|name| first.get(name).copied()).min();
+        // Names of generated rules are cut at 63 bytes.
+        let cut = || {
+            let begins = |rule: &Value| rests().any(|rest| rule.text_at(&["name"]).starts_with(rest));
+            written.iter().take(exact.unwrap_or(written.len())).position(begins)
+        };
+        let cut = if name.len() == 63 { cut() } else { None };
+        cut.or(exact).unwrap_or(0)
+    };
+    computed.iter().enumerate().map(origin).collect()
 }

@@ -3,7 +3,7 @@
 //! In: a wildcard or a regular expression. Out: an [`Automaton`]; its states are numbered as they
 //! are met. `witnesses` walks the product of several.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
@@ -72,7 +72,7 @@ pub(crate) trait Automaton {
 pub(crate) struct Glob {
     /// Each character, and whether it is a wildcard.
     pattern: Vec<(char, bool)>,
-    states: States<BTreeSet<usize>>,
+    states: States<Vec<usize>>,
 }
 
 impl Glob {
@@ -86,33 +86,37 @@ impl Glob {
     }
 
     /// The number of a set of positions, with those that are reached without reading: behind `*`.
-    fn number(&mut self, mut state: BTreeSet<usize>) -> u32 {
-        let mut todo: Vec<usize> = state.iter().copied().collect();
-        while let Some(at) = todo.pop() {
-            if self.pattern.get(at) == Some(&('*', true)) && state.insert(at + 1) {
-                todo.push(at + 1);
+    fn number(&mut self, mut state: Vec<usize>) -> u32 {
+        let mut done = 0;
+        while let Some(at) = state.get(done).copied() {
+            if self.pattern.get(at) == Some(&('*', true)) && !state.contains(&(at + 1)) {
+                state.push(at + 1);
             }
+            done += 1;
         }
+        state.sort_unstable();
+        state.dedup();
         self.states.number(state)
     }
 }
 
 impl Automaton for Glob {
     fn start(&mut self) -> u32 {
-        self.number(BTreeSet::from([0]))
+        self.number(vec![0])
     }
 
     fn step(&mut self, state: u32, at: usize, read: char) -> u32 {
         if let Some(known) = self.states.step(state, at) {
             return known;
         }
-        let positions = self.states.get(state).cloned().unwrap_or_default();
+        let positions = self.states.get(state).map(Vec::as_slice).unwrap_or_default();
         let next = positions.iter().filter_map(|&at| match self.pattern.get(at)? {
             ('*', true) => Some(at),
             ('?', true) => Some(at + 1),
             (own, _) => (*own == read).then_some(at + 1),
         });
-        let next = self.number(next.collect());
+        let next = next.collect();
+        let next = self.number(next);
         self.states.learn(state, at, next);
         next
     }

@@ -1,11 +1,11 @@
 //! The policies that the objects of a file violate.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ephor_document::locate::{locate, locate_key};
 use ephor_policies::load::LoadedPolicy;
-use ephor_value::budget;
 use ephor_value::place::{PathPart, dotted};
+use ephor_value::{budget, clock};
 
 use crate::cancel::{Cancellation, Cancelled};
 use crate::compiled::{Compiled, Violated};
@@ -18,8 +18,9 @@ use crate::span::{Location, Span};
 use super::remedy::remedy;
 
 /// How long the policies may take on one object. Policies take microseconds; one that takes longer
-/// than this is reported as one that cannot be evaluated, as a webhook with a timeout does.
-const TIME_LIMIT: Duration = Duration::from_secs(2);
+/// than this is reported as one that cannot be evaluated, as a webhook with a timeout does. A
+/// request of the user waits for it.
+const TIME_LIMIT: Duration = Duration::from_millis(400);
 
 /// Violations of an object that are shown of a file that is not edited. Such files are many, and a
 /// list of all that is wrong in a workspace is not read to its end; with more, the first check of a
@@ -42,7 +43,7 @@ pub(super) fn check(
     let Some(compiled) = index.compiled().filter(|compiled| !compiled.is_empty()) else { return Ok(()) };
     for part in file.latest.of_role(Role::Object) {
         token.step()?;
-        let deadline = Instant::now().checked_add(TIME_LIMIT);
+        let deadline = clock::after(TIME_LIMIT);
         let most = if file.is_open { MAX_OPEN } else { MAX_CLOSED };
         let found = budget::until(deadline, || compiled.violated(&part.value, most, token));
         let (violated, left) = found?;
@@ -67,7 +68,7 @@ fn diagnostic(
 ) -> Option<Diagnostic> {
     let source = compiled.source(&found.policy);
     // What needs a cluster cannot be evaluated on files.
-    if found.is_error && source.is_none_or(|(_, loaded)| reads_a_cluster(loaded)) {
+    if found.is_error && (source.is_none() || compiled.needs_cluster(&found.policy)) {
         return None;
     }
     let level = match (found.is_error, found.is_enforced) {
@@ -128,21 +129,4 @@ fn related(index: &Index, file: &str, loaded: &LoadedPolicy, found: &Violated) -
     let span = position_span(&loaded.text, position).moved(start);
     let field = found.field.as_ref().map(|field| format!(" of `{}`", dotted(field))).unwrap_or_default();
     Some((Location { file: name.clone(), span }, format!("what decides{field}")))
-}
-
-/// Whether rules of a policy read what only a cluster, a registry or a service has.
-fn reads_a_cluster(loaded: &LoadedPolicy) -> bool {
-    const MARKS: [&str; 10] = [
-        "apiCall",
-        "imageRegistry",
-        "globalReference",
-        "verifyImages",
-        "configMap",
-        "resource.",
-        "http.",
-        "globalContext.",
-        "namespaceObject",
-        "authorizer",
-    ];
-    MARKS.iter().any(|mark| loaded.text.contains(mark)) || loaded.text.contains("request.userInfo")
 }

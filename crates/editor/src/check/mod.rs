@@ -14,6 +14,9 @@ use crate::cancel::{Cancellation, Cancelled};
 use crate::diagnostic::{Diagnostic, Level, limited};
 use crate::entry::Role;
 use crate::index::Index;
+use crate::linted::is_checked;
+use crate::span::Span;
+use crate::text::MAX_TEXT;
 
 /// What there is to show of a file.
 ///
@@ -23,8 +26,12 @@ pub fn diagnostics(index: &Index, name: &str, token: &Cancellation) -> Result<Ve
     token.step()?;
     let Some(file) = index.file(name) else { return Ok(Vec::new()) };
     let mut out = Vec::new();
+    if file.text.is_too_large() {
+        let text = format!("a file of more than {} MiB is not checked", MAX_TEXT >> 20);
+        return Ok(vec![Diagnostic::new(Span::default(), Level::Warning, "too-large", text)]);
+    }
     let entry = &file.latest;
-    if entry.has(Role::Policy) || entry.is_broken && (file.is_open || may_have_policies(file.text.as_str())) {
+    if is_checked(entry, file.is_open) {
         policies::check(index, name, file, &mut out);
     }
     token.step()?;
@@ -36,9 +43,4 @@ pub fn diagnostics(index: &Index, name: &str, token: &Cancellation) -> Result<Ve
     }
     out.retain(|found| index.settings().shows_notes || found.level != Level::Note);
     Ok(limited(out))
-}
-
-/// Whether a text that is no YAML may be meant to have policies; others are of other programs.
-fn may_have_policies(text: &str) -> bool {
-    text.contains("kyverno.io/") || text.contains("admissionregistration.k8s.io/")
 }

@@ -16,6 +16,9 @@ pub(super) struct FlowSpot {
     pub(super) quote: Option<char>,
 }
 
+/// Levels of collections at most: what is deeper is no document.
+const MAX_DEPTH: usize = 1_000;
+
 /// A collection that is open.
 enum FlowLevel {
     /// A mapping: the key whose value comes.
@@ -26,21 +29,51 @@ enum FlowLevel {
 
 /// Whether a text that begins a flow collection or a quoted text does not end it.
 pub(super) fn is_open(text: &str) -> bool {
-    let (levels, quote, ..) = read(text);
-    quote.is_some() || !levels.is_empty()
+    Flow::of(text).is_open()
 }
 
-fn read(text: &str) -> (Vec<FlowLevel>, Option<char>, String) {
-    let (mut levels, mut quote, mut word): (Vec<FlowLevel>, Option<char>, String) =
-        (Vec::new(), None, String::new());
+/// A flow collection or a quoted text, as far as it was read: lines are added one by one, so that
+/// a long one is read once.
+#[derive(Default)]
+pub(super) struct Flow {
+    levels: Vec<FlowLevel>,
+    quote: Option<char>,
+    word: String,
+    /// Whether the outermost collection was closed; what follows is not its own.
+    is_over: bool,
+}
+
+impl Flow {
+    /// What a text begins.
+    pub(super) fn of(text: &str) -> Flow {
+        let mut flow = Flow::default();
+        flow.read(text);
+        flow
+    }
+
+    /// Whether it does not end in what was read.
+    pub(super) fn is_open(&self) -> bool {
+        self.quote.is_some() || !self.levels.is_empty()
+    }
+
+    /// Reads on.
+    pub(super) fn read(&mut self, text: &str) {
+        if !self.is_over {
+            self.is_over = read(text, &mut self.levels, &mut self.quote, &mut self.word);
+        }
+    }
+}
+
+/// Reads a part of a text; returns whether the outermost collection was closed.
+fn read(text: &str, levels: &mut Vec<FlowLevel>, quote: &mut Option<char>, word: &mut String) -> bool {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
-        if let Some(open) = quote {
+        if let Some(open) = *quote {
             if c == open && open == '\'' && chars.peek() == Some(&'\'') {
                 chars.next();
                 word.push(c);
             } else if c == open {
-                quote = None;
+                *quote = None;
             } else {
                 if c == '\\' && open == '"' {
                     word.push(c);
@@ -55,9 +88,10 @@ fn read(text: &str) -> (Vec<FlowLevel>, Option<char>, String) {
             |next: Option<&char>| next.is_none_or(|c| c.is_whitespace() || matches!(c, ',' | '}' | ']'));
         match c {
             '"' | '\'' if word.trim().is_empty() => {
-                quote = Some(c);
+                *quote = Some(c);
                 word.clear();
             }
+            '{' | '[' if levels.len() >= MAX_DEPTH => word.clear(),
             '{' => {
                 levels.push(FlowLevel::Map(None));
                 word.clear();
@@ -70,7 +104,7 @@ fn read(text: &str) -> (Vec<FlowLevel>, Option<char>, String) {
                 levels.pop();
                 word.clear();
                 if levels.is_empty() {
-                    break;
+                    return true;
                 }
             }
             ',' => {
@@ -90,12 +124,12 @@ fn read(text: &str) -> (Vec<FlowLevel>, Option<char>, String) {
             _ => word.push(c),
         }
     }
-    (levels, quote, word)
+    false
 }
 
-/// The spot at the end of a text.
-pub(super) fn at_end(text: &str) -> FlowSpot {
-    let (levels, quote, word) = read(text);
+/// The spot at the end of what was read.
+pub(super) fn at_end(flow: Flow) -> FlowSpot {
+    let Flow { levels, quote, word, .. } = flow;
     let mut path = Path::new();
     for level in &levels {
         match level {

@@ -84,3 +84,18 @@ fn every_byte_of_any_text_has_a_cursor() {
         }
     }
 }
+
+#[test]
+fn a_cursor_in_an_open_collection_of_many_lines_is_found_in_one_walk() {
+    // Reading all again for each line would take minutes.
+    let text = format!("a: {{b: [\n{}", "  x: {y: z},\n".repeat(100_000));
+    let found = cursor(&text, text.len());
+    assert_eq!(dotted(&found.path), "a.b[100000]");
+}
+
+#[test]
+fn what_is_nested_without_end_has_a_path_that_ends() {
+    for text in ["[".repeat(100_000), "- ".repeat(100_000), "{a: ".repeat(100_000)] {
+        assert!(cursor(&text, text.len()).path.len() <= 1_000);
+    }
+}

@@ -208,3 +208,53 @@ fn all_safe_changes_of_a_file_are_one_action() {
     assert_eq!(actions.len(), 1, "{actions:?}");
     assert_eq!(fixture.edited("p.yaml", &actions[0].edits), policy());
 }
+
+/// A policy that is large.
+fn large() -> String {
+    let (head, rule) = POLICY.split_once("  rules:\n").unwrap();
+    let rules = (0..200).map(|i| with(rule, "name: tag", &format!("name: tag{i}"))).collect::<String>();
+    format!("{head}  rules:\n{rules}")
+}
+
+#[test]
+fn a_large_text_is_read_apart_and_others_keep_their_diagnostics_until_then() {
+    let mut fixture = fixture(&[("pod.yaml", POD), ("p.yaml", &policy())]);
+    all(&mut fixture);
+    fixture.workspace.set("p.yaml", Some(2), &with(&large(), "Enforce", "Enforcd"));
+    assert_eq!(fixture.workspace.unread(), ["p.yaml".into()]);
+    assert!(fixture.workspace.stale().is_empty(), "it cannot be checked before");
+    assert_eq!(fixture.workspace.diagnostics("pod.yaml").len(), 1);
+    let reading = fixture.workspace.reading("p.yaml").unwrap();
+    assert!(fixture.workspace.unread().is_empty() && fixture.workspace.reading("p.yaml").is_none());
+    fixture.workspace.take(&"p.yaml".into(), Some(reading.run()));
+    assert_eq!(fixture.found("p.yaml"), ["schema Enforcd"]);
+    assert!(fixture.workspace.unread().is_empty());
+}
+
+#[test]
+fn what_was_read_of_a_text_that_has_changed_since_has_no_effect() {
+    let mut fixture = fixture(&[("p.yaml", &large())]);
+    let reading = fixture.workspace.reading("p.yaml").unwrap();
+    fixture.workspace.set("p.yaml", Some(2), &with(&large(), "Enforce", "Enforcd"));
+    assert!(fixture.workspace.unread().is_empty(), "one thread at a time");
+    let read = reading.run();
+    fixture.workspace.take(&"p.yaml".into(), Some(read));
+    assert_eq!(fixture.workspace.unread(), ["p.yaml".into()], "the new text is still to be read");
+    assert_eq!(fixture.found("p.yaml"), ["schema Enforcd"]);
+    fixture.workspace.set("p.yaml", Some(3), &large());
+    assert!(fixture.workspace.reading("p.yaml").is_some());
+    fixture.workspace.take(&"p.yaml".into(), None);
+    assert!(fixture.workspace.unread().is_empty(), "a fault of the program is not repeated");
+}
+
+#[test]
+fn of_a_text_that_is_too_large_nothing_is_shown() {
+    let text = format!("{}\n# {}\n", policy(), "x".repeat(crate::MAX_TEXT));
+    let mut fixture = fixture(&[("p.yaml", &text), ("pod.yaml", POD)]);
+    assert_eq!(fixture.found("p.yaml"), ["too-large "]);
+    assert!(fixture.workspace.unread().is_empty() && fixture.workspace.hover("p.yaml", 3).is_none());
+    assert!(fixture.workspace.symbols("p.yaml").is_empty());
+    assert!(fixture.found("pod.yaml").is_empty());
+    fixture.workspace.set("p.yaml", Some(2), &policy());
+    assert_eq!(fixture.found("pod.yaml"), ["no-latest nginx:latest"]);
+}

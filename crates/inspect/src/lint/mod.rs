@@ -184,7 +184,19 @@ impl Linter {
 
     /// Checks the policies of one file, exceptions against the rules of policies that are known.
     pub fn check(&self, source: &SourceText, roles: &Roles, rules: &Rules) -> Linted {
-        of_source(&Context { known: &self.known, cache: &self.cache, roles, rules }, source)
+        self.check_until(source, roles, rules, &|| false)
+    }
+
+    /// The same for callers that lose interest: before each document it is asked whether the check
+    /// is over, and what was found until then is returned.
+    pub fn check_until(
+        &self,
+        source: &SourceText,
+        roles: &Roles,
+        rules: &Rules,
+        is_over: &dyn Fn() -> bool,
+    ) -> Linted {
+        of_source(&Context { known: &self.known, cache: &self.cache, roles, rules, is_over }, source)
     }
 }
 
@@ -193,6 +205,8 @@ struct Context<'a> {
     cache: &'a TypeCache,
     roles: &'a Roles,
     rules: &'a Rules,
+    /// Whether nobody wants the findings any more.
+    is_over: &'a dyn Fn() -> bool,
 }
 
 fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
@@ -205,22 +219,21 @@ fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
     match ephor_document::parse_stream(&source.name, &source.text, Duplicates::Error) {
         Err(error) => of_broken(cx, &file, (&source.text, 0), 1, &error, &mut out),
         Ok(documents) => {
+            let mut lines = LineBytes::new(&source.text);
             for document in documents {
+                if (cx.is_over)() {
+                    return out;
+                }
                 match document {
                     Ok(mut document) => {
                         // Policies of our own groups are Kyverno's to all checks.
                         document.value = groups::read(&document.value).unwrap_or(document.value);
-                        of_document(
-                            cx,
-                            &file,
-                            (&document, byte_of_line(&source.text, document.line)),
-                            &mut out,
-                        );
+                        of_document(cx, &file, (&document, lines.byte(document.line)), &mut out);
                     }
                     Err(error) => {
                         let parts = split::split(&source.text).unwrap_or_default();
                         let text = parts.iter().find(|p| p.line == error.line).map_or("", |p| p.text);
-                        let start = byte_of_line(&source.text, error.line);
+                        let start = lines.byte(error.line);
                         of_broken(cx, &file, (text, start), error.line, &error, &mut out);
                     }
                 }
@@ -232,11 +245,29 @@ fn of_source(cx: &Context<'_>, source: &SourceText) -> Linted {
     out
 }
 
-/// The byte at which a line begins.
-fn byte_of_line(text: &str, line: usize) -> usize {
-    match line.checked_sub(2) {
-        Some(before) => text.match_indices('\n').nth(before).map_or(text.len(), |(at, _)| at + 1),
-        None => text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len(),
+/// The bytes at which lines begin, of lines that come in order: a file may have thousands of
+/// documents, so each search continues where the last one ended.
+struct LineBytes<'t> {
+    text: &'t str,
+    line: usize,
+    byte: usize,
+}
+
+impl<'t> LineBytes<'t> {
+    fn new(text: &'t str) -> LineBytes<'t> {
+        LineBytes { text, line: 1, byte: text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len() }
+    }
+
+    fn byte(&mut self, line: usize) -> usize {
+        if line < self.line {
+            *self = LineBytes::new(self.text);
+        }
+        while self.line < line {
+            let rest = self.text.get(self.byte..).unwrap_or_default();
+            self.byte += rest.find('\n').map_or(rest.len(), |at| at + 1);
+            self.line += 1;
+        }
+        self.byte
     }
 }
 
@@ -268,6 +299,7 @@ fn of_broken(
         prefix: Path::new(),
         policy: String::new(),
         found: Vec::new(),
+        places: HashSet::new(),
         renamed: Vec::new(),
         lookup: Lookup::default(),
     };
@@ -296,6 +328,7 @@ fn of_document(cx: &Context<'_>, file: &Arc<str>, (document, start): (&Document,
             prefix,
             policy: value.text_at(&["metadata", "name"]).to_string(),
             found: Vec::new(),
+            places: HashSet::new(),
             renamed: Vec::new(),
             lookup: Lookup::default(),
         };

@@ -4,7 +4,7 @@
 //! line and column. Values are written in many ways (plain, quoted, on several lines, in literal
 //! and folded blocks); each is read again from its beginning.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use ephor_document::locate::{Places, Position, locate, locate_key};
 use ephor_value::place::PathPart;
@@ -16,23 +16,41 @@ pub(super) type LintPosition = Position;
 /// takes time that grows with the square of the document.
 const LARGE: usize = 64 << 10;
 
+/// Places of a smaller document that are looked up one by one; after these all are read at once.
+const FEW: u32 = 32;
+
 /// A document whose places are looked up.
 #[derive(Default)]
-pub(super) struct Lookup(OnceCell<Places>);
+pub(super) struct Lookup {
+    places: OnceCell<Places>,
+    /// How many places were looked up.
+    count: Cell<u32>,
+    /// The bytes at which its lines begin.
+    lines: OnceCell<Vec<usize>>,
+}
 
 impl Lookup {
+    /// All places, where it is worth to read them.
+    fn all(&self, text: &str) -> Option<&Places> {
+        self.count.set(self.count.get().saturating_add(1));
+        let is_worth = text.len() >= LARGE || self.count.get() > FEW;
+        is_worth.then(|| self.places.get_or_init(|| Places::of(text)))
+    }
+
     fn locate(&self, text: &str, path: &[PathPart]) -> Option<Position> {
-        match text.len() < LARGE {
-            true => locate(text, path),
-            false => self.0.get_or_init(|| Places::of(text)).locate(path),
-        }
+        self.all(text).map_or_else(|| locate(text, path), |places| places.locate(path))
     }
 
     fn locate_key(&self, text: &str, path: &[PathPart]) -> Option<Position> {
-        match text.len() < LARGE {
-            true => locate_key(text, path),
-            false => self.0.get_or_init(|| Places::of(text)).locate_key(path),
-        }
+        self.all(text).map_or_else(|| locate_key(text, path), |places| places.locate_key(path))
+    }
+
+    /// A line, from 1, without its break; empty where there is none.
+    pub(super) fn line<'t>(&self, text: &'t str, line: usize) -> &'t str {
+        let starts = || std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let starts: &Vec<usize> = self.lines.get_or_init(starts);
+        let start = line.checked_sub(1).and_then(|at| starts.get(at));
+        start.and_then(|start| text.get(*start..)).and_then(|rest| rest.lines().next()).unwrap_or_default()
     }
 
     /// The place of `length` characters of the text at `path`, `offset` characters from its

@@ -5,6 +5,8 @@
 //! were meant to be. What else is refused is removed for the loader, and known by its path, as what
 //! is missing is, so that nothing is reported that depends on it.
 
+use std::collections::{HashMap, HashSet};
+
 use ephor_api::schema::{self, Problem, SchemaError};
 use ephor_value::place::{Path, PathPart, dotted, follow};
 use ephor_value::suggest::did_you_mean;
@@ -101,22 +103,68 @@ pub(super) fn check(subject: &mut Subject<'_>, written: &Value) -> Checked {
             }
         };
         checked.repaired = true;
-        for problem in problems {
-            let Some((PathPart::Key(name), above)) = problem.path.split_last() else { continue };
+        // An object may have thousands of them, so each is written anew once.
+        for problems in by_object(&problems) {
+            let Some((_, above)) = problems.first().and_then(|problem| problem.path.split_last()) else {
+                continue;
+            };
             let fields = schema::fields_at(api_version, kind, above);
-            let meant = did_you_mean(name, &fields);
-            let is_free =
-                |document: &Value| meant.filter(|meant| follow(document, above).0.get(meant).is_none());
-            unknown(subject, &problem.path, name, (meant, is_free(&checked.document).is_some()));
-            if let Some(meant) = is_free(&checked.document) {
-                subject.renamed.push((with(above, meant), name.to_string()));
+            let mut names = [Renamed::new(&checked.document, above), Renamed::new(&checked.reduced, above)];
+            for problem in problems {
+                let Some(PathPart::Key(name)) = problem.path.last() else { continue };
+                let meant = did_you_mean(name, &fields);
+                let [own, reduced] = &mut names;
+                let is_free = own.add(name, meant);
+                reduced.add(name, meant);
+                unknown(subject, &problem.path, name, (meant, is_free));
+                if let Some(meant) = meant.filter(|_| is_free) {
+                    subject.renamed.push((with(above, meant), name.to_string()));
+                }
             }
-            for document in [&mut checked.document, &mut checked.reduced] {
-                *document = renamed(document, above, name, is_free(document));
-            }
+            let [own, reduced] = names.map(|names| names.names);
+            checked.document = renamed(&checked.document, above, &own);
+            checked.reduced = renamed(&checked.reduced, above, &reduced);
         }
     }
     checked
+}
+
+/// Problems by the object that has the fields.
+fn by_object(problems: &[Problem]) -> Vec<Vec<&Problem>> {
+    let mut out: Vec<Vec<&Problem>> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for problem in problems {
+        let above = problem.path.split_last().map(|(_, above)| dotted(above)).unwrap_or_default();
+        let at = *known.entry(above).or_insert(out.len());
+        match out.get_mut(at) {
+            Some(same) => same.push(problem),
+            None => out.push(vec![problem]),
+        }
+    }
+    out
+}
+
+/// What fields of an object are renamed to; `None` removes one.
+struct Renamed<'n> {
+    names: HashMap<&'n str, Option<&'n str>>,
+    /// The fields that the object has.
+    fields: HashSet<String>,
+}
+
+impl<'n> Renamed<'n> {
+    fn new(document: &Value, above: &[PathPart]) -> Renamed<'n> {
+        let fields = follow(document, above).0.as_map().into_iter().flat_map(Map::keys);
+        Renamed { names: HashMap::new(), fields: fields.map(ToString::to_string).collect() }
+    }
+
+    /// Renames a field to what was meant, unless the object has that; whether it does.
+    fn add(&mut self, name: &'n str, meant: Option<&'n str>) -> bool {
+        let meant = meant.filter(|meant| !self.fields.contains(*meant));
+        self.fields.remove(name);
+        self.fields.extend(meant.map(ToString::to_string));
+        self.names.insert(name, meant);
+        meant.is_some()
+    }
 }
 
 /// The document with the part at `path` changed, or without it; items of lists stay.
@@ -154,14 +202,14 @@ fn unknown(subject: &mut Subject<'_>, path: &Path, name: &str, (meant, is_free):
     subject.report("unknown-field", Severity::Error, path, Spot::Key, message, remedy);
 }
 
-/// The document with a member of the object at `path` renamed, or without it.
-fn renamed(value: &Value, path: &[PathPart], name: &str, to: Option<&str>) -> Value {
+/// The document with members of the object at `path` renamed, or without them.
+fn renamed(value: &Value, path: &[PathPart], names: &HashMap<&str, Option<&str>>) -> Value {
     let rename = |fields: &Value| {
         let members = fields.as_map().into_iter().flat_map(Map::iter).filter_map(|(key, part)| {
-            match (**key == *name, to) {
-                (false, _) => Some((key.clone(), part.clone())),
-                (true, Some(to)) => Some((to.into(), part.clone())),
-                (true, None) => None,
+            match names.get(&**key) {
+                None => Some((key.clone(), part.clone())),
+                Some(Some(to)) => Some(((*to).into(), part.clone())),
+                Some(None) => None,
             }
         });
         Value::Map(members.collect::<Map>())

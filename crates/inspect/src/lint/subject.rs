@@ -1,5 +1,6 @@
 //! A policy while it is checked: its document, its file, and what was found.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -58,6 +59,8 @@ pub(super) struct Subject<'a> {
     pub(super) policy: String,
     /// What was found.
     pub(super) found: Vec<Finding>,
+    /// Where something was found, by line and column of the file and the id of its check.
+    pub(super) places: HashSet<(usize, usize, &'static str)>,
     /// Misspelt fields that are read as others: the path as it is read, and the key as it is
     /// written.
     pub(super) renamed: Vec<(Path, String)>,
@@ -280,7 +283,7 @@ impl Subject<'_> {
             message,
             help,
             fixes,
-            excerpt: self.text.lines().nth(at.line - 1).unwrap_or_default().trim_end().to_string(),
+            excerpt: self.lookup.line(self.text, at.line).trim_end().to_string(),
         };
         // Rules that are generated repeat what is found in written ones, which come first: at the
         // same place, under a number of their own.
@@ -289,7 +292,9 @@ impl Subject<'_> {
                 == (finding.id, finding.line, finding.column, finding.end)
                 && without_rule(&known.message) == without_rule(&finding.message)
         };
-        if !self.found.iter().any(is_same) {
+        let place = (finding.line, finding.column, finding.id);
+        // Only a finding at a place that has one can be a second one.
+        if self.places.insert(place) || !self.found.iter().any(is_same) {
             self.found.push(finding);
         }
     }
@@ -302,7 +307,7 @@ impl Subject<'_> {
     /// The text of a value as it is written, on its first line.
     pub(super) fn written(&self, path: &[PathPart]) -> Option<String> {
         let at = self.place(path, Spot::Value)?;
-        let line = self.text.lines().nth(at.line - 1)?;
+        let line = self.lookup.line(self.text, at.line);
         Some(line.chars().skip(at.col - 1).take(at.len).collect())
     }
 

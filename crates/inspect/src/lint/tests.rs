@@ -610,3 +610,20 @@ spec:
     assert_eq!(notes(Release::V1_36), [("other-release", 9, message.to_string())]);
     assert_eq!(notes(Release::V1_37), []);
 }
+
+#[test]
+fn thousands_of_unknown_fields_are_found_one_by_one() {
+    let fields: String = (0..5_000).map(|i| format!("    zz{i}: 1\n")).collect();
+    let text = policy("    preconditions:\n", &format!("{fields}    preconditions:\n"));
+    let found = serious(&text);
+    assert_eq!(found.len(), 5_000);
+    assert!(found.windows(2).all(|pair| pair[0].line + 1 == pair[1].line && pair[0].column == 5));
+    assert_eq!(found[0].excerpt, "    zz0: 1");
+}
+
+#[test]
+fn of_two_misspellings_of_a_field_the_first_is_the_field() {
+    let found = serious(&policy("    match:\n", "    matc: {}\n    mtch:\n"));
+    let fixes: Vec<usize> = found.iter().map(|f| f.fixes.len()).collect();
+    assert_eq!((found.len(), &fixes[..2]), (2, &[1, 0][..]), "{found:?}");
+}
