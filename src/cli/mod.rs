@@ -192,7 +192,8 @@ pub fn main(args: &[String]) -> i32 {
             }
             // Of a comparison the exit code 1 says that there is a difference.
             let is_comparison = || {
-                let (command, _) = usage::meant(&commands(), args);
+                let all = commands();
+                let (command, _) = usage::meant(&all, args);
                 ["diff", "cluster-check", "equivalent", "implies"].contains(&command.get_name())
             };
             match error {

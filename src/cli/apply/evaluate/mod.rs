@@ -114,7 +114,7 @@ impl Run<'_> {
             let mut done = 0;
             for block in self.inputs.objects.in_memory().chunks(BLOCK) {
                 let results = self.block(block, engine, style);
-                self.add(block, results, sink, out);
+                self.add_block(block, results, sink, out);
                 done += block.len();
                 progress.iter().for_each(|p| shows(p, done as u64, &sink.counts));
             }
@@ -125,7 +125,7 @@ impl Run<'_> {
             let is_last = reader.stream.is_at_end();
             let read = || if is_last { Ok(Resources::default()) } else { reader.stream.block() };
             let (results, next) = parallel::join(|| self.block(&block, engine, style), read);
-            self.add(&block, results, sink, out);
+            self.add_block(&block, results, sink, out);
             progress.iter().for_each(|p| shows(p, reader.stream.read(), &sink.counts));
             if let Some(error) = sink.failed.take() {
                 return Err(error);
@@ -165,7 +165,7 @@ impl Run<'_> {
     }
 
     /// Adds what a block of resources adds.
-    fn add(
+    fn add_block(
         &self,
         block: &[Document],
         results: Vec<Result<(Rendered, Changes), NoObjects>>,

@@ -10,7 +10,6 @@ use ephor_report::formats::{Format, WriteError};
 use ephor_report::policy_report::{self, Summary};
 use ephor_report::run::{self as report, Finding, Findings};
 use ephor_report::spool::{SpoolError, SpoolReader};
-use ephor_value::Value;
 
 use super::super::output::ApplyOutput;
 use super::super::run::Run;
