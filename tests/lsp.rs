@@ -498,7 +498,7 @@ fn requests_do_not_wait_for_a_policy_with_hundreds_of_rules() {
 fn positions_that_do_not_exist_are_the_nearest_that_do() {
     let mut client = Client::new(&[]);
     client.open("a.yaml", "a: \u{1f600}b\n");
-    // Inside of the pair, behind the line, behind the text, backwards, of a version that was before.
+    // Inside of the pair, behind the line, behind the text, backwards, of an earlier version.
     client.change("a.yaml", 2, range(0, 4, 99), "x");
     client.change("a.yaml", 1, range(9_999, 7, 4_000_000), "\n#");
     let backwards = json!({"start": {"line": 5, "character": 5}, "end": {"line": 0, "character": 0}});

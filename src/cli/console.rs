@@ -1,7 +1,7 @@
 //! Standard output, standard error and their colours.
 //!
-//! In: texts. Out: what a command prints, [`StandardOutput`] of one that prints while it works, warnings as `warning: TEXT`, and whether there are
-//! colours.
+//! In: texts. Out: what a command prints, [`StandardOutput`] of one that prints while it works,
+//! warnings as `warning: TEXT`, and whether there are colours.
 
 use std::io::{BufWriter, ErrorKind, StdoutLock, Write};
 
@@ -32,8 +32,8 @@ pub(super) fn whole(
     Ok(document.text)
 }
 
-/// Standard output of a command that prints while it works. Writing never fails: a run goes on when
-/// its reader has gone, and ends with the exit code that it would have had.
+/// Standard output of a command that prints while it works. Writing never fails: a run continues
+/// when its reader has gone, and ends with the exit code that it would have had.
 pub(super) struct StandardOutput {
     out: BufWriter<StdoutLock<'static>>,
     failed: Option<std::io::Error>,

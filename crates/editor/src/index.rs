@@ -166,8 +166,8 @@ impl Index {
         Some(Reading { name, text: file.text.clone(), release, linter, roles, rules, token })
     }
 
-    /// Takes what a thread has read; `None` = it ended with a fault of the program. It has no effect
-    /// when the text has changed meanwhile.
+    /// Takes what a thread has read; `None` = it ended with a fault of the program. It has no
+    /// effect when the text has changed meanwhile.
     pub fn take(&mut self, name: &Arc<str>, read: Option<ReadText>) {
         let Some(file) = self.files.get_mut(name) else { return };
         let was_cancelled = file.reading.take().is_some_and(|token| token.is_cancelled());

@@ -1,9 +1,9 @@
 //! Large texts, which are read and checked on a thread of the caller.
 //!
 //! In: a text, and what its checks need. Out: its entry and the findings about its policies. Most
-//! texts take a millisecond; a policy with thousands of rules takes seconds, in which requests about
-//! other files have to be answered. Until it has been read, a text gives others what the one before
-//! it gave.
+//! texts take a millisecond; a policy with thousands of rules takes seconds, in which requests
+//! about other files have to be answered. Until it has been read, a text gives others what the one
+//! before it gave.
 
 use std::sync::Arc;
 

@@ -185,8 +185,8 @@ impl Workspace {
         self.index.reading(name)
     }
 
-    /// Takes what a thread has read of a file, `None` where it ended with a fault of the program. The
-    /// file is stale then.
+    /// Takes what a thread has read of a file, `None` where it ended with a fault of the program.
+    /// The file is stale then.
     pub fn take(&mut self, name: &Arc<str>, read: Option<ReadText>) {
         self.index.take(name, read);
     }

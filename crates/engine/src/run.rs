@@ -147,12 +147,11 @@ pub fn policy<'p>(
         records: Records::default(),
         described: Vec::new(),
     };
-    match (subject.is_bound(), phase) {
-        (true, Phase::Decide) => {
-            calls(rules.filter_map(|rule| offline::last_of_plan(rule, request)), &mut subject)
+    match subject.is_bound() {
+        true => {
+            calls(rules.flat_map(|rule| offline::plan(rule, request, phase == Phase::Decide)), &mut subject)
         }
-        (true, _) => calls(rules.flat_map(|rule| offline::plan(rule, request)), &mut subject),
-        (false, _) => calls(rules.map(RuleCall::from), &mut subject),
+        false => calls(rules.map(RuleCall::from), &mut subject),
     }
 }
 

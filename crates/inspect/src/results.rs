@@ -230,8 +230,8 @@ impl<'r> Collector<'r> {
     }
 }
 
-/// Something that the places of a document's parts tell. A document is read once for its violations,
-/// which a thread locates one after another.
+/// Something that the places of a document's parts show. A document is read once for its
+/// violations, which a thread locates one after another.
 fn places<T>(text: &Arc<str>, find: impl FnOnce(&Places) -> T) -> T {
     thread_local! {
         static LAST: RefCell<Option<(Arc<str>, Places)>> = const { RefCell::new(None) };

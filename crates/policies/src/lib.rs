@@ -1,6 +1,7 @@
 //! Policy sets: policies that are loaded, indexed, and run on a request.
 //!
-//! - [`by_policy`]: something that is known of each policy of a run, found for each of their results
+//! - [`by_policy`]: something that is known of each policy of a run, found for each of their
+//!   results
 //! - [`kinds`]: the kinds of policies and exceptions that clusters store
 //! - [`load`]: policy sources → policies, ready to be evaluated
 //! - [`lookups`]: whether rules read other objects than those that they are applied on

@@ -21,7 +21,7 @@ pub const MEMORY: usize = 4 << 20;
 /// Results in the order of a run.
 #[derive(Debug)]
 pub struct Findings {
-    kept: Vec<Finding>,
+    buffered: Vec<Finding>,
     /// About how many bytes these take.
     size: usize,
     most: usize,
@@ -48,10 +48,10 @@ impl Default for Findings {
 impl FromIterator<Finding> for Findings {
     /// Results that are in memory already, and stay there.
     fn from_iter<I: IntoIterator<Item = Finding>>(all: I) -> Findings {
-        let kept: Vec<Finding> = all.into_iter().collect();
-        let (len, counts) = (kept.len(), Counts::of(&kept));
-        let size = kept.iter().map(size).sum();
-        Findings { kept, size, len, counts, ..Findings::default() }
+        let buffered: Vec<Finding> = all.into_iter().collect();
+        let (len, counts) = (buffered.len(), Counts::of(&buffered));
+        let size = buffered.iter().map(size).sum();
+        Findings { buffered, size, len, counts, ..Findings::default() }
     }
 }
 
@@ -65,7 +65,7 @@ impl Findings {
     /// None; at most about this many bytes will be in memory.
     pub fn within(most: usize) -> Findings {
         Findings {
-            kept: Vec::new(),
+            buffered: Vec::new(),
             size: 0,
             most,
             folder: None,
@@ -93,7 +93,7 @@ impl Findings {
             return stored.push(&finding);
         }
         self.size += size(&finding);
-        self.kept.push(finding);
+        self.buffered.push(finding);
         if self.size <= self.most {
             return Ok(());
         }
@@ -103,7 +103,7 @@ impl Findings {
             None => lines,
         };
         let mut stored = Stored { policies: PolicyTable::default(), lines, line: Vec::new() };
-        std::mem::take(&mut self.kept).iter().try_for_each(|finding| stored.push(finding))?;
+        std::mem::take(&mut self.buffered).iter().try_for_each(|finding| stored.push(finding))?;
         self.stored = Some(stored);
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Findings {
     /// All, in order.
     pub fn iter(&self) -> FindingsIter<'_> {
         match &self.stored {
-            None => FindingsIter::Kept(self.kept.iter()),
+            None => FindingsIter::Kept(self.buffered.iter()),
             Some(stored) => FindingsIter::Stored(stored.policies.read(stored.lines.reader())),
         }
     }

@@ -32,12 +32,12 @@ pub fn join<A: Send, B: Send>(first: impl FnOnce() -> A + Send, second: impl FnO
     }
 }
 
-/// Does something on a thread of its own, beside everything else.
+/// Does something on a thread of its own.
 ///
 /// # Errors
 /// There is no such thread.
 #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
-pub fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().name(name.into()).spawn(work).map(|_| ())
 }
 

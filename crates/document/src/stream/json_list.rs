@@ -108,8 +108,8 @@ enum Stopped {
     Other(usize),
 }
 
-/// The whole items from the beginning of a text, as many as make a piece, the first of which has this position, and begins
-/// on this line or later.
+/// The whole items from the beginning of a text, as many as make a piece. The first one has this
+/// position, and begins on this line or later.
 fn items(text: &[u8], mut line: usize, first: usize) -> Items {
     let mut found = Items { items: Vec::new(), length: 0, stopped: Stopped::End };
     let mut at = 0;

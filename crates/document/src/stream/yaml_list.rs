@@ -15,7 +15,7 @@ pub(super) struct YamlList {
     head: usize,
     /// How many blanks are in front of the dash of an item.
     indent: usize,
-    /// What stands in front of the items, once it was taken.
+    /// The text before the items, once it was taken.
     before: Option<Arc<str>>,
     count: usize,
     is_done: bool,
@@ -81,7 +81,8 @@ impl YamlList {
         }
     }
 
-    /// The whole items of a text, as many as make a piece, its length with them, and whether the list ends behind them.
+    /// The whole items of a text, as many as make a piece, its length with them, and whether the
+    /// list ends behind them.
     fn items(&self, text: &[u8], first_line: usize, is_all: bool) -> (Vec<ItemText>, usize, bool) {
         let mut items: Vec<ItemText> = Vec::new();
         let mut open: Option<(usize, usize)> = None;

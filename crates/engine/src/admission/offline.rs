@@ -27,27 +27,20 @@ use super::literal::{LiteralData, check_names};
 use super::validate::{BUDGET, CONDITIONS, decided};
 use crate::expressions::OUT_OF_BUDGET;
 
-/// The calls of a rule: one for each binding that accepts the request; one for a policy without
-/// bindings.
-pub(crate) fn plan<'p>(rule: &'p Rule, request: &Request) -> Vec<RuleCall<'p>> {
-    match bindings(rule) {
-        [] => vec![RuleCall::from(rule)],
-        all => {
-            let accepting = all.iter().filter(|binding| accepts(binding, request));
-            accepting.map(|binding| RuleCall { rule, binding: Some(binding) }).collect()
-        }
-    }
-}
-
-/// The last of these calls.
-pub(crate) fn last_of_plan<'p>(rule: &'p Rule, request: &Request) -> Option<RuleCall<'p>> {
-    match bindings(rule) {
-        [] => Some(RuleCall::from(rule)),
-        all => {
-            let binding = all.iter().rev().find(|binding| accepts(binding, request))?;
-            Some(RuleCall { rule, binding: Some(binding) })
-        }
-    }
+/// The calls of a rule: one for each binding that accepts the request, or for the last of them; one
+/// for a policy without bindings.
+pub(crate) fn plan<'p>(
+    rule: &'p Rule,
+    request: &Request,
+    last_alone: bool,
+) -> impl Iterator<Item = RuleCall<'p>> {
+    let all = bindings(rule);
+    let unbound = all.is_empty().then(|| RuleCall::from(rule));
+    let accepted = move |binding: &&PolicyBinding| accepts(binding, request);
+    let last = if last_alone { all.iter().rev().find(accepted) } else { None };
+    let each = if last_alone { &[] } else { all };
+    let bound = last.into_iter().chain(each.iter().filter(accepted));
+    unbound.into_iter().chain(bound.map(move |binding| RuleCall { rule, binding: Some(binding) }))
 }
 
 fn bindings(rule: &Rule) -> &[PolicyBinding] {

@@ -187,8 +187,8 @@ impl Linter {
         self.check_until(source, roles, rules, &|| false)
     }
 
-    /// The same for callers that lose interest: before each document it is asked whether the check
-    /// is over, and what was found until then is returned.
+    /// The same for callers that lose interest: where the check is over before a document, what was
+    /// found until then is returned.
     pub fn check_until(
         &self,
         source: &SourceText,
@@ -205,7 +205,7 @@ struct Context<'a> {
     cache: &'a TypeCache,
     roles: &'a Roles,
     rules: &'a Rules,
-    /// Whether nobody wants the findings any more.
+    /// Whether the caller no longer wants the findings.
     is_over: &'a dyn Fn() -> bool,
 }
 

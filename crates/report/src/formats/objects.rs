@@ -74,7 +74,7 @@ impl Identity {
     }
 }
 
-/// Whether two results are of one object, for sure: what tells titles apart is compared.
+/// Whether two results are of one object, for sure: what distinguishes titles is compared.
 fn is_same(a: &Finding, b: &Finding) -> bool {
     let has_place = |f: &Finding| f.place.is_some();
     a.resource == b.resource

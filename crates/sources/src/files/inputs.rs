@@ -2,7 +2,7 @@
 //!
 //! In: an [`Input`], whose bytes may be compressed (gzip, zstd) or an archive (tar), as their first
 //! bytes say, whatever the name. Out: [`Text`]s, each a name and a reader; of an archive one for
-//! each YAML and JSON file in it, in its order. Nothing is read before it is asked for.
+//! each YAML and JSON file in it, in its order. Nothing is read before it is needed.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -103,7 +103,7 @@ impl Texts {
     }
 }
 
-/// How many bytes tell what a stream is: the block that begins an archive.
+/// How many bytes say what a stream is: the block that begins an archive.
 const HEAD: u64 = 512;
 
 /// How many bytes an archive hands over at a time.
@@ -225,9 +225,9 @@ enum Part {
 impl Archive {
     fn new(name: String, bytes: Bytes) -> io::Result<Archive> {
         let (send, parts) = sync_channel(2);
-        parallel::beside("archive", move || {
+        parallel::spawn("archive", move || {
             if let Err(error) = read_archive(bytes, &send) {
-                // Nobody listens any more when the run has ended.
+                // The receiver is gone when the run has ended.
                 let _ = send.send(Part::Failed(error));
             }
         })?;
@@ -243,7 +243,7 @@ impl Archive {
                     let name = format!("{}/{path}", self.name);
                     return Ok(Some(Text { name, bytes: Box::new(bytes) }));
                 }
-                // What nobody read of the entry before.
+                // What was not read of the entry before.
                 Ok(Part::Bytes(_) | Part::End) => {}
                 Ok(Part::Failed(error)) => return Err(error),
                 Err(_) => return Ok(None),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_an_archive_that_nobody_reads_is_passed_over() {
+    fn a_file_of_an_archive_that_is_not_read_is_skipped() {
         let long = "kind: Pod\n".repeat(50_000);
         let input = input("all.tar", tar(&[("a.yaml", &long), ("b.yaml", "kind: B\n")]));
         let mut all = input.texts(&Arc::default()).unwrap();

@@ -1,7 +1,7 @@
 //! Which objects a run has seen, in memory that hardly grows with their number.
 //!
 //! In: objects in order. Out: whether one with the same version, kind, namespace and name came
-//! before. Only digests are kept: up to [`RECENT`] in memory, the others as sorted runs in a
+//! before. Only digests are stored: up to [`RECENT`] in memory, the others as sorted runs in a
 //! temporary file, behind a filter for each run that answers nearly all questions. The digests have
 //! 128 bits and random keys, so that no input makes two objects the same.
 
