@@ -28,6 +28,7 @@ pub struct Reading {
 }
 
 /// A text that was read.
+#[derive(Clone, Debug)]
 pub struct ReadText {
     pub(crate) text: Text,
     pub(crate) entry: Entry,

@@ -212,7 +212,7 @@ fn all_safe_changes_of_a_file_are_one_action() {
 /// A policy that is large.
 fn large() -> String {
     let (head, rule) = POLICY.split_once("  rules:\n").unwrap();
-    let rules = (0..200).map(|i| with(rule, "name: tag", &format!("name: tag{i}"))).collect::<String>();
+    let rules = (0..300).map(|i| with(rule, "name: tag", &format!("name: tag{i}"))).collect::<String>();
     format!("{head}  rules:\n{rules}")
 }
 

@@ -624,6 +624,7 @@ fn thousands_of_unknown_fields_are_found_one_by_one() {
 #[test]
 fn of_two_misspellings_of_a_field_the_first_is_the_field() {
     let found = serious(&policy("    match:\n", "    matc: {}\n    mtch:\n"));
-    let fixes: Vec<usize> = found.iter().map(|f| f.fixes.len()).collect();
-    assert_eq!((found.len(), &fixes[..2]), (2, &[1, 0][..]), "{found:?}");
+    let unknown = found.iter().filter(|f| f.id == "unknown-field");
+    let fixes: Vec<usize> = unknown.map(|f| f.fixes.len()).collect();
+    assert_eq!(fixes, [1, 0], "{found:?}");
 }
