@@ -34,7 +34,6 @@ mod output_options;
 mod render;
 mod run;
 
-use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -43,6 +42,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use ephor_engine::Profile;
 use ephor_inspect::results::Collector;
 use ephor_ir::Policy;
+use ephor_policies::by_policy::ByPolicy;
 use ephor_policies::pitfalls::Remarks;
 use ephor_policies::policy_set::Engine;
 use ephor_report::formats::Format;
@@ -142,7 +142,7 @@ fn evaluated(run: Run<'_>, engine: Engine) -> Result<i32, CommandError> {
     let remarks = Arc::new(Remarks::default());
     let engine = engine.with_remarks(remarks.clone());
     let lowered = run.inputs.policies.policies.iter().filter_map(|p| p.policy.as_ref());
-    let facts: HashMap<String, PolicyFacts> = lowered.map(|p| (p.id(), PolicyFacts::of(p))).collect();
+    let facts: ByPolicy<PolicyFacts> = lowered.map(|p| (p, PolicyFacts::of(p))).collect();
     let baseline = match &run.options.baseline {
         Some(file) if !run.options.writes_baseline => Baseline::read(file)?,
         _ => Baseline::default(),
