@@ -95,6 +95,7 @@ impl Inputs {
         let sources = Offline {
             objects: [&resources, &targets, &params].into_iter().flatten().map(|d| d.value.clone()).collect(),
             globals: global_entries(&resources),
+            stored: Default::default(),
             context: None,
             types: definitions(a, options, log)?,
             registry: registry(a.registry),
