@@ -127,6 +127,7 @@ impl Input {
             false => Some(Types::of_release_with(kubernetes.unwrap_or_default(), &definitions)),
         };
         let external = Offline {
+            stored: Default::default(),
             objects: objects.iter().map(|d| d.value.clone()).collect(),
             globals: global_entries(&objects),
             context: Some(context(&question.context)?),

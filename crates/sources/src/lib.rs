@@ -21,6 +21,7 @@
 //! - [`rights`]: who may do what, by the roles and bindings of a cluster
 //! - `service`: calls of services: by expressions (`http.*`, `jwks.Fetch`), and by context entries
 //!   (`super::api_call`)
+//! - [`stored`]: objects of a command without a cluster, found by version and kind
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "network")]
@@ -40,3 +41,4 @@ pub mod registry;
 pub mod rights;
 #[cfg(feature = "network")]
 mod service;
+pub mod stored;

@@ -102,6 +102,7 @@ impl Objects {
             rights: Arc::new(Rbac::new(&objects)),
             offline: Offline {
                 globals: of_kind("GlobalContextEntry").cloned().collect(),
+                stored: Default::default(),
                 objects,
                 context: Some(Context::default()),
                 types: Some(types),

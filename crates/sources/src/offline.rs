@@ -20,6 +20,7 @@ use super::http::client;
 use super::registry::Registry;
 #[cfg(feature = "network")]
 use super::service;
+use super::stored::StoredObjects;
 use ephor_external::facts;
 
 /// See the module page.
@@ -27,6 +28,8 @@ use ephor_external::facts;
 pub struct Offline {
     /// The objects that exist.
     pub objects: Vec<Value>,
+    /// Where they are, and lists of them.
+    pub stored: StoredObjects,
     /// Global context entries.
     pub globals: Vec<Value>,
     /// What expressions read; `None` = they have no external data.
@@ -162,10 +165,7 @@ impl Offline {
     fn of_resource<'o>(&'o self, w: &'o ApiPath<'o>) -> impl Iterator<Item = &'o Value> {
         let api_version =
             if w.group.is_empty() { w.version.to_string() } else { format!("{}/{}", w.group, w.version) };
-        let is_of = move |o: &&Value| {
-            o.text_at(&["apiVersion"]) == api_version && is_plural(o.text_at(&["kind"]), w.resource)
-        };
-        self.objects.iter().filter(is_of)
+        self.stored.of(&self.objects, &api_version, |kind| is_plural(kind, w.resource)).into_iter()
     }
 
     /// The objects that a path names: one is in the very namespace, a list without a namespace, or
@@ -199,7 +199,6 @@ impl Offline {
         if self.lacks(&wanted) {
             return Err(PathCause::NoData(wanted.resource.into()));
         }
-        let mut found = self.matching(&wanted);
         if let Some(name) = wanted.name {
             let missing = || {
                 let (group, version) = (wanted.group, wanted.version);
@@ -219,12 +218,22 @@ impl Offline {
                     resource: resource.into(),
                 }
             };
-            return found.next().cloned().ok_or_else(missing);
+            return self.matching(&wanted).next().cloned().ok_or_else(missing);
         }
-        let mut items: Vec<&Value> = found.collect();
+        if let Some(known) = self.stored.list(path) {
+            return Ok(known);
+        }
+        let list = self.list(&wanted);
+        self.stored.remember(path, &list, list.get("items").and_then(Value::as_list).map_or(0, <[_]>::len));
+        Ok(list)
+    }
+
+    /// The list of the objects that a path names.
+    fn list(&self, wanted: &ApiPath<'_>) -> Value {
+        let mut items: Vec<&Value> = self.matching(wanted).collect();
         let of = |object: &Value, key: &str| object.text_at(&["metadata", key]).to_string();
         items.sort_by_cached_key(|object| (of(object, "namespace"), of(object, "name")));
-        let known: Vec<&Value> = self.of_resource(&wanted).collect();
+        let known: Vec<&Value> = self.of_resource(wanted).collect();
         let kind = known.first().map_or("", |o| o.text_at(&["kind"]));
         let api_version = known.first().map_or(wanted.version, |o| o.text_at(&["apiVersion"]));
         // Each object that was stored counts as a change of the resource.
@@ -236,7 +245,7 @@ impl Offline {
             ("metadata", Value::map(metadata)),
             ("items", Value::list(items.into_iter().cloned().collect())),
         ];
-        Ok(Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect::<Map>()))
+        Value::Map(entries.into_iter().map(|(k, v)| (Str::from(k), v)).collect::<Map>())
     }
 }
 

@@ -34,7 +34,6 @@ mod output_options;
 mod render;
 mod run;
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -43,6 +42,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use ephor_engine::Profile;
 use ephor_inspect::results::Collector;
 use ephor_ir::Policy;
+use ephor_policies::by_policy::ByPolicy;
 use ephor_policies::pitfalls::Remarks;
 use ephor_policies::policy_set::Engine;
 use ephor_report::formats::Format;
@@ -149,7 +149,7 @@ fn evaluated(mut run: Run<'_>, engine: Engine, announces: bool) -> Result<i32, C
     let remarks = Arc::new(Remarks::default());
     let engine = engine.with_remarks(remarks.clone());
     let lowered = run.inputs.policies.policies.iter().filter_map(|p| p.policy.as_ref());
-    let facts: HashMap<String, PolicyFacts> = lowered.map(|p| (p.id(), PolicyFacts::of(p))).collect();
+    let facts: ByPolicy<PolicyFacts> = lowered.map(|p| (p, PolicyFacts::of(p))).collect();
     let rest = run.inputs.objects.take_rest();
     let run = run;
     let mut out = StandardOutput::lock();

@@ -4,7 +4,6 @@
 //! the order of the policies: pass = it would be deleted. Semantics: `docs/reference/cli.md`,
 //! "Deletions".
 
-use std::collections::HashMap;
 use std::io::Write;
 
 use ephor_document::Document;
@@ -13,6 +12,7 @@ use ephor_engine::expressions::deletion::DeletionSubject;
 use ephor_engine::images::Images;
 use ephor_ir::facts::Stage;
 use ephor_matching::Target;
+use ephor_policies::by_policy::ByPolicy;
 use ephor_policies::policy_set::{Engine, Outcome, PolicyOutcome};
 use ephor_report::policy_report::PolicyFacts;
 use ephor_value::Value;
@@ -36,7 +36,7 @@ impl Run<'_> {
         for cleanup in &self.inputs.policies.cleanups {
             // A rule policy may have the same name: each has its own facts.
             let policy = &cleanup.policy;
-            let facts = HashMap::from([(policy.id(), PolicyFacts::of(policy))]);
+            let facts = ByPolicy::from_iter([(policy, PolicyFacts::of(policy))]);
             let style = Style { facts: &facts, ..*style };
             let mut sweep = engine.sweep(cleanup);
             for document in self.inputs.objects.in_memory() {

@@ -104,6 +104,7 @@ impl Inputs {
         let sources = Offline {
             objects: known.map(|d| d.value.clone()).collect(),
             globals: global_entries(resources),
+            stored: Default::default(),
             context: None,
             types: definitions(a, options, log)?,
             registry: registry(a.registry),

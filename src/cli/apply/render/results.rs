@@ -3,9 +3,10 @@
 //! In: the results of one resource. Out: a [`Rendered`] piece that any thread can render and that
 //! is printed in input order. Semantics: `docs/reference/cli.md`, "Results" to "Reports".
 
+use std::fmt::Write;
+
 use super::super::object_path::path;
 use crate::cli::apply::output::ApplyOutput;
-use std::collections::HashMap;
 
 use ephor_document::Document;
 use ephor_engine::action::{enforces, of_policy};
@@ -15,6 +16,7 @@ use ephor_ir::Policy;
 use ephor_ir::facts::Stage;
 use ephor_ir::rule::RuleKind;
 use ephor_matching::Target;
+use ephor_policies::by_policy::ByPolicy;
 use ephor_policies::policy_set::Outcome;
 use ephor_report::policy_report::{Entry, PolicyFacts, Summary, report_status};
 use ephor_report::run::Finding;
@@ -33,8 +35,8 @@ pub struct Style<'s> {
     pub detailed: bool,
     /// Whether colours are on.
     pub colour: bool,
-    /// Facts of policies by key.
-    pub facts: &'s HashMap<String, PolicyFacts>,
+    /// Facts of policies.
+    pub facts: &'s ByPolicy<PolicyFacts>,
     /// Seconds since 1970, for reports.
     pub seconds: u64,
     /// What results with places are built by.
@@ -85,7 +87,16 @@ pub struct FailedRule {
 }
 
 fn coloured(text: &str, code: &str, on: bool) -> String {
-    if on { format!("\u{1b}[{code};1m{text}\u{1b}[0;22m") } else { text.to_string() }
+    let mut out = String::new();
+    push_coloured(&mut out, text, code, on);
+    out
+}
+
+fn push_coloured(out: &mut String, text: &str, code: &str, on: bool) {
+    let [before, end, behind] = if on { ["\u{1b}[", ";1m", "\u{1b}[0;22m"] } else { [""; 3] };
+    for part in [before, if on { code } else { "" }, end, text, behind] {
+        out.push_str(part);
+    }
 }
 
 /// Renders the results of one resource, which stands in a document if it was in a file.
@@ -96,10 +107,10 @@ pub fn render(
     outcome: &Outcome,
 ) -> Rendered {
     let mut out = Rendered::default();
-    let target = Target::of(resource);
+    let target = style.audit_warn.then(|| Target::of(resource));
     for p in &outcome.policies {
-        let Some(facts) = style.facts.get(&p.policy.id()) else { continue };
-        let audit_warns = style.audit_warn && audits(&p.policy, &target);
+        let Some(facts) = style.facts.get(&p.policy) else { continue };
+        let audit_warns = target.as_ref().is_some_and(|target| audits(&p.policy, target));
         count(&mut out.counts, p, facts, audit_warns);
         let is_twice = |r: &&RuleOutcome| {
             r.kind == RuleKind::Mutation && !facts.has_named_rules && p.policy.stage != Stage::ApiServer
@@ -188,23 +199,37 @@ fn plain(
     if failed.peek().is_none() {
         return;
     }
-    let bold = |text: &str| coloured(text, "36", colour);
-    let parts: [&[&str]; 3] = [&["metadata", "namespace"], &["kind"], &["metadata", "name"]];
-    let path = match parts.iter().all(|p| resource.text_at(p).is_empty()) {
-        true => bold("JSON payload"),
-        false => parts.map(|p| bold(resource.text_at(p))).join("/"),
+    let bold = |out: &mut String, text: &str| push_coloured(out, text, "36", colour);
+    let parts =
+        [&["metadata", "namespace"][..], &["kind"], &["metadata", "name"]].map(|p| resource.text_at(p));
+    let head = |out: &mut String| {
+        out.push_str("policy ");
+        bold(out, name);
+        out.push_str(" -> resource ");
+        match parts.iter().all(|part| part.is_empty()) {
+            true => bold(out, "JSON payload"),
+            false => {
+                for (i, part) in parts.iter().enumerate() {
+                    out.push_str(if i > 0 { "/" } else { "" });
+                    bold(out, part);
+                }
+            }
+        }
+        out.push_str(if audit_warns { " failed as audit warning:\n" } else { " failed:\n" });
     };
-    let how = if audit_warns { "failed as audit warning:" } else { "failed:" };
-    let head = format!("policy {} -> resource {path} {how}\n", bold(name));
-    out.push_str(&head);
+    head(out);
     for (i, r) in failed.enumerate() {
         let message = if r.message.is_empty() { "validation failed" } else { &*r.message };
         // The variants of a review answer one by one.
         let number = if facts.has_named_rules { i + 1 } else { 1 };
         if i > 0 && !facts.has_named_rules {
-            out.push_str(&head);
+            head(out);
         }
-        out.push_str(&format!("{number} - {} {message}\n", bold(&r.rule)));
+        let _ = write!(out, "{number} - ");
+        bold(out, &r.rule);
+        out.push(' ');
+        out.push_str(message);
+        out.push('\n');
     }
 }
 
