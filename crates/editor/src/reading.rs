@@ -35,12 +35,6 @@ pub struct ReadText {
     pub(crate) linted: Vec<Diagnostic>,
 }
 
-impl std::fmt::Debug for ReadText {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReadText").finish_non_exhaustive()
-    }
-}
-
 impl Reading {
     /// The file.
     pub fn name(&self) -> &Arc<str> {
