@@ -166,3 +166,26 @@ fn memory_does_not_grow_with_the_number_of_objects() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert!(many * 10 < few * 12, "{few} kB after {} objects, {many} kB after {}", 3 * MANY, 30 * MANY);
 }
+
+#[test]
+fn results_that_cannot_wait_on_a_disk_are_an_error_that_names_the_folder() {
+    let all = files(("maps.yaml", &yaml(5 * MANY)));
+    let mut program = all.program(&["apply", "policy.yaml", "-r", "maps.yaml"]);
+    let ran = crate::common::Ran::new(program.env("TMPDIR", all.path("missing")).output().unwrap());
+    assert_eq!((ran.code, ran.out.contains("policy need-team")), (Some(1), false), "{}", ran.err);
+    assert!(ran.err.contains("no temporary file can be written in `"), "{}", ran.err);
+    assert!(ran.err.contains("missing`") && ran.err.contains("TMPDIR names another folder"), "{}", ran.err);
+}
+
+#[test]
+fn a_reader_that_goes_away_changes_neither_the_exit_code_nor_what_is_reported() {
+    use std::process::Stdio;
+
+    let all = files(("maps.yaml", &yaml(5 * MANY)));
+    let mut program = all.program(&["apply", "policy.yaml", "-r", "maps.yaml"]);
+    let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ran = crate::common::Ran::new(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(!ran.err.contains("panicked"), "{}", ran.err);
+}

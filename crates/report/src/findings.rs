@@ -139,7 +139,7 @@ impl Findings {
     /// All, in order.
     pub fn iter(&self) -> FindingsIter<'_> {
         match &self.stored {
-            None => FindingsIter::Kept(self.buffered.iter()),
+            None => FindingsIter::InMemory(self.buffered.iter()),
             Some(stored) => FindingsIter::Stored(stored.policies.read(stored.lines.reader())),
         }
     }
@@ -173,7 +173,7 @@ pub(crate) fn size(finding: &Finding) -> usize {
 /// Results of a run.
 pub enum FindingsIter<'f> {
     /// Those in memory.
-    Kept(std::slice::Iter<'f, Finding>),
+    InMemory(std::slice::Iter<'f, Finding>),
     /// Those on disk.
     Stored(StoredFindings<'f>),
 }
@@ -183,7 +183,7 @@ impl<'f> Iterator for FindingsIter<'f> {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            FindingsIter::Kept(all) => all.next().map(|finding| Ok(Cow::Borrowed(finding))),
+            FindingsIter::InMemory(all) => all.next().map(|finding| Ok(Cow::Borrowed(finding))),
             FindingsIter::Stored(all) => all.next().map(|read| read.map(Cow::Owned)),
         }
     }

@@ -224,7 +224,7 @@ impl Offline {
             return Ok(known);
         }
         let list = self.list(&wanted);
-        self.stored.remember(path, &list, list.get("items").and_then(Value::as_list).map_or(0, <[_]>::len));
+        self.stored.cache(path, &list, list.get("items").and_then(Value::as_list).map_or(0, <[_]>::len));
         Ok(list)
     }
 

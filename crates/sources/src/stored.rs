@@ -1,15 +1,15 @@
 //! Objects of a command without a cluster, found by version and kind.
 //!
 //! In: objects, in order, and paths of the Kubernetes API. Out: the positions of the objects of a
-//! kind, and lists that were answered before: rules ask for the same ones for every object that
-//! they are evaluated on. What is remembered has a limit; beyond it a list is built again.
+//! kind, and lists that were answered before: rules look up the same ones for every object
+//! that they are evaluated on. The cache has a limit; beyond it a list is built again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ephor_value::Value;
 
-/// Items that all remembered lists may have together.
+/// Items that all cached lists may have together.
 const MAX_ITEMS: usize = 100_000;
 
 /// Version and kind of objects, and where they are.
@@ -53,8 +53,8 @@ impl StoredObjects {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).by_path.get(path).cloned()
     }
 
-    /// Remembers a list of so many items.
-    pub(super) fn remember(&self, path: &str, list: &Value, items: usize) {
+    /// Caches a list of so many items.
+    pub(super) fn cache(&self, path: &str, list: &Value, items: usize) {
         if items > MAX_ITEMS {
             return;
         }
@@ -114,17 +114,17 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_remembered_up_to_a_limit() {
+    fn lists_are_cached_up_to_a_limit() {
         let stored = StoredObjects::default();
         let list = Value::list(vec![Value::Null]);
-        stored.remember("/a", &list, 1);
+        stored.cache("/a", &list, 1);
         assert_eq!(stored.list("/a").unwrap().as_list().unwrap().len(), 1);
-        stored.remember("/large", &list, MAX_ITEMS + 1);
+        stored.cache("/large", &list, MAX_ITEMS + 1);
         assert!(stored.list("/large").is_none() && stored.list("/a").is_some());
         for i in 0..3 * MAX_ITEMS / 1_000 {
-            stored.remember(&format!("/{i}"), &list, 999);
+            stored.cache(&format!("/{i}"), &list, 999);
         }
-        let kept = stored.lists.lock().unwrap();
-        assert!(kept.items <= MAX_ITEMS && kept.by_path.len() <= MAX_ITEMS / 1_000, "{}", kept.items);
+        let cached = stored.lists.lock().unwrap();
+        assert!(cached.items <= MAX_ITEMS && cached.by_path.len() <= MAX_ITEMS / 1_000, "{}", cached.items);
     }
 }
