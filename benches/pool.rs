@@ -112,18 +112,17 @@ fn run(files: &[PathBuf], pool: &Path) -> usize {
     let policies = loaded.policies.iter().filter_map(|p| p.policy.clone()).collect();
     let engine = Engine::new(PolicySet::new(policies, loaded.exceptions));
     let resources = resources(pool);
-    let mut results = 0;
-    ephor_policies::scan::scan(
+    let results = ephor_policies::scan::block(
         &engine,
-        resources.len(),
-        |i| {
-            let object = resources.get(i).map(|d| d.value.clone()).unwrap_or_default();
-            Request::new(Parts { object, ..Parts::default() }, Profile::kyverno_cli(), engine.functions())
+        &resources,
+        |document| {
+            let parts = Parts { object: document.value.clone(), ..Parts::default() };
+            Request::new(parts, Profile::kyverno_cli(), engine.functions())
         },
         |_, _, outcome| outcome,
         |_, outcome| outcome.results().count(),
-        |_, n| results += n.unwrap_or(0),
     );
+    let results = results.into_iter().map(|n| n.unwrap_or(0)).sum();
     // As the program, which ends then without giving memory back piece by piece.
     std::mem::forget((engine, resources));
     results

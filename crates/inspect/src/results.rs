@@ -29,6 +29,9 @@ use crate::places::{nearest, place, policy_place};
 /// The request on which a policy decides about an object, if one can be built.
 pub type RequestOf<'r> = &'r (dyn Fn(&Policy, &Value) -> Option<Request> + Sync);
 
+/// The text of a list, and where its items begin.
+type ListItems = (Arc<str>, Arc<Vec<Item>>);
+
 /// What the places of results are found with.
 pub struct Collector<'r> {
     engine: &'r Engine,
@@ -40,7 +43,7 @@ pub struct Collector<'r> {
     /// The positions of the policies of the set.
     loaded: ByPolicy<usize>,
     /// The text of the list that was read last, and where its items begin.
-    items: Mutex<Option<(Arc<str>, Arc<Vec<Item>>)>>,
+    items: Mutex<Option<ListItems>>,
     /// Places in policies, by policy and path.
     decisions: Mutex<HashMap<(usize, String), Option<Place>>>,
 }

@@ -42,10 +42,9 @@ fn findings(objects: usize) -> impl Iterator<Item = Finding> {
             place: place("pods.yaml", i * 12 + 3, "    image: \"x:latest\""),
             template: None,
             decision: place("policies/p.yaml", 9, "    image: \"!*:latest\""),
-            is_known: i % 7 == 0 && status == Status::Fail,
+            is_known: i.is_multiple_of(7) && status == Status::Fail,
         };
     let on_time = {
-        let of = of.clone();
         move |i: usize| {
             let pin = "validation error: Pin the tag. rule tag failed at path /spec/image/";
             [

@@ -95,10 +95,10 @@ impl Texts {
     ///
     /// # Errors
     /// The archive is broken.
-    pub fn next(&mut self) -> io::Result<Option<Text>> {
+    pub fn next_text(&mut self) -> io::Result<Option<Text>> {
         match self {
             Texts::One(text) => Ok(text.take()),
-            Texts::Archive(archive) => archive.next(),
+            Texts::Archive(archive) => archive.next_text(),
         }
     }
 }
@@ -234,7 +234,7 @@ impl Archive {
         Ok(Archive { name, parts: Arc::new(Mutex::new(parts)) })
     }
 
-    fn next(&mut self) -> io::Result<Option<Text>> {
+    fn next_text(&mut self) -> io::Result<Option<Text>> {
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match parts.recv() {
@@ -320,7 +320,7 @@ mod tests {
     fn texts(input: &Input) -> io::Result<Vec<(String, String)>> {
         let mut texts = input.texts(&Arc::default())?;
         let mut all = Vec::new();
-        while let Some(mut text) = texts.next()? {
+        while let Some(mut text) = texts.next_text()? {
             let mut content = String::new();
             text.bytes.read_to_string(&mut content)?;
             all.push((text.name, content));
@@ -381,10 +381,10 @@ mod tests {
         let long = "kind: Pod\n".repeat(50_000);
         let input = input("all.tar", tar(&[("a.yaml", &long), ("b.yaml", "kind: B\n")]));
         let mut all = input.texts(&Arc::default()).unwrap();
-        let first = all.next().unwrap().unwrap();
+        let first = all.next_text().unwrap().unwrap();
         assert_eq!(first.name, "all.tar/a.yaml");
         drop(first);
-        assert_eq!(all.next().unwrap().unwrap().name, "all.tar/b.yaml");
+        assert_eq!(all.next_text().unwrap().unwrap().name, "all.tar/b.yaml");
     }
 
     #[test]
@@ -409,7 +409,7 @@ mod tests {
         let (size, read) = (packed.len() as u64, Arc::default());
         let input = input("p.gz", packed);
         assert_eq!(input.size(), Some(size));
-        let mut text = input.texts(&read).unwrap().next().unwrap().unwrap();
+        let mut text = input.texts(&read).unwrap().next_text().unwrap().unwrap();
         io::copy(&mut text.bytes, &mut io::sink()).unwrap();
         assert_eq!(read.load(Ordering::Relaxed), size);
     }

@@ -240,7 +240,7 @@ impl ObjectStream {
                 continue;
             };
             let Some((name, pieces)) = &mut open.text else {
-                match open.texts.next() {
+                match open.texts.next_text() {
                     Ok(Some(text)) => return self.begin(text, before).map(Some),
                     Ok(None) => self.open = None,
                     Err(e) => {

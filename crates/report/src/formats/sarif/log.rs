@@ -199,7 +199,7 @@ impl<'r> Log<'r> {
         if before == b"[" {
             out.write_all(before)?;
         }
-        write!(out, "]{tail}\n")?;
+        writeln!(out, "]{tail}")?;
         Ok(())
     }
 }
