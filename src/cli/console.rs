@@ -32,7 +32,7 @@ pub(super) fn whole(
     Ok(document.text)
 }
 
-/// Standard output of a command that prints while it works. Writing never fails: a run goes on when
+/// Standard output of a command that prints while it works. Writing never fails: a run continues when
 /// its reader has gone, and ends with the exit code that it would have had.
 pub(super) struct StandardOutput {
     out: BufWriter<StdoutLock<'static>>,

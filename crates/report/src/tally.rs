@@ -69,25 +69,25 @@ impl Tally {
     /// # Errors
     /// What is on disk cannot be read.
     pub fn iter(&self) -> Result<TallyIter<'_>, SpoolError> {
-        let runs =
-            (0..self.runs.len()).map(|run| Run::Disk(BufReader::with_capacity(4_096, self.runs.reader(run))));
-        let runs: Vec<Run<'_>> = runs.chain([Run::Memory(self.map.iter())]).collect();
+        let runs = (0..self.runs.len())
+            .map(|run| SortedRun::Disk(BufReader::with_capacity(4_096, self.runs.reader(run))));
+        let runs: Vec<SortedRun<'_>> = runs.chain([SortedRun::Memory(self.map.iter())]).collect();
         let mut all = TallyIter { runs, heads: BinaryHeap::new() };
         (0..all.runs.len()).try_for_each(|run| all.advance(run))?;
         Ok(all)
     }
 }
 
-enum Run<'t> {
+enum SortedRun<'t> {
     Disk(BufReader<SpoolReader<'t>>),
     Memory(std::collections::btree_map::Iter<'t, Vec<u8>, u64>),
 }
 
-impl Run<'_> {
+impl SortedRun<'_> {
     fn next(&mut self) -> Result<Option<(Vec<u8>, u64)>, SpoolError> {
         match self {
-            Run::Memory(all) => Ok(all.next().map(|(value, number)| (value.clone(), *number))),
-            Run::Disk(bytes) => entry(bytes).map_err(|error| bytes.get_ref().failed(error)),
+            SortedRun::Memory(all) => Ok(all.next().map(|(value, number)| (value.clone(), *number))),
+            SortedRun::Disk(bytes) => entry(bytes).map_err(|error| bytes.get_ref().failed(error)),
         }
     }
 }
@@ -107,14 +107,14 @@ fn entry(bytes: &mut impl Read) -> std::io::Result<Option<(Vec<u8>, u64)>> {
 
 /// Values with their numbers, in the order of values.
 pub struct TallyIter<'t> {
-    runs: Vec<Run<'t>>,
+    runs: Vec<SortedRun<'t>>,
     /// The next value of each run, with its number and that of the run.
     heads: BinaryHeap<Reverse<(Vec<u8>, u64, usize)>>,
 }
 
 impl TallyIter<'_> {
     fn advance(&mut self, run: usize) -> Result<(), SpoolError> {
-        let next = self.runs.get_mut(run).map(Run::next).transpose()?.flatten();
+        let next = self.runs.get_mut(run).map(SortedRun::next).transpose()?.flatten();
         self.heads.extend(next.map(|(value, number)| Reverse((value, number, run))));
         Ok(())
     }

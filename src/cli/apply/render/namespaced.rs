@@ -10,14 +10,14 @@ use ephor_report::spool::{SpoolError, SpoolReader, Spools};
 
 /// The reports of namespaced policies.
 #[derive(Debug, Default)]
-pub(in crate::cli::apply) struct Namespaced {
+pub(in crate::cli::apply) struct NamespacedReports {
     entries: Spools,
     /// The key of the policy, `namespace/name`, and the counts.
     reports: Vec<(String, Summary)>,
     by_key: HashMap<String, usize>,
 }
 
-impl Namespaced {
+impl NamespacedReports {
     /// Adds entries, to the report of their policy where they are `merged`, else as one of their
     /// own.
     ///

@@ -15,7 +15,7 @@ use ephor_report::table::Rows;
 use super::super::output::ApplyOutput;
 use super::super::run::Run;
 use super::changes::Changes;
-use super::namespaced::Namespaced;
+use super::namespaced::NamespacedReports;
 use super::results::Rendered;
 use super::texts::Texts;
 use crate::cli::CommandError;
@@ -31,7 +31,7 @@ pub(in crate::cli::apply) struct Sink {
     pub entries: Spool,
     pub started: bool,
     pub rows: Rows,
-    pub namespaced: Namespaced,
+    pub namespaced: NamespacedReports,
     pub exceptions: Texts,
     pub findings: Findings,
     /// Whether one of them ends in exit code 1.
