@@ -21,7 +21,7 @@ pub const MEMORY: usize = 4 << 20;
 /// Results in the order of a run.
 #[derive(Debug)]
 pub struct Findings {
-    buffered: Vec<Finding>,
+    memory: Vec<Finding>,
     /// About how many bytes these take.
     size: usize,
     most: usize,
@@ -48,10 +48,10 @@ impl Default for Findings {
 impl FromIterator<Finding> for Findings {
     /// Results that are in memory already, and stay there.
     fn from_iter<I: IntoIterator<Item = Finding>>(all: I) -> Findings {
-        let buffered: Vec<Finding> = all.into_iter().collect();
-        let (len, counts) = (buffered.len(), Counts::of(&buffered));
-        let size = buffered.iter().map(size).sum();
-        Findings { buffered, size, len, counts, ..Findings::default() }
+        let memory: Vec<Finding> = all.into_iter().collect();
+        let (len, counts) = (memory.len(), Counts::of(&memory));
+        let size = memory.iter().map(size).sum();
+        Findings { memory, size, len, counts, ..Findings::default() }
     }
 }
 
@@ -65,7 +65,7 @@ impl Findings {
     /// None; at most about this many bytes will be in memory.
     pub fn within(most: usize) -> Findings {
         Findings {
-            buffered: Vec::new(),
+            memory: Vec::new(),
             size: 0,
             most,
             folder: None,
@@ -93,7 +93,7 @@ impl Findings {
             return stored.push(&finding);
         }
         self.size += size(&finding);
-        self.buffered.push(finding);
+        self.memory.push(finding);
         if self.size <= self.most {
             return Ok(());
         }
@@ -103,7 +103,7 @@ impl Findings {
             None => lines,
         };
         let mut stored = Stored { policies: PolicyTable::default(), lines, line: Vec::new() };
-        std::mem::take(&mut self.buffered).iter().try_for_each(|finding| stored.push(finding))?;
+        std::mem::take(&mut self.memory).iter().try_for_each(|finding| stored.push(finding))?;
         self.stored = Some(stored);
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Findings {
     /// All, in order.
     pub fn iter(&self) -> FindingsIter<'_> {
         match &self.stored {
-            None => FindingsIter::InMemory(self.buffered.iter()),
+            None => FindingsIter::Memory(self.memory.iter()),
             Some(stored) => FindingsIter::Stored(stored.policies.read(stored.lines.reader())),
         }
     }
@@ -173,7 +173,7 @@ pub(crate) fn size(finding: &Finding) -> usize {
 /// Results of a run.
 pub enum FindingsIter<'f> {
     /// Those in memory.
-    InMemory(std::slice::Iter<'f, Finding>),
+    Memory(std::slice::Iter<'f, Finding>),
     /// Those on disk.
     Stored(StoredFindings<'f>),
 }
@@ -183,7 +183,7 @@ impl<'f> Iterator for FindingsIter<'f> {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            FindingsIter::InMemory(all) => all.next().map(|finding| Ok(Cow::Borrowed(finding))),
+            FindingsIter::Memory(all) => all.next().map(|finding| Ok(Cow::Borrowed(finding))),
             FindingsIter::Stored(all) => all.next().map(|read| read.map(Cow::Owned)),
         }
     }

@@ -55,7 +55,7 @@ impl SpoolError {
 pub struct Spools {
     texts: Vec<Text>,
     /// How many bytes are in memory.
-    buffered: usize,
+    memory: usize,
     most: usize,
     folder: Option<PathBuf>,
     disk: Option<Disk>,
@@ -65,7 +65,7 @@ pub struct Spools {
 #[derive(Debug, Default)]
 struct Text {
     parts: Vec<Part>,
-    buffered: Vec<u8>,
+    memory: Vec<u8>,
 }
 
 /// A part of the file.
@@ -90,7 +90,7 @@ impl Default for Spools {
 impl Spools {
     /// No text; at most this many bytes will be in memory.
     pub fn new(most: usize) -> Spools {
-        Spools { texts: Vec::new(), buffered: 0, most, folder: None, disk: None }
+        Spools { texts: Vec::new(), memory: 0, most, folder: None, disk: None }
     }
 
     /// The same, with its file in a folder of its own choice.
@@ -119,7 +119,7 @@ impl Spools {
     /// How many bytes a text has.
     pub fn size(&self, text: usize) -> u64 {
         let of =
-            |text: &Text| text.parts.iter().map(|part| part.length).sum::<u64>() + text.buffered.len() as u64;
+            |text: &Text| text.parts.iter().map(|part| part.length).sum::<u64>() + text.memory.len() as u64;
         self.texts.get(text).map_or(0, of)
     }
 
@@ -137,10 +137,10 @@ impl Spools {
             self.texts.resize_with(text + 1, Text::default);
         }
         if let Some(text) = self.texts.get_mut(text) {
-            text.buffered.extend_from_slice(bytes);
-            self.buffered += bytes.len();
+            text.memory.extend_from_slice(bytes);
+            self.memory += bytes.len();
         }
-        if self.buffered > self.most { self.spill() } else { Ok(()) }
+        if self.memory > self.most { self.spill() } else { Ok(()) }
     }
 
     /// The bytes of a text, from its beginning.
@@ -161,17 +161,17 @@ impl Spools {
         };
         let file = disk.file.get_mut().unwrap_or_else(PoisonError::into_inner);
         file.seek(SeekFrom::Start(disk.length)).map_err(failed)?;
-        for text in self.texts.iter_mut().filter(|text| !text.buffered.is_empty()) {
-            file.write_all(&text.buffered).map_err(failed)?;
-            let (start, length) = (disk.length, text.buffered.len() as u64);
+        for text in self.texts.iter_mut().filter(|text| !text.memory.is_empty()) {
+            file.write_all(&text.memory).map_err(failed)?;
+            let (start, length) = (disk.length, text.memory.len() as u64);
             match text.parts.last_mut() {
                 Some(last) if last.start + last.length == start => last.length += length,
                 _ => text.parts.push(Part { start, length }),
             }
             disk.length += length;
-            self.buffered = self.buffered.saturating_sub(text.buffered.len());
+            self.memory = self.memory.saturating_sub(text.memory.len());
             // Room for many bytes is not left to a text that may get few.
-            text.buffered = Vec::new();
+            text.memory = Vec::new();
         }
         Ok(())
     }
@@ -259,10 +259,9 @@ impl Read for SpoolReader<'_> {
             self.at += n as u64;
             return Ok(n);
         }
-        let buffered =
-            usize::try_from(self.at).ok().and_then(|at| text.buffered.get(at..)).unwrap_or_default();
-        let n = buffered.len().min(buffer.len());
-        if let Some((into, from)) = buffer.get_mut(..n).zip(buffered.get(..n)) {
+        let memory = usize::try_from(self.at).ok().and_then(|at| text.memory.get(at..)).unwrap_or_default();
+        let n = memory.len().min(buffer.len());
+        if let Some((into, from)) = buffer.get_mut(..n).zip(memory.get(..n)) {
             into.copy_from_slice(from);
         }
         self.at += n as u64;
@@ -367,7 +366,7 @@ mod tests {
             let mut spools = Spools::new(most);
             for i in 0..1_000 {
                 spools.push(i % 7, format!("{i};").as_bytes()).unwrap();
-                assert!(spools.buffered <= most, "{} bytes in memory", spools.buffered);
+                assert!(spools.memory <= most, "{} bytes in memory", spools.memory);
             }
             assert_eq!(spools.is_on_disk(), most < 1 << 20);
             for text in 0..7 {

@@ -154,8 +154,8 @@ fn four_times_as_many_results_need_no_more_memory() {
         }
         (run.findings.len(), peak())
     };
-    let ((few, least), (many, most)) = (all(3_000), all(12_000));
-    assert_eq!((few, many), (16_000, 64_000));
-    // 48,000 results take about 30 MB in memory.
-    assert!(most < least + (10 << 20), "{} MB, {} MB", least >> 20, most >> 20);
+    let ((few, least), (many, most)) = (all(1_500), all(6_000));
+    assert_eq!((few, many), (8_000, 32_000));
+    // 24,000 results take about 14 MB in memory.
+    assert!(most < least + (6 << 20), "{} MB, {} MB", least >> 20, most >> 20);
 }

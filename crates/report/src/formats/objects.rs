@@ -74,7 +74,7 @@ impl Identity {
     }
 }
 
-/// Whether two results are of one object, for sure: what distinguishes titles is compared.
+/// Whether two results are of one object, for sure: what makes titles differ is compared.
 fn is_same(a: &Finding, b: &Finding) -> bool {
     let has_place = |f: &Finding| f.place.is_some();
     a.resource == b.resource
@@ -231,5 +231,66 @@ impl<'r> Piece<'r> {
     fn push(&mut self, finding: Cow<'r, Finding>) {
         self.bytes += size(&finding);
         self.all.push(finding);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::run::ResourceName;
+    use ephor_engine::Status;
+
+    fn finding(name: &str) -> Finding {
+        let resource = ResourceName { kind: "Pod".into(), name: name.into(), ..ResourceName::default() };
+        Finding {
+            policy: Default::default(),
+            rule: String::new(),
+            status: Status::Fail,
+            message: String::new(),
+            resource: Some(resource),
+            field: None,
+            place: None,
+            template: None,
+            decision: None,
+            is_known: false,
+        }
+    }
+
+    /// What is shown: how many results at a time, of which own, where, and whether it is the first
+    /// and the last of the object.
+    fn shown(names: &str, most: usize) -> Vec<(usize, Range<usize>, usize, bool, bool)> {
+        let all: Vec<Finding> = names.chars().map(|name| finding(&name.to_string())).collect();
+        let results = || all.iter().map(|finding| Ok::<_, SpoolError>(Cow::Borrowed(finding)));
+        let mut shown = Vec::new();
+        let each = |object: OfObject<'_>| {
+            shown.push((object.all.len(), object.own, object.at, object.begins, object.ends));
+            Ok::<_, SpoolError>(())
+        };
+        Objects::within(results, most).unwrap().each(results(), each).unwrap();
+        shown
+    }
+
+    #[test]
+    fn results_of_an_object_come_together_also_those_that_come_later() {
+        assert_eq!(shown("", 10), []);
+        assert_eq!(shown("aab", 10), [(2, 0..2, 0, true, true), (1, 0..1, 2, true, true)]);
+        let apart = [(3, 0..2, 0, true, true), (1, 0..1, 2, true, true), (3, 2..3, 3, false, true)];
+        assert_eq!(shown("aaba", 10), apart);
+    }
+
+    #[test]
+    fn many_results_of_an_object_come_in_pieces() {
+        let pieces = [(2, 0..2, 0, true, false), (2, 0..2, 2, false, false), (1, 0..1, 4, false, true)];
+        assert_eq!(shown("aaaaa", 2), pieces);
+        // Those that come later are not looked for then.
+        let apart = [
+            (2, 0..2, 0, true, false),
+            (1, 0..1, 2, false, true),
+            (1, 0..1, 3, true, true),
+            (1, 0..1, 4, true, true),
+        ];
+        assert_eq!(shown("aaaba", 2), apart);
     }
 }

@@ -1,4 +1,4 @@
-//! Texts one behind the other, each of which ends where the next begins.
+//! Texts one behind the other, each on its own again when they are read.
 
 use std::io::{BufRead, BufReader};
 
