@@ -189,7 +189,7 @@ fn files_that_a_policy_names_are_not_read() {
     let key = std::env::temp_dir().join(format!("ephor-page-{}.pub", std::process::id()));
     std::fs::write(&key, "no key").unwrap();
     let policy = format!(
-        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: k}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    verifyImages:\n    - imageReferences: ['*']\n      attestors: [{{entries: [{{keys: {{publicKeys: {}}}}}]}}]\n",
+        "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: k}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n    verifyImages:\n    - imageReferences: ['*']\n      mutateDigest: false\n      attestors: [{{entries: [{{keys: {{publicKeys: {}}}}}]}}]\n",
         key.display()
     );
     let found = reply(&json!({"question": "evaluate", "policies": policy, "objects": POD}));

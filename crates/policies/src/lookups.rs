@@ -44,6 +44,7 @@ mod tests {
         );
         let source = ephor_sources::files::SourceText { name: "p.yaml".into(), text };
         let loaded = crate::load::argument_as(&[source], crate::load::Reader::Command, None);
+        assert!(loaded.problems.is_empty(), "{rule}{:?}", loaded.problems);
         let policy = loaded.policies.first().and_then(|p| p.policy.clone());
         looks_up_objects(&policy.unwrap())
     }
