@@ -54,8 +54,8 @@ mod tests {
     #[test]
     fn calls_global_entries_and_targets_are_lookups() {
         for rule in [
-            format!("    context: [{{name: n, apiCall: {{urlPath: /api/v1/namespaces}}}}]\n{VALIDATE}"),
-            format!("    context: [{{name: n, globalReference: {{name: entry}}}}]\n{VALIDATE}"),
+            format!("    context: [{{name: entry, apiCall: {{urlPath: /api/v1/namespaces}}}}]\n{VALIDATE}"),
+            format!("    context: [{{name: entry, globalReference: {{name: entry}}}}]\n{VALIDATE}"),
             "    mutate: {targets: [{apiVersion: v1, kind: ConfigMap, name: c, namespace: web}], patchStrategicMerge: {metadata: {labels: {a: b}}}}\n".into(),
             "    validate:\n      message: m\n      foreach:\n      - list: request.object.spec.containers\n        context: [{name: entry, apiCall: {urlPath: /api/v1/nodes}}]\n        deny: {conditions: {any: [{key: '{{ entry }}', operator: Equals, value: 1}]}}\n".into(),
         ] {
