@@ -53,7 +53,7 @@ impl StoredObjects {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner).by_path.get(path).cloned()
     }
 
-    /// Caches a list of so many items.
+    /// Caches a list with this number of items.
     pub(super) fn cache(&self, path: &str, list: &Value, items: usize) {
         if items > MAX_ITEMS {
             return;
