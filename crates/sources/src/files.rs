@@ -438,6 +438,7 @@ impl Loaded {
 }
 
 /// Whether an argument is a pattern and no file of that name.
+#[cfg(feature = "streams")]
 fn is_pattern(argument: &str) -> bool {
     argument.contains(['*', '?', '[']) && !is_url(argument) && !Path::new(argument).exists()
 }
