@@ -1,7 +1,7 @@
 //! The formats and choices of `ephor apply` as users and build servers meet them.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
-use crate::common::{Files, POLICY, RESOURCES};
+use crate::common::{Files, POLICY, RESOURCES, Ran};
 use serde_json::Value;
 
 const CEL: &str = "apiVersion: policies.kyverno.io/v1
@@ -307,4 +307,33 @@ fn a_browser_opens_the_page_and_its_script_counts_the_violations() {
     // The page is written without the count: the script adds it.
     assert!(page.contains("<output id=\"shown\" aria-live=\"polite\">1 of 1</output>"), "{page}");
     assert!(!ran.out.contains("1 of 1"));
+}
+
+#[test]
+fn standard_output_without_room_is_an_error_and_a_reader_that_has_gone_is_none() {
+    let files = files();
+    let formats: [&[&str]; 5] =
+        [&[], &["-t"], &["-p"], &["--output-format", "json"], &["--output-format", "html"]];
+    for format in formats {
+        let mut arguments = vec!["apply", "p.yaml", "-r", "r.yaml"];
+        arguments.extend(format);
+        let ran_into = |out: std::process::Stdio| {
+            let mut program = files.program(&arguments);
+            Ran::new(program.stdout(out).output().expect("the program starts"))
+        };
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+        let full = ran_into(full.into());
+        assert_eq!(full.code, Some(1), "{format:?}");
+        assert!(
+            full.err.contains("failed to write standard output (No space left"),
+            "{format:?}: {}",
+            full.err
+        );
+
+        let usual = files.run(&arguments);
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let gone = ran_into(writer.into());
+        assert_eq!((gone.code, &*gone.err), (usual.code, &*usual.err), "{format:?}");
+    }
 }

@@ -227,12 +227,6 @@ pub enum CommandError {
         /// Why.
         cause: io::Error,
     },
-    /// Output that waits for the end of the inputs cannot be written to a temporary file.
-    #[error("{cause}")]
-    Held {
-        /// Why.
-        cause: io::Error,
-    },
     /// A file that a flag names does not exist.
     #[error("stat {path}: no such file or directory")]
     NoFile {

@@ -8,9 +8,7 @@
 use ephor_value::quote::quote_char;
 use ephor_value::{Map, Str, Value};
 
-/// Deepest nesting of lists and objects. The reference reads ten times as much; here every walk
-/// over a value is recursive, and this much fits the smallest stack.
-pub const MAX_DEPTH: usize = 1_000;
+use crate::MAX_DEPTH;
 
 /// Why a text is not JSON, in the words of Go's `encoding/json`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,11 +8,12 @@
 //! - A stream whose first line is a JSON object, with another one on the next line, has an object
 //!   a line (`.jsonl`).
 //! - A document that is longer than [`LIST_FROM`] and is a `List`, as `kubectl get -o json` or
-//!   `-o yaml` prints it, is cut into its items ([`json_list`], [`yaml_list`]).
+//!   `-o yaml` prints it, is cut into its items (`list`).
 //! - What is longer than [`LONGEST`] is refused: no object of a cluster has a hundredth of it.
 //!
-//! - [`json_list`]: cuts a list in JSON into its items
-//! - [`yaml_list`]: cuts a list in YAML into its items
+//! - `json_list`: cuts a list in JSON into its items
+//! - `list`: cuts a list into pieces with its items
+//! - `yaml_list`: cuts a list in YAML into its items
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -20,10 +21,12 @@ use std::sync::Arc;
 
 use super::split::{Utf8Error, utf8};
 use json_list::JsonList;
+use list::CutList;
 use yaml_list::YamlList;
 
-pub mod json_list;
-pub mod yaml_list;
+mod json_list;
+mod list;
+mod yaml_list;
 
 /// How long a piece is at least, in bytes; the last one may be shorter.
 const PIECE: usize = 64 << 10;
@@ -71,8 +74,6 @@ pub struct ItemText {
     pub range: Range<usize>,
     /// The line of the stream on which it begins, from 1.
     pub line: usize,
-    /// Its position in the list.
-    pub index: usize,
     /// Whether something else is before it on its line, so that its columns are not known.
     pub is_inside: bool,
 }
@@ -113,8 +114,8 @@ enum Mode {
     Start,
     Documents,
     Lines,
-    Json(JsonList),
-    Yaml(YamlList),
+    Json(CutList<JsonList>),
+    Yaml(CutList<YamlList>),
     End,
 }
 
@@ -174,7 +175,7 @@ impl<R: Read> Pieces<R> {
     /// The documents up to the last separator of a piece.
     fn documents(&mut self) -> Result<DocumentStep, StreamError> {
         let mut wanted = PIECE;
-        // Where no separator is, as far as it was looked for.
+        // Where no separator is, as far as the search went.
         let mut searched = 0;
         loop {
             self.input.fill(wanted)?;
@@ -213,19 +214,15 @@ impl<R: Read> Pieces<R> {
             if rest.is_empty() {
                 return Ok(None);
             }
-            let end = match memchr::memrchr(b'\n', rest) {
-                Some(at) => at + 1,
-                None if self.input.is_at_end() => rest.len(),
-                None if rest.len() >= LONGEST => {
-                    return Err(StreamError::TooLong { line: self.input.line });
-                }
-                None => {
-                    wanted = rest.len().saturating_mul(2).min(LONGEST);
-                    continue;
-                }
-            };
-            let end = if self.input.is_at_end() { rest.len() } else { end };
-            return Ok(Some(self.input.take(end, 0, Form::Lines)?));
+            let last_line = memchr::memrchr(b'\n', rest).map(|at| at + 1);
+            let whole = if self.input.is_at_end() { Some(rest.len()) } else { last_line };
+            if let Some(end) = whole {
+                return Ok(Some(self.input.take(end, 0, Form::Lines)?));
+            }
+            if rest.len() >= LONGEST {
+                return Err(StreamError::TooLong { line: self.input.line });
+            }
+            wanted = rest.len().saturating_mul(2).min(LONGEST);
         }
     }
 }
@@ -258,7 +255,7 @@ fn has_object_a_line(text: &[u8]) -> bool {
         && std::str::from_utf8(first).is_ok_and(|line| super::json::parse(line.trim()).is_ok())
 }
 
-/// How far back a separator may begin that was not whole when it was looked for.
+/// How far back a separator may begin whose line had not yet ended.
 const LINE_OF_SEPARATOR: usize = 1 << 10;
 
 /// Where a piece ends.
@@ -290,7 +287,7 @@ fn last_cut(text: &[u8], from: usize) -> Option<Cut> {
 }
 
 /// What was read of a stream and is not yet in a piece.
-pub struct Buffer<R> {
+struct Buffer<R> {
     reader: R,
     bytes: Vec<u8>,
     /// How much of it is in pieces.

@@ -8,13 +8,11 @@
 
 mod flow;
 
+use ephor_document::MAX_DEPTH;
 use ephor_value::place::{Path, PathPart};
 
 use crate::span::Span;
 use flow::Flow;
-
-/// Levels of lists in lists at most: what is deeper is no document.
-const MAX_DEPTH: usize = 1_000;
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

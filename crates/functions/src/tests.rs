@@ -266,9 +266,9 @@ fn random_texts_match_their_pattern() {
 #[test]
 fn deep_json_is_refused_and_dropped_without_overflow() {
     let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
-    assert!(decode_json(&deep(ephor_document::decode::MAX_DEPTH)).is_ok());
+    assert!(decode_json(&deep(ephor_document::MAX_DEPTH)).is_ok());
     assert_eq!(
-        decode_json(&deep(ephor_document::decode::MAX_DEPTH + 1)).unwrap_err().to_string(),
+        decode_json(&deep(ephor_document::MAX_DEPTH + 1)).unwrap_err().to_string(),
         "invalid character '[' exceeded max depth"
     );
 }

@@ -5,7 +5,6 @@
 //! new objects, and on request the decisions of `ephor explain`; for each rule the IR as `ephor
 //! explain` prints it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
@@ -20,6 +19,7 @@ use ephor_inspect::explain::run::{DecidedRun, key};
 use ephor_inspect::results::Collector;
 use ephor_ir::Policy;
 use ephor_kubernetes::Types;
+use ephor_policies::by_policy::ByPolicy;
 use ephor_policies::load::{LoadedPolicy, Policies, Reader, argument_as, never_matching};
 use ephor_policies::pitfalls;
 use ephor_policies::policy_set::{Engine, Outcome};
@@ -162,8 +162,8 @@ impl Input {
             self.requests.of_policy(policy, object.clone(), &self.engine).ok()
         };
         let collector = Collector::new(&self.engine, &requests, loaded, false);
-        let facts: HashMap<String, PolicyFacts> =
-            loaded.iter().filter_map(|p| p.policy.as_ref()).map(|p| (p.id(), PolicyFacts::of(p))).collect();
+        let lowered = loaded.iter().filter_map(|p| p.policy.as_ref());
+        let facts: ByPolicy<PolicyFacts> = lowered.map(|p| (p, PolicyFacts::of(p))).collect();
         let mut notes = self.notes.clone();
         let mut answers = Vec::new();
         for (at, object) in self.objects.iter().enumerate().take(MAX_OBJECTS) {
@@ -197,7 +197,7 @@ impl Input {
     fn object(
         &self,
         document: &Document,
-        (collector, facts): (&Collector<'_>, &HashMap<String, PolicyFacts>),
+        (collector, facts): (&Collector<'_>, &ByPolicy<PolicyFacts>),
         explained: bool,
         notes: &mut Vec<String>,
     ) -> Result<Json, QuestionError> {
@@ -214,7 +214,7 @@ impl Input {
         let shown = outcome.object.as_ref().filter(|left| !left.is_null()).unwrap_or(object);
         let mut findings: Vec<Finding> = Vec::new();
         for policy in &outcome.policies {
-            let Some(facts) = facts.get(&policy.policy.id()) else { continue };
+            let Some(facts) = facts.get(&policy.policy) else { continue };
             let status = |r: &ephor_engine::RuleOutcome| report_status(r.status, facts, false);
             findings.extend(collector.collect(Some(document), shown, policy, status));
         }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ephor_engine::Status;
+use serde::{Deserialize, Serialize};
 
 use crate::run::{Counts, Finding, Place, PolicyInfo, ResourceName};
 use crate::spool::{Spool, SpoolError, SpoolReader, Spools};
@@ -198,34 +199,39 @@ pub(crate) struct PolicyTable {
     by_content: HashMap<Arc<PolicyInfo>, usize>,
 }
 
-type Name<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
-type Spot<'a> = (&'a str, usize, usize, usize, &'a str);
-type Line<'a> = (
+/// A result as a line holds it: a list, so that its fields have no names. Texts are lent where a
+/// line is written, and owned where it is read.
+#[derive(Deserialize, Serialize)]
+struct StoredFinding<T>(
+    /// The number of the policy.
     usize,
-    &'a str,
+    /// The rule.
+    T,
+    /// The position of the status in [`STATUSES`].
     usize,
-    &'a str,
-    Option<Name<'a>>,
-    &'a Option<String>,
-    Option<Spot<'a>>,
-    &'a Option<String>,
-    Option<Spot<'a>>,
+    /// The message.
+    T,
+    /// The resource.
+    Option<StoredName<T>>,
+    /// The field.
+    Option<T>,
+    /// The place.
+    Option<StoredPlace<T>>,
+    /// The template.
+    Option<T>,
+    /// The decision.
+    Option<StoredPlace<T>>,
+    /// Whether it is known.
     bool,
 );
-type OwnName = (String, String, String, String, String);
-type OwnSpot = (String, usize, usize, usize, String);
-type OwnLine = (
-    usize,
-    String,
-    usize,
-    String,
-    Option<OwnName>,
-    Option<String>,
-    Option<OwnSpot>,
-    Option<String>,
-    Option<OwnSpot>,
-    bool,
-);
+
+/// Version, kind, namespace, name and its beginning.
+#[derive(Deserialize, Serialize)]
+struct StoredName<T>(T, T, T, T, T);
+
+/// File, line, column, length and text.
+#[derive(Deserialize, Serialize)]
+struct StoredPlace<T>(T, usize, usize, usize, T);
 
 const STATUSES: [Status; 5] = [Status::Pass, Status::Fail, Status::Warn, Status::Error, Status::Skip];
 
@@ -244,16 +250,16 @@ impl PolicyTable {
 
     /// Appends a result as a line.
     pub(crate) fn write(&mut self, finding: &Finding, line: &mut Vec<u8>) {
-        let record: Line<'_> = (
+        let record = StoredFinding(
             self.number(&finding.policy),
-            &finding.rule,
+            finding.rule.as_str(),
             STATUSES.iter().position(|status| *status == finding.status).unwrap_or_default(),
-            &finding.message,
-            finding.resource.as_ref().map(name_of),
-            &finding.field,
-            finding.place.as_ref().map(spot_of),
-            &finding.template,
-            finding.decision.as_ref().map(spot_of),
+            finding.message.as_str(),
+            finding.resource.as_ref().map(StoredName::of),
+            finding.field.as_deref(),
+            finding.place.as_ref().map(StoredPlace::of),
+            finding.template.as_deref(),
+            finding.decision.as_ref().map(StoredPlace::of),
             finding.is_known,
         );
         // Texts and numbers in memory: nothing of it can fail.
@@ -267,12 +273,30 @@ impl PolicyTable {
     }
 }
 
-fn name_of(r: &ResourceName) -> Name<'_> {
-    (&r.api_version, &r.kind, &r.namespace, &r.name, &r.generate_name)
+impl<'r> StoredName<&'r str> {
+    fn of(r: &'r ResourceName) -> StoredName<&'r str> {
+        StoredName(&r.api_version, &r.kind, &r.namespace, &r.name, &r.generate_name)
+    }
 }
 
-fn spot_of(place: &Place) -> Spot<'_> {
-    (&place.file, place.line, place.column, place.length, &place.text)
+impl From<StoredName<String>> for ResourceName {
+    fn from(stored: StoredName<String>) -> ResourceName {
+        let StoredName(api_version, kind, namespace, name, generate_name) = stored;
+        ResourceName { api_version, kind, namespace, name, generate_name }
+    }
+}
+
+impl<'p> StoredPlace<&'p str> {
+    fn of(place: &'p Place) -> StoredPlace<&'p str> {
+        StoredPlace(&place.file, place.line, place.column, place.length, &place.text)
+    }
+}
+
+impl From<StoredPlace<String>> for Place {
+    fn from(stored: StoredPlace<String>) -> Place {
+        let StoredPlace(file, line, column, length, text) = stored;
+        Place { file, line, column, length, text }
+    }
 }
 
 /// Results that are read from lines.
@@ -284,26 +308,30 @@ pub struct StoredFindings<'f> {
 
 impl StoredFindings<'_> {
     fn decoded(&self) -> io::Result<Finding> {
-        let record: OwnLine = serde_json::from_slice(&self.line)?;
-        let (policy, rule, status, message, resource, field, place, template, decision, is_known) = record;
+        let record: StoredFinding<String> = serde_json::from_slice(&self.line)?;
+        let StoredFinding(
+            policy,
+            rule,
+            status,
+            message,
+            resource,
+            field,
+            place,
+            template,
+            decision,
+            is_known,
+        ) = record;
         let is_gone = || io::Error::from(io::ErrorKind::InvalidData);
-        let spot = |(file, line, column, length, text): OwnSpot| Place { file, line, column, length, text };
         Ok(Finding {
             policy: self.policies.all.get(policy).cloned().ok_or_else(is_gone)?,
             rule,
             status: STATUSES.get(status).copied().ok_or_else(is_gone)?,
             message,
-            resource: resource.map(|(api_version, kind, namespace, name, generate_name)| ResourceName {
-                api_version,
-                kind,
-                namespace,
-                name,
-                generate_name,
-            }),
+            resource: resource.map(ResourceName::from),
             field,
-            place: place.map(spot),
+            place: place.map(Place::from),
             template,
-            decision: decision.map(spot),
+            decision: decision.map(Place::from),
             is_known,
         })
     }

@@ -45,8 +45,9 @@ use ephor_ir::Policy;
 use ephor_policies::by_policy::ByPolicy;
 use ephor_policies::pitfalls::Remarks;
 use ephor_policies::policy_set::Engine;
-use ephor_report::formats::Format;
+use ephor_report::formats::{Format, WriteError};
 use ephor_report::policy_report::PolicyFacts;
+use ephor_report::spool::Spool;
 use ephor_value::Value;
 
 use super::CommandError;
@@ -57,6 +58,7 @@ use super::outbound;
 use super::outputs::{self, absolute};
 pub(super) use arguments::InputArguments;
 pub(super) use inputs::Inputs;
+use inputs::ObjectBlocks;
 pub(super) use log::Log;
 pub use options::ApplyArgs;
 use options::check;
@@ -67,7 +69,6 @@ pub(super) use output_options::OutputOptions;
 use render::baseline::Baseline;
 use render::changes::destination;
 use render::finish::CANNOT_RUN;
-use render::held::Held;
 use render::results::Style;
 use run::Run;
 
@@ -96,7 +97,7 @@ fn apply(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i3
     outbound::configure_for(arguments.profile);
     check_outputs(args, &options)?;
     let destination = destination(given(&args.output.output).unwrap_or_default(), !args.output.stdin)?;
-    let mut inputs = Inputs::gather(&arguments, &options, &log)?;
+    let (mut inputs, blocks) = Inputs::gather(&arguments, &options, &log)?;
     let engine = inputs.engine()?;
     let invocation = inputs::invocation(&arguments, &engine);
     let explanation = match args.output.explain {
@@ -112,7 +113,7 @@ fn apply(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i3
         _ => Baseline::default(),
     };
     let run = Run { args, options, log, started, inputs, destination, invocation, baseline };
-    let code = evaluated(run, engine, arguments.announces)?;
+    let code = evaluated(run, blocks, engine, arguments.announces)?;
     match explanation {
         Some(text) if is_document => console::error(&format!("\n{text}")),
         Some(text) => print(&format!("\n{text}")),
@@ -145,13 +146,16 @@ fn arguments_of<'a>(args: &'a ApplyArgs, global: &'a Global, options: &OutputOpt
 ///
 /// # Errors
 /// A resource from which no request can be built, a file that cannot be read or written.
-fn evaluated(mut run: Run<'_>, engine: Engine, announces: bool) -> Result<i32, CommandError> {
+fn evaluated(
+    run: Run<'_>,
+    blocks: Option<ObjectBlocks>,
+    engine: Engine,
+    announces: bool,
+) -> Result<i32, CommandError> {
     let remarks = Arc::new(Remarks::default());
     let engine = engine.with_remarks(remarks.clone());
     let lowered = run.inputs.policies.policies.iter().filter_map(|p| p.policy.as_ref());
     let facts: ByPolicy<PolicyFacts> = lowered.map(|p| (p, PolicyFacts::of(p))).collect();
-    let rest = run.inputs.objects.take_rest();
-    let run = run;
     let mut out = StandardOutput::lock();
     let requests =
         |policy: &Policy, object: &Value| run.inputs.requests.of_policy(policy, object.clone(), &engine).ok();
@@ -173,16 +177,16 @@ fn evaluated(mut run: Run<'_>, engine: Engine, announces: bool) -> Result<i32, C
         facts: &facts,
         seconds: now,
     };
-    let sink = match rest {
+    let sink = match blocks {
         None => run.evaluate(&engine, None, &style, &mut out)?,
         // What an output begins with, and whether there is one, is known when all was read.
-        rest => {
-            let mut held = Held::default();
-            let sink = run.evaluate(&engine, rest, &style, &mut held)?;
+        blocks => {
+            let mut waiting = Spool::default();
+            let sink = run.evaluate(&engine, blocks, &style, &mut waiting)?;
             if announces {
-                let _ = out.write_all(run.inputs.announcement().as_bytes());
+                out.write_all(run.inputs.announcement().as_bytes()).map_err(WriteError::from)?;
             }
-            held.copy_to(&mut out)?;
+            waiting.reader().copy(&mut out).map_err(WriteError::from)?;
             sink
         }
     };

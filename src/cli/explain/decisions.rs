@@ -61,7 +61,7 @@ pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Co
         streams: false,
         profile: if flags.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() },
     };
-    let mut inputs = Inputs::gather(&arguments, &options, &log)?;
+    let (mut inputs, _) = Inputs::gather(&arguments, &options, &log)?;
     if inputs.policies.policies.is_empty() {
         let causes = log.notes().into_iter().map(|note| note.text).collect();
         return Err(CommandError::NoPolicyFound { arguments: args.policies.join(", "), causes });

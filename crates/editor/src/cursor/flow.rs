@@ -1,5 +1,6 @@
 //! Flow collections and quoted texts up to the cursor.
 
+use ephor_document::MAX_DEPTH;
 use ephor_value::place::{Path, PathPart};
 
 /// Where the end of an unfinished flow collection stands in it.
@@ -15,9 +16,6 @@ pub(super) struct FlowSpot {
     /// The quote that is open.
     pub(super) quote: Option<char>,
 }
-
-/// Levels of collections at most: what is deeper is no document.
-const MAX_DEPTH: usize = 1_000;
 
 /// A collection that is open.
 enum FlowLevel {

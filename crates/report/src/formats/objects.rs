@@ -284,7 +284,7 @@ mod tests {
     fn many_results_of_an_object_come_in_pieces() {
         let pieces = [(2, 0..2, 0, true, false), (2, 0..2, 2, false, false), (1, 0..1, 4, false, true)];
         assert_eq!(shown("aaaaa", 2), pieces);
-        // Those that come later are not looked for then.
+        // The search ends here, whatever comes later.
         let apart = [
             (2, 0..2, 0, true, false),
             (1, 0..1, 2, false, true),

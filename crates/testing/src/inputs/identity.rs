@@ -3,11 +3,12 @@
 use ephor_value::Value;
 
 /// Version, namespace, kind and name of an object: what there can be only one of.
-pub(super) fn identity(object: &Value) -> [String; 4] {
-    [
-        object.text_at(&["apiVersion"]).to_string(),
-        object.text_at(&["metadata", "namespace"]).to_string(),
-        object.text_at(&["kind"]).to_string(),
-        object.text_at(&["metadata", "name"]).to_string(),
-    ]
+pub(crate) fn identity(object: &Value) -> [&str; 4] {
+    [&["apiVersion"][..], &["metadata", "namespace"], &["kind"], &["metadata", "name"]]
+        .map(|path| object.text_at(path))
+}
+
+/// The same in memory of its own.
+pub(super) fn own_identity(object: &Value) -> [String; 4] {
+    identity(object).map(String::from)
 }

@@ -6,6 +6,7 @@
 //!
 //! - [`exceptions`]: exception files.
 //! - `identity`: what an object is known by: version, kind, namespace, name.
+//! - `misread`: names and namespaces that YAML does not read as text.
 //! - [`objects`]: the objects of resource arguments, block by block.
 //! - [`replay`]: the objects of an audit log of `ephor serve --audit-log-objects`, so that policies
 //!   can be run on what was admitted.
@@ -18,7 +19,9 @@
 //! - [`requests`]: requests built from resources, values and the user.
 
 pub mod exceptions;
-mod identity;
+pub(crate) mod identity;
+#[cfg(feature = "test-files")]
+mod misread;
 #[cfg(feature = "test-files")]
 pub mod objects;
 pub mod replay;

@@ -16,12 +16,49 @@ use ephor_sources::files::inputs::{Bytes, Input, Text, Texts};
 use ephor_sources::files::{self, FileCause, reason};
 use ephor_value::parallel;
 
-use super::replay;
-use super::resources::{Choice, InputError, Resources, words};
+use super::misread::misread;
+use super::resources::{Choice, Resources};
 use super::seen::Identities;
+use super::{line_of, replay};
 
 /// How much text a block has at least for each thread, unless it is the last one.
 const BLOCK: usize = 256 << 10;
+
+/// Why the objects of a run cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct InputError {
+    /// Kyverno's text.
+    pub text: String,
+    /// Where it is, and that it stops the run.
+    pub place: Option<String>,
+}
+
+impl InputError {
+    /// An argument that has to be there, of resources that are named `what`.
+    fn of(what: &str, cause: &str) -> InputError {
+        InputError { text: format!("failed to load {what} ({cause})"), place: None }
+    }
+
+    /// A document that is no Kubernetes object.
+    fn at(what: &str, error: &LoadError) -> InputError {
+        let place = format!("{}:{}: this document stops the run", error.source, line_of(error));
+        InputError { place: Some(place), ..InputError::of(what, &error.to_string()) }
+    }
+}
+
+/// Reads the objects of resource arguments; errors name them `what`.
+///
+/// # Errors
+/// The first argument cannot be read, or a document is no Kubernetes object.
+pub fn read(
+    arguments: &[String],
+    profile: Profile,
+    what: &'static str,
+    choice: Choice,
+) -> Result<Resources, InputError> {
+    ObjectStream::open(arguments, profile, what, choice)?.rest()
+}
 
 /// The objects of a run's resource arguments.
 pub struct ObjectStream {
@@ -206,7 +243,7 @@ impl ObjectStream {
             }
         }
         self.tally.documents += found.len();
-        out.warnings.extend(words(&found));
+        out.warnings.extend(misread(&found));
         self.add(found, out)
     }
 

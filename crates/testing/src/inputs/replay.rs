@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use ephor_document::{self, Document, ResourceOptions, json};
 use ephor_value::Value;
 
-use crate::inputs::identity::identity;
+use crate::inputs::identity::own_identity;
 
 /// What stands before and behind the object: keys of a line are sorted, and no value before it is
 /// an object.
@@ -24,12 +24,10 @@ pub fn objects(name: &str, text: &str, options: ResourceOptions) -> Vec<Document
         let Some(padded) = object(line) else { continue };
         for found in ephor_document::resources(name, &padded, options).into_iter().flatten() {
             let document = Document { line: number + 1, text: padded.as_str().into(), ..found };
-            match positions.get(&identity(&document.value)).and_then(|at| all.get_mut(*at)) {
+            let at = *positions.entry(own_identity(&document.value)).or_insert(all.len());
+            match all.get_mut(at) {
                 Some(earlier) => *earlier = document,
-                None => {
-                    positions.insert(identity(&document.value), all.len());
-                    all.push(document);
-                }
+                None => all.push(document),
             }
         }
     }

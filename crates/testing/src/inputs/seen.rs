@@ -1,7 +1,7 @@
 //! Which objects a run has seen, in memory that hardly grows with their number.
 //!
 //! In: objects in order. Out: whether one with the same version, kind, namespace and name came
-//! before. Only digests are stored: up to [`RECENT`] in memory, the others as sorted runs in a
+//! before. Only digests are stored: the recent ones in memory, the others as sorted runs in a
 //! temporary file, behind a filter for each run that answers nearly all questions. The digests have
 //! 128 bits and random keys, so that no input makes two objects the same.
 
@@ -12,6 +12,8 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
 use ephor_value::Value;
 use foldhash::quality::RandomState;
+
+use super::identity::identity;
 
 /// How many digests are in memory before they go to the file.
 const RECENT: usize = 56 << 10;
@@ -73,12 +75,7 @@ impl Identities {
     }
 
     fn digest(&self, object: &Value) -> u128 {
-        let identity = (
-            object.text_at(&["apiVersion"]),
-            object.text_at(&["metadata", "namespace"]),
-            object.text_at(&["kind"]),
-            object.text_at(&["metadata", "name"]),
-        );
+        let identity = identity(object);
         let (high, low) = (self.keys.0.hash_one(identity), self.keys.1.hash_one(identity));
         (u128::from(high) << 64) | u128::from(low)
     }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use crate::inputs::exceptions::{self, Exceptions};
 use crate::inputs::requests::Requests;
-use crate::inputs::resources::{self, Choice, InputError, Resources};
+use crate::inputs::objects::{self, InputError};
+use crate::inputs::resources::{Choice, Resources};
 use crate::inputs::values::Values;
 use crate::inputs::{Refused, strict, user};
 use ephor_document::{Document, ResourceOptions};
@@ -240,7 +241,7 @@ fn objects(
     choice: Choice,
     log: &mut Log,
 ) -> Result<Resources, TestError> {
-    match resources::read(arguments, Profile::kyverno_cli(), what, choice) {
+    match objects::read(arguments, Profile::kyverno_cli(), what, choice) {
         Ok(mut read) => {
             log.text.extend(read.failed.drain(..));
             log.hints.append(&mut read.warnings);

@@ -9,6 +9,8 @@ use ephor_document::{self, Document, ResourceOptions};
 use ephor_report::diff;
 use ephor_value::{Map, Str, Value};
 
+use crate::inputs::identity::identity;
+
 /// Why an object is not the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
@@ -32,15 +34,6 @@ pub fn compare(object: &Value, path: &str, what: &str) -> Result<(), Mismatch> {
             .map_err(|e| Mismatch::Unusable(failed(e.to_string())))?;
     let mut object = object.clone();
     ephor_document::resource::default_namespace(&mut object);
-    let identity = |v: &Value| {
-        let text = |path: &[&str]| v.text_at(path).to_owned();
-        [
-            text(&["apiVersion"]),
-            text(&["kind"]),
-            text(&["metadata", "namespace"]),
-            text(&["metadata", "name"]),
-        ]
-    };
     let wanted = identity(&object);
     let Some(expected) = documents.iter().find(|d| identity(&d.value) == wanted) else {
         let name = object.text_at(&["metadata", "name"]);

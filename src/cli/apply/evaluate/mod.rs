@@ -23,7 +23,7 @@ use ephor_testing::inputs::resources::Resources;
 use ephor_value::{Value, parallel};
 use indicatif::ProgressBar;
 
-use super::inputs::{CheckRequest, ObjectReader};
+use super::inputs::{CheckRequest, ObjectBlocks};
 use super::render::changes::{self, Changes};
 use super::render::results::{self, Rendered, Style};
 use super::render::sink::Sink;
@@ -40,15 +40,15 @@ fn remains(count: usize) -> String {
 }
 
 impl Run<'_> {
-    /// Evaluates all policies on everything; results are printed on the way. `rest` are the objects
-    /// that are read meanwhile, with the first block of them.
+    /// Evaluates all policies on everything; results are printed on the way. `blocks` are objects
+    /// that are read meanwhile.
     ///
     /// # Errors
     /// A resource from which no request can be built, a policy that does not compile.
     pub(super) fn evaluate(
         &self,
         engine: &Engine,
-        rest: Option<(Vec<Document>, ObjectReader)>,
+        blocks: Option<ObjectBlocks>,
         style: &Style<'_>,
         out: &mut impl Write,
     ) -> Result<Sink, CommandError> {
@@ -59,17 +59,17 @@ impl Run<'_> {
             sink.counts.add(Status::Error);
         }
         if !sink.holds {
-            let _ = out.write_all(self.refused().as_bytes());
+            out.write_all(self.refused().as_bytes()).map_err(WriteError::from)?;
         }
         self.found(&mut sink, style.collector.refused())?;
-        self.resources(engine, rest, style, &mut sink, out)?;
+        self.resources(engine, blocks, style, &mut sink, out)?;
         let checks = self.checks(engine, style)?;
         let deletions = match self.inputs.policies.uncompiled(Purpose::Deletion) {
             Some(text) if self.inputs.first().is_some() => return Err(CommandError::Policy(text)),
             _ => self.deletions(engine, style)?,
         };
         if sink.holds {
-            let _ = out.write_all(self.refused().as_bytes());
+            out.write_all(self.refused().as_bytes()).map_err(WriteError::from)?;
             std::mem::take(&mut sink.held).reader().copy(out).map_err(WriteError::from)?;
         }
         for payload in &self.inputs.payloads {
@@ -99,18 +99,18 @@ impl Run<'_> {
     fn resources(
         &self,
         engine: &Engine,
-        rest: Option<(Vec<Document>, ObjectReader)>,
+        blocks: Option<ObjectBlocks>,
         style: &Style<'_>,
         sink: &mut Sink,
         out: &mut impl Write,
     ) -> Result<(), CommandError> {
-        let progress = self.progress(rest.as_ref().map(|(_, reader)| reader));
+        let progress = self.progress(blocks.as_ref());
         let shows = |progress: &ProgressBar, at: u64, counts: &Summary| {
             let violations = [Status::Fail, Status::Warn, Status::Error].map(|s| counts.of(s));
             progress.set_position(at);
             progress.set_message(format!("{} violations", violations.iter().sum::<usize>()));
         };
-        let Some((mut block, mut reader)) = rest else {
+        let Some(ObjectBlocks { first: mut block, mut reader }) = blocks else {
             let mut done = 0;
             for block in self.inputs.objects.in_memory().chunks(BLOCK) {
                 let results = self.block(block, engine, style);
@@ -130,7 +130,6 @@ impl Run<'_> {
             if let Some(error) = sink.failed.take() {
                 return Err(error);
             }
-            out.flush().map_err(|cause| CommandError::Held { cause })?;
             if is_last {
                 break;
             }
@@ -186,12 +185,10 @@ impl Run<'_> {
         out: &mut impl Write,
     ) {
         match rendered {
-            Ok((rendered, changes)) if sink.failed.is_none() => {
-                self.show(sink, changes, out);
-                if sink.failed.is_none() {
-                    self.take_or_hold(sink, rendered, out);
-                }
-            }
+            Ok((rendered, changes)) if sink.failed.is_none() => match self.show(sink, changes, out) {
+                Ok(()) => self.take_or_hold(sink, rendered, out),
+                Err(error) => sink.failed = Some(error),
+            },
             Ok(_) => {}
             Err(_) if self.args.exit.continue_on_fail => {}
             Err(text) => {
@@ -250,13 +247,13 @@ impl Run<'_> {
 
     /// A progress bar for long runs on a terminal: resources or bytes, violations, time left.
     /// Results that are printed on the way have no bar between them.
-    fn progress(&self, reader: Option<&ObjectReader>) -> Option<ProgressBar> {
+    fn progress(&self, blocks: Option<&ObjectBlocks>) -> Option<ProgressBar> {
         const LONG: usize = 2_000;
         let count = self.inputs.objects.count();
-        let is_free = self.options.is_own() || reader.is_some() || !std::io::stdout().is_terminal();
-        match reader {
+        let is_free = self.options.is_own() || blocks.is_some() || !std::io::stdout().is_terminal();
+        match blocks {
             _ if !is_free || self.options.quiet => None,
-            Some(reader) => progress::bytes(reader.stream.size()),
+            Some(blocks) => progress::bytes(blocks.reader.stream.size()),
             None if count >= LONG => progress::bar(count, "resources"),
             None => None,
         }

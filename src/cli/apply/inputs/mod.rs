@@ -47,8 +47,7 @@ use crate::cli::arguments::given;
 use crate::cli::console::print;
 pub(super) use invocation::invocation;
 pub(in crate::cli) use payloads::CheckRequest;
-pub(in crate::cli::apply) use resources::ObjectReader;
-pub(in crate::cli) use resources::Objects;
+pub(in crate::cli) use resources::{ObjectBlocks, Objects};
 
 /// What was loaded.
 pub(in crate::cli) struct Inputs {
@@ -75,7 +74,7 @@ pub(in crate::cli) struct Inputs {
 }
 
 impl Inputs {
-    /// Loads everything.
+    /// Loads everything, but for objects that are read while they are evaluated.
     ///
     /// # Errors
     /// What ends a run before anything is evaluated.
@@ -83,7 +82,7 @@ impl Inputs {
         a: &InputArguments<'_>,
         options: &OutputOptions,
         log: &Log,
-    ) -> Result<Inputs, CommandError> {
+    ) -> Result<(Inputs, Option<ObjectBlocks>), CommandError> {
         let user = values::user(given(&a.values.userinfo), log)?;
         let mut values = values::variables(a.values, log)?;
         let mut policies = policies::load(a, log)?;
@@ -91,14 +90,17 @@ impl Inputs {
         let targets = load(&a.input.target_resources())?;
         let params = load(&a.input.parameter_resources())?;
         policies.bind(params.iter().map(|d| d.value.clone()).collect());
-        let (objects, live) = match a.cluster {
+        let (objects, blocks, live) = match a.cluster {
             Some(_) => {
                 let (objects, live) = cluster::objects(a, &policies, &mut values, log)?;
-                (Objects::whole(objects), live)
+                (Objects::whole(objects), None, live)
             }
-            None => (objects(a, &policies, options, log)?, None),
+            None => {
+                let (objects, blocks) = objects(a, &policies, options, log)?;
+                (objects, blocks, None)
+            }
         };
-        let resources = if objects.has_more() { &[] } else { objects.in_memory() };
+        let resources = objects.in_memory();
         let exceptions = exceptions::load(a, &policies, resources, log)?;
         let known = resources.iter().chain(&targets).chain(&params);
         let sources = Offline {
@@ -120,7 +122,8 @@ impl Inputs {
         };
         let payloads = a.payloads.map(|flags| payloads::payloads(flags, &policies, log)).transpose()?;
         let payloads = payloads.unwrap_or_default();
-        let first = objects.in_memory().first().map(|d| &d.value).or(payloads.first()).cloned();
+        let documents = blocks.as_ref().map_or(resources, |blocks| &blocks.first);
+        let first = documents.first().map(|d| &d.value).or(payloads.first()).cloned();
         let mut inputs = Inputs {
             policies,
             objects,
@@ -133,12 +136,12 @@ impl Inputs {
             live,
             context_file: given(&a.values.context_file).map(String::from),
         };
-        if a.announces && !inputs.objects.has_more() {
+        if a.announces && blocks.is_none() {
             print(&inputs.announcement());
         }
         // Kyverno reads check requests when it has said what it applies.
         inputs.checks = a.payloads.map(payloads::check_requests).transpose()?.unwrap_or_default();
-        Ok(inputs)
+        Ok((inputs, blocks))
     }
 
     /// The engine over all policies that can be evaluated; what rules look up goes into it.
@@ -226,13 +229,13 @@ fn objects(
     policies: &Policies,
     options: &OutputOptions,
     log: &Log,
-) -> Result<Objects, CommandError> {
+) -> Result<(Objects, Option<ObjectBlocks>), CommandError> {
     let lowered = || policies.policies.iter().filter_map(|p| p.policy.as_deref());
     let deletes = !policies.cleanups.is_empty() || lowered().any(|p| p.stage == Stage::Schedule);
     let paths = a.input.resources();
     match a.streams && !deletes && !a.input.exceptions_with_resources && !lowered().any(looks_up_objects) {
-        true => Objects::stream(&paths, a.profile, options, log),
-        false => Ok(Objects::whole(resources::load(&paths, a.profile, true, options, log)?)),
+        true => resources::stream(&paths, a.profile, options, log),
+        false => Ok((Objects::whole(resources::load(&paths, a.profile, true, options, log)?), None)),
     }
 }
 

@@ -4,13 +4,12 @@
 //! printed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use ephor_document::Document;
 use ephor_engine::Profile;
 use ephor_sources::files::Reading;
-use ephor_testing::inputs::objects::ObjectStream;
-use ephor_testing::inputs::resources::{Choice, InputError, Resources};
+use ephor_testing::inputs::objects::{InputError, ObjectStream};
+use ephor_testing::inputs::resources::{Choice, Resources};
 
 use super::super::log::{Log, Use};
 use super::super::object_path::path;
@@ -39,13 +38,10 @@ pub(super) fn load(
     Ok(all)
 }
 
-/// The objects of a run: in memory, or read block by block while they are evaluated.
+/// The objects of a run: all in memory, or none where they are read block by block.
 #[derive(Default)]
 pub(in crate::cli) struct Objects {
-    /// All, or the first block where others follow.
     documents: Vec<Document>,
-    /// What follows; a mutex, because readers of files are for one thread at a time.
-    rest: Mutex<Option<ObjectReader>>,
     /// How many were read.
     count: AtomicUsize,
 }
@@ -53,40 +49,12 @@ pub(in crate::cli) struct Objects {
 impl Objects {
     /// Objects in memory.
     pub(super) fn whole(documents: Vec<Document>) -> Objects {
-        Objects { count: AtomicUsize::new(documents.len()), documents, rest: Mutex::default() }
-    }
-
-    /// The objects of arguments, of which the first block is read.
-    ///
-    /// # Errors
-    /// As [`load`].
-    pub(super) fn stream(
-        arguments: &[String],
-        profile: Profile,
-        output: &OutputOptions,
-        log: &Log,
-    ) -> Result<Objects, CommandError> {
-        let mut reader = ObjectReader::open(arguments, profile, true, output, log)?;
-        let block = reader.stream.block();
-        let documents = reader.take(block, log)?;
-        let rest = (!reader.is_at_end()).then_some(reader);
-        Ok(Objects { count: AtomicUsize::new(documents.len()), documents, rest: Mutex::new(rest) })
+        Objects { count: AtomicUsize::new(documents.len()), documents }
     }
 
     /// What is in memory: all objects, unless a run reads them block by block.
     pub(in crate::cli) fn in_memory(&self) -> &[Document] {
         &self.documents
-    }
-
-    /// Whether others follow.
-    pub(in crate::cli) fn has_more(&self) -> bool {
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
-    /// What is read while the first block is evaluated, and that block.
-    pub(in crate::cli::apply) fn take_rest(&mut self) -> Option<(Vec<Document>, ObjectReader)> {
-        let rest = self.rest.get_mut().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some((std::mem::take(&mut self.documents), rest))
     }
 
     /// Notes how many more were read.
@@ -98,6 +66,34 @@ impl Objects {
     pub(in crate::cli) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
+}
+
+/// Objects that are read while they are evaluated.
+pub(in crate::cli) struct ObjectBlocks {
+    /// The first block.
+    pub(in crate::cli::apply) first: Vec<Document>,
+    /// What follows; there is something.
+    pub(in crate::cli::apply) reader: ObjectReader,
+}
+
+/// The objects of arguments; those that follow the first block are not read yet.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn stream(
+    arguments: &[String],
+    profile: Profile,
+    output: &OutputOptions,
+    log: &Log,
+) -> Result<(Objects, Option<ObjectBlocks>), CommandError> {
+    let mut reader = ObjectReader::open(arguments, profile, true, output, log)?;
+    let block = reader.stream.block();
+    let first = reader.take(block, log)?;
+    if reader.is_at_end() {
+        return Ok((Objects::whole(first), None));
+    }
+    let objects = Objects { count: AtomicUsize::new(first.len()), ..Objects::default() };
+    Ok((objects, Some(ObjectBlocks { first, reader })))
 }
 
 /// Objects block by block, with the warnings about them.

@@ -7,7 +7,6 @@
 //! - `deletion_list`: what would be deleted, and when.
 //! - `finish`: what follows all results.
 //! - `generated_exceptions`: PolicyExceptions for failures.
-//! - `held`: output that is held back until all inputs are read.
 //! - `namespaced`: entries of reports of namespaced policies.
 //! - `results`: results of one resource.
 //! - `sink`: what has been printed and counted so far.
@@ -18,7 +17,6 @@ pub(super) mod changes;
 pub(super) mod deletion_list;
 pub(super) mod finish;
 pub(super) mod generated_exceptions;
-pub(super) mod held;
 pub(super) mod namespaced;
 pub(super) mod results;
 pub(super) mod sink;

@@ -52,20 +52,25 @@ pub(in crate::cli::apply) struct Sink {
 
 impl Run<'_> {
     /// Shows changed and new objects, or writes them.
-    pub(in crate::cli::apply) fn show(&self, sink: &mut Sink, changes: Changes, out: &mut impl Write) {
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub(in crate::cli::apply) fn show(
+        &self,
+        sink: &mut Sink,
+        changes: Changes,
+        out: &mut impl Write,
+    ) -> Result<(), CommandError> {
         // Documents of other programs hold nothing else.
         let is_document = matches!(self.options.output, ApplyOutput::Own(format) if format != Format::Text);
         if !is_document && !changes.text.is_empty() {
-            let _ = out.write_all(changes.text.as_bytes());
+            out.write_all(changes.text.as_bytes()).map_err(WriteError::from)?;
             sink.shows_objects = true;
         }
-        match self.destination.append(&changes.files) {
-            Ok(()) => {
-                let of_policies = changes.once.into_iter().filter(|text| sink.said.insert(text.clone()));
-                of_policies.chain(changes.warnings).for_each(|text| self.log.warn(&text));
-            }
-            Err(error) => sink.failed = Some(error),
-        }
+        self.destination.append(&changes.files)?;
+        let of_policies = changes.once.into_iter().filter(|text| sink.said.insert(text.clone()));
+        of_policies.chain(changes.warnings).for_each(|text| self.log.warn(&text));
+        Ok(())
     }
 
     /// [`Run::take`] now, or when all resources are done.
