@@ -53,6 +53,7 @@ mod registry;
 mod releases;
 mod result_cache;
 mod reviews;
+mod shards;
 mod snippets;
 mod sources;
 mod streams;

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use ephor_report::formats::WriteError;
+use ephor_report::shards::ShardsError;
 use ephor_report::spool::SpoolError;
 use ephor_search::Problem;
 use ephor_value::release::Release;
@@ -227,6 +228,9 @@ pub enum CommandError {
         /// Why.
         cause: io::Error,
     },
+    /// Results of shards cannot be merged.
+    #[error(transparent)]
+    Shards(#[from] ShardsError),
     /// A file that a flag names does not exist.
     #[error("stat {path}: no such file or directory")]
     NoFile {

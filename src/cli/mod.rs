@@ -52,6 +52,7 @@
 //! - `progress`: the progress bar of long runs.
 //! - `prompt`: prompts on a document.
 //! - `releases`: `--kubernetes VERSION`: the release whose API server's behaviour applies.
+//! - [`report`]: `ephor report`: what is done with the results of runs.
 //! - `report_file`: the file of a report, and the format that its extension names.
 //! - `roots`: the folders that names of files begin in, for documents that build servers read.
 //! - [`schema`]: `ephor schema`: JSON schemas of policies and of the files that go with them.
@@ -102,6 +103,7 @@ mod program_name;
 mod progress;
 mod prompt;
 mod releases;
+pub mod report;
 mod report_file;
 mod roots;
 pub mod schema;
@@ -156,6 +158,7 @@ enum Top {
     Lsp(lsp::LspArgs),
     Migrate(migrate::MigrateArgs),
     Play(play::PlayArgs),
+    Report(report::ReportArgs),
     Serve(Box<serve::ServeArgs>),
     Test(test::TestArgs),
     Version(version::VersionArgs),
@@ -254,6 +257,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         Top::Lsp(args) => lsp::run(&args),
         Top::Migrate(args) => migrate::run(&args, &global),
         Top::Play(args) => play::run(&args),
+        Top::Report(args) => report::run(&args),
         Top::Serve(args) => serve::run(&args, &global),
         Top::Test(args) => test::run(&args),
         Top::Version(args) => version::run(&args),

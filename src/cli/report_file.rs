@@ -30,6 +30,7 @@ pub(super) fn format_of_extension(file: &str) -> Option<Format> {
         "sarif" => Format::Sarif,
         "xml" => Format::Junit,
         "json" => Format::Json,
+        "jsonl" => Format::Jsonl,
         "md" => Format::Markdown,
         "html" => Format::Html,
         "txt" => Format::Text,

@@ -44,6 +44,27 @@ pub struct Choice {
 }
 
 /// A part of a list.
+#[derive(Debug, Default)]
+pub struct ListPage {
+    /// The objects.
+    pub items: Vec<Value>,
+    /// Where the next part begins; `None` = this is the last one.
+    pub next: Option<String>,
+}
+
+impl ListPage {
+    fn of(list: &Value, resource: &Resource) -> ListPage {
+        let api_version = api_version(resource);
+        let items = list.get("items").and_then(Value::as_list).unwrap_or_default();
+        let next = list.text_at(&["metadata", "continue"]);
+        ListPage {
+            items: items.iter().map(|item| named(item, &api_version, &resource.kind)).collect(),
+            next: Some(next.to_string()).filter(|token| !token.is_empty()),
+        }
+    }
+}
+
+/// A part of a list.
 #[derive(Clone, Debug)]
 pub enum Page {
     /// More objects.
@@ -270,33 +291,57 @@ impl Cluster {
             "" => String::new(),
             labels => format!("labelSelector={}&", utf8_percent_encode(labels, SEGMENT)),
         };
-        let path = path_of(resource, namespace, "");
         let mut more = String::new();
-        let api_version = api_version(resource);
         loop {
-            let token = if more.is_empty() {
-                String::new()
-            } else {
-                format!("&continue={}", utf8_percent_encode(&more, SEGMENT))
-            };
-            let page = match self.get(&format!("{path}?{selector}limit={PAGE}{token}")) {
+            let page = match self.page_of(resource, namespace, &selector, &more) {
                 // The token has become too old: from the beginning, without pages.
                 Err(e) if e.code == 410 && !more.is_empty() => {
                     take(Page::Anew);
-                    match selector.trim_end_matches('&') {
+                    let path = path_of(resource, namespace, "");
+                    let page = match selector.trim_end_matches('&') {
                         "" => self.get(&path)?,
                         selector => self.get(&format!("{path}?{selector}"))?,
-                    }
+                    };
+                    ListPage::of(&page, resource)
                 }
                 page => page?,
             };
-            let items = page.get("items").and_then(Value::as_list).unwrap_or_default();
-            take(Page::Next(items.iter().map(|item| named(item, &api_version, &resource.kind)).collect()));
-            more = page.text_at(&["metadata", "continue"]).to_string();
-            if more.is_empty() {
-                return Ok(());
+            take(Page::Next(page.items));
+            match page.next {
+                Some(token) => more = token,
+                None => return Ok(()),
             }
         }
+    }
+
+    /// A page of the objects of a resource, in one namespace or (empty) everywhere; `token` is where
+    /// the page before ended, empty at the beginning. Where that page is too old, the rest of the
+    /// list is as it is now: no object comes twice, and those that came are not seen to change.
+    ///
+    /// # Errors
+    /// See [`Cluster::request`].
+    pub fn page(&self, resource: &Resource, namespace: &str, token: &str) -> Result<ListPage, Failure> {
+        match self.page_of(resource, namespace, "", token) {
+            Err(Failure { code: 410, resume: Some(token), .. }) => {
+                self.page_of(resource, namespace, "", &token)
+            }
+            page => page,
+        }
+    }
+
+    fn page_of(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        selector: &str,
+        token: &str,
+    ) -> Result<ListPage, Failure> {
+        let path = path_of(resource, namespace, "");
+        let token = match token {
+            "" => String::new(),
+            token => format!("&continue={}", utf8_percent_encode(token, SEGMENT)),
+        };
+        Ok(ListPage::of(&self.get(&format!("{path}?{selector}limit={PAGE}{token}"))?, resource))
     }
 
     /// An object by name.

@@ -14,6 +14,8 @@ pub struct Failure {
     pub reason: String,
     /// What is wrong.
     pub text: String,
+    /// Of a list whose pages are too old: where to go on, with objects as they are now.
+    pub resume: Option<Box<str>>,
 }
 
 impl std::fmt::Display for Failure {
@@ -26,13 +28,13 @@ impl std::error::Error for Failure {}
 
 impl Failure {
     pub(crate) fn other(text: impl std::fmt::Display) -> Failure {
-        Failure { code: 0, reason: String::new(), text: text.to_string() }
+        Failure { code: 0, reason: String::new(), text: text.to_string(), resume: None }
     }
 
     /// The cluster does not serve a kind.
     pub fn no_match(api_version: &str, kind: &str) -> Failure {
         let text = format!("no matches for kind {kind:?} in version {api_version:?}");
-        Failure { code: 0, reason: NO_MATCH.into(), text }
+        Failure { code: 0, reason: NO_MATCH.into(), text, resume: None }
     }
 
     /// Whether the object exists already, or another client has changed it since it was read.
@@ -55,9 +57,14 @@ impl Failure {
 impl From<kube::Error> for Failure {
     fn from(e: kube::Error) -> Failure {
         match e {
-            kube::Error::Api(status) => {
-                Failure { code: status.code, reason: status.reason.clone(), text: status.message.clone() }
-            }
+            kube::Error::Api(status) => Failure {
+                code: status.code,
+                reason: status.reason.clone(),
+                text: status.message.clone(),
+                resume: (status.metadata.and_then(|list| list.continue_))
+                    .filter(|token| !token.is_empty())
+                    .map(String::into_boxed_str),
+            },
             other => Failure::other(chain(&other)),
         }
     }

@@ -24,5 +24,5 @@ mod failure;
 pub mod follow;
 pub mod live;
 
-pub use client::{Choice, Cluster, Page, api_version, connect, path_of};
+pub use client::{Choice, Cluster, ListPage, Page, api_version, connect, path_of};
 pub use failure::Failure;

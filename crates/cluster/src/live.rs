@@ -38,6 +38,7 @@ impl Live {
                 code: 404,
                 reason: "NotFound".into(),
                 text: format!("configmaps \"{name}\" not found"),
+                resume: None,
             });
         }
         let at = Place { api_version: "v1", resource: "configmaps", namespace, name };
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn missing_permissions_are_named_as_such() {
         let of = |code| {
-            let failure = Failure { code, reason: String::new(), text: "no".into() };
+            let failure = Failure { code, reason: String::new(), text: "no".into(), resume: None };
             refusal("GET", "/api/v1/pods", &failure).text
         };
         assert_eq!(of(403), "failed to GET resource with raw url: /api/v1/pods: permission denied: no");

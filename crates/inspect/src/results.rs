@@ -19,7 +19,7 @@ use ephor_policies::pitfalls;
 use ephor_policies::policy_set::Engine;
 use ephor_policies::violation::{self, Violation};
 use ephor_report::policy_report::report_message;
-use ephor_report::run::{Finding, Place, PolicyInfo, ResourceName, Severity};
+use ephor_report::run::{Finding, Order, Place, PolicyInfo, ResourceName, Severity};
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, dotted, parse};
 
@@ -115,6 +115,7 @@ impl<'r> Collector<'r> {
             let found = of_rule().find(|v| v.message == r.message).or_else(|| of_rule().next());
             let field = found.and_then(|v| v.field.as_ref());
             Finding {
+                order: Order::default(),
                 policy: info.clone(),
                 rule: if policy.report.names_rules { r.rule.to_string() } else { String::new() },
                 status,
@@ -158,6 +159,7 @@ impl<'r> Collector<'r> {
             let annotations = loaded.document.at(&["metadata", "annotations"]).and_then(Value::as_map);
             let annotation = |key: &str| annotations.and_then(|a| a.get(key)?.as_str()).unwrap_or_default();
             Finding {
+                order: Order::default(),
                 policy: Arc::new(described(key, text(&["kind"]), annotation)),
                 rule: String::new(),
                 status: Status::Error,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use ephor_engine::Status;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Counts, Finding, Place, PolicyInfo, ResourceName};
+use crate::run::{Counts, Finding, Order, Place, PolicyInfo, ResourceName};
 use crate::spool::{Spool, SpoolError, SpoolReader, Spools};
 
 /// How many bytes of results are in memory before all go to disk.
@@ -127,6 +127,11 @@ impl Findings {
         self.len == 0
     }
 
+    /// Counts also results that are not among these: `all` is how many there are of each status.
+    pub(crate) fn count(&mut self, all: Counts) {
+        self.counts = all;
+    }
+
     /// How many there are of each status.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -223,6 +228,8 @@ struct StoredFinding<T>(
     Option<StoredPlace<T>>,
     /// Whether it is known.
     bool,
+    /// The stage and the object of its order.
+    (u32, u64),
 );
 
 /// Version, kind, namespace, name and its beginning.
@@ -261,6 +268,7 @@ impl PolicyTable {
             finding.template.as_deref(),
             finding.decision.as_ref().map(StoredPlace::of),
             finding.is_known,
+            (finding.order.stage, finding.order.object),
         );
         // Texts and numbers in memory: nothing of it can fail.
         let _ = serde_json::to_writer(&mut *line, &record);
@@ -320,6 +328,7 @@ impl StoredFindings<'_> {
             template,
             decision,
             is_known,
+            order,
         ) = record;
         let is_gone = || io::Error::from(io::ErrorKind::InvalidData);
         Ok(Finding {
@@ -333,6 +342,7 @@ impl StoredFindings<'_> {
             template,
             decision: decision.map(Place::from),
             is_known,
+            order: Order { stage: order.0, object: order.1 },
         })
     }
 }

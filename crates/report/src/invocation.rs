@@ -57,7 +57,7 @@ mod tests {
 
     use std::sync::Arc;
 
-    use crate::run::{Place, PolicyInfo};
+    use crate::run::{Order, Place, PolicyInfo};
     use ephor_engine::Status;
 
     use std::collections::BTreeSet;
@@ -67,6 +67,7 @@ mod tests {
     fn finding(policy: &str, resource: &str) -> Finding {
         let place = |file: &str| Some(Place { file: file.into(), line: 1, ..Place::default() });
         Finding {
+            order: Order::default(),
             policy: Arc::new(PolicyInfo { name: "p".into(), ..PolicyInfo::default() }),
             rule: "r".into(),
             status: Status::Fail,

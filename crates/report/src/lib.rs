@@ -11,7 +11,9 @@
 //! - [`tally`]: how often each value comes up.
 //! - [`diff`]: differences of two texts, line by line.
 //! - [`invocation`]: commands that read a part of a run.
+//! - `lines`: what stands on each line of a run as JSON lines.
 //! - [`lint_formats`]: findings about files in the formats of code scanners.
+//! - [`shards`]: results of shards, merged into those of one run.
 //! - `printable`: texts of policies and resources as terminals show them.
 //! - [`formats`]: A run as text: for people, for build servers, for other programs.
 #![forbid(unsafe_code)]
@@ -21,11 +23,13 @@ pub mod diff;
 pub mod findings;
 pub mod formats;
 pub mod invocation;
+mod lines;
 pub mod lint_formats;
 pub mod policy_report;
 mod printable;
 pub mod roots;
 pub mod run;
+pub mod shards;
 pub mod spool;
 pub mod table;
 pub mod tally;

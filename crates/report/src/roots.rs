@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ephor_value::file_path::normal;
 
 /// The folders that names of files begin in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Roots {
     /// The folder of the run.
     folder: Option<PathBuf>,

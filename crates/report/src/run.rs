@@ -14,6 +14,7 @@ use crate::spool::SpoolError;
 use ephor_engine::Status;
 pub use ephor_ir::facts::Severity;
 use ephor_value::Value;
+pub use ephor_value::shard::Shard;
 
 /// The arguments of a run on which its results depend.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,9 +152,22 @@ impl ResourceName {
     }
 }
 
+/// Where a result stands in its run, whatever part of the run gave it. Results of one place are in
+/// the order in which they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Order {
+    /// What is done: 0 = policies are loaded, 1 = objects are evaluated, from 2 on = a policy that
+    /// deletes sweeps the objects.
+    pub stage: u32,
+    /// The position of the object among all objects of the run, from 0.
+    pub object: u64,
+}
+
 /// The result of a rule on a resource.
 #[derive(Clone, Debug)]
 pub struct Finding {
+    /// Its place in the run.
+    pub order: Order,
     /// The policy.
     pub policy: Arc<PolicyInfo>,
     /// The rule; empty for policies whose rules have no names.
@@ -254,6 +268,16 @@ impl Counts {
         }
         self.known += usize::from(finding.is_known && finding.is_violation());
     }
+
+    /// Adds other counts.
+    pub fn merge(&mut self, other: &Counts) {
+        self.pass += other.pass;
+        self.fail += other.fail;
+        self.warn += other.warn;
+        self.error += other.error;
+        self.skip += other.skip;
+        self.known += other.known;
+    }
 }
 
 /// A run.
@@ -275,6 +299,12 @@ pub struct Run {
     pub roots: Roots,
     /// The arguments, for commands that read a part of the run.
     pub invocation: Invocation,
+    /// Whether the results end in exit code 1.
+    pub fails: bool,
+    /// Which objects the run has.
+    pub shard: Shard,
+    /// What the results depend on, objects aside, as a digest: shards of one run have the same.
+    pub id: String,
 }
 
 impl Run {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use ephor_engine::Status;
 use ephor_report::formats::{Format, WriteError};
-use ephor_report::run::{Finding, Findings, Invocation, Place, PolicyInfo, ResourceName, Run, Severity};
+use ephor_report::run::{
+    Finding, Findings, Invocation, Order, Place, PolicyInfo, ResourceName, Run, Severity,
+};
 
 /// Results of this many objects: two forms of a control, a policy with two rules, one that passes,
 /// and one that is evaluated behind all others.
@@ -27,6 +29,7 @@ fn findings(objects: usize) -> impl Iterator<Item = Finding> {
     };
     let of =
         move |i: usize, policy: &Arc<PolicyInfo>, rule: &str, status, message: &str, field: &str| Finding {
+            order: Order::default(),
             policy: policy.clone(),
             rule: rule.into(),
             status,

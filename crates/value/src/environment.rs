@@ -68,6 +68,7 @@ variables! {
     GITHUB_TOKEN = "GITHUB_TOKEN", "credentials of `ghcr.io`, where policies name the provider `github`";
     GITHUB_WORKSPACE = "GITHUB_WORKSPACE", "root of the repository for names of files in SARIF, annotations and JUnit, where no folder above has `.git`";
     CI_PROJECT_DIR = "CI_PROJECT_DIR", "as `GITHUB_WORKSPACE`, which takes precedence";
+    JOB_COMPLETION_INDEX = "JOB_COMPLETION_INDEX", "set by Kubernetes in the Pods of an Indexed Job: the shard of `--shard job/N`, from 0";
     CONFORMANCE = "EPHOR_CONFORMANCE", "folder of recorded suites";
     REQUIRE_CONFORMANCE = "EPHOR_REQUIRE_CONFORMANCE", "`1`: a missing suite is an error; otherwise its tests are skipped";
     COMPLETE = "EPHOR_COMPLETE", "set by the scripts of `ephor completion`: the shell whose line is completed";

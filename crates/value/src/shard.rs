@@ -13,7 +13,78 @@
 //!    `h *= 0xc4ceb9fe1a85ec53`, `h ^= h >> 33`.
 //! 3. The shard is the high half of the 128-bit product of `h` and the number of shards.
 
+use std::fmt;
 use std::num::NonZero;
+use std::str::FromStr;
+
+/// One of the parts that all objects are divided into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// From 0.
+    index: u32,
+    of: NonZero<u32>,
+}
+
+/// The most parts that there may be: each is a run of its own.
+const MOST: u32 = 10_000;
+
+/// What is no shard.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no shard: write I/N, with N up to {MOST} and I from 1 to N")]
+pub struct ShardError(pub Box<str>);
+
+impl Default for Shard {
+    fn default() -> Shard {
+        Shard { index: 0, of: NonZero::<u32>::MIN }
+    }
+}
+
+impl Shard {
+    /// The shard with a position from 0.
+    pub fn at(index: u32, of: u32) -> Option<Shard> {
+        let of = NonZero::new(of).filter(|of| of.get() <= MOST)?;
+        (index < of.get()).then_some(Shard { index, of })
+    }
+
+    /// Its position, from 0.
+    pub fn index(self) -> u32 {
+        self.index
+    }
+
+    /// How many shards there are.
+    pub fn of(self) -> u32 {
+        self.of.get()
+    }
+
+    /// Whether it holds all objects.
+    pub fn is_whole(self) -> bool {
+        self.of.get() == 1
+    }
+
+    /// Whether it holds the object with this apiVersion, namespace, kind and name.
+    pub fn has(self, identity: &[&str; 4]) -> bool {
+        self.is_whole() || shard_of(identity, self.of) == self.index
+    }
+}
+
+impl fmt::Display for Shard {
+    /// `I/N`, with I from 1.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index + 1, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Shard, ShardError> {
+        let found = || {
+            let (number, of) = text.split_once('/')?;
+            Shard::at(number.parse::<u32>().ok()?.checked_sub(1)?, of.parse().ok()?)
+        };
+        found().ok_or_else(|| ShardError(text.into()))
+    }
+}
 
 /// The shard, from 0 to `shards - 1`, of the object with this apiVersion, namespace, kind and name.
 pub fn shard_of(identity: &[&str; 4], shards: NonZero<u32>) -> u32 {
@@ -42,6 +113,25 @@ mod tests {
 
     fn shard(identity: [&str; 4], shards: u32) -> u32 {
         shard_of(&identity, NonZero::new(shards).unwrap())
+    }
+
+    #[test]
+    fn a_shard_is_written_as_it_is_read() {
+        for text in ["1/1", "3/8", "10000/10000"] {
+            assert_eq!(text.parse::<Shard>().map(|shard| shard.to_string()), Ok(text.into()));
+        }
+        for text in ["", "3", "0/8", "9/8", "1/0", "1/10001", "a/8", "-1/8", "1/8/2"] {
+            assert_eq!(text.parse::<Shard>(), Err(ShardError(text.into())));
+        }
+    }
+
+    #[test]
+    fn each_object_is_in_one_shard() {
+        for i in 0..200 {
+            let name = format!("web-{i}");
+            let has = |index| Shard::at(index, 7).is_some_and(|shard| shard.has(&["v1", "a", "Pod", &name]));
+            assert_eq!((0..7).filter(|index| has(*index)).count(), 1, "{name}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What `apply` reads, as a value: `explain` reads the same, so that both decide alike.
 
 use ephor_engine::Profile;
+use ephor_value::shard::Shard;
 
 use super::options::{ClusterOptions, InputFlags, Payloads, Repository, ValueFlags};
 use crate::cli::arguments::Global;
@@ -32,6 +33,8 @@ pub(in crate::cli) struct InputArguments<'a> {
     pub details: bool,
     /// Whether objects may be read block by block: nothing shows all of them together.
     pub streams: bool,
+    /// Which objects policies are applied on.
+    pub shard: Shard,
     /// The fidelity profile.
     pub profile: Profile,
 }

@@ -15,6 +15,9 @@ pub enum ApplyConflict {
     /// Resources and payloads.
     #[error("both resource and json files can not be used together, use one or the other")]
     Payloads,
+    /// A part of what is not divided.
+    #[error("--shard divides objects, not payloads\nhelp: evaluate the payloads in a run of their own")]
+    ShardOfPayloads,
     /// Neither resources nor a cluster.
     #[error("resource file(s) or cluster required")]
     NoResource,

@@ -138,6 +138,7 @@ fn arguments_of<'a>(args: &'a ApplyArgs, global: &'a Global, options: &OutputOpt
         announces: is_plain && !args.output.stdin,
         details: !is_plain,
         streams: !args.output.explain && !args.output.deletions,
+        shard: args.run.shard,
         profile: if args.run.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() },
     }
 }

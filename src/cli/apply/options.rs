@@ -7,7 +7,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
+use ephor_value::environment;
 use ephor_value::release::Release;
+use ephor_value::shard::Shard;
 
 use crate::cli::CommandError;
 use crate::cli::apply::conflict::ApplyConflict;
@@ -243,6 +245,9 @@ pub(super) struct ExitFlags {
     /// exit code 2 for policies that cannot be used, and for none or no resource
     #[arg(long)]
     pub strict: bool,
+    /// exit code 0 also when there are failures and errors
+    #[arg(long)]
+    pub exit_zero: bool,
     /// failures of audit policies as warnings
     #[arg(long)]
     pub audit_warn: bool,
@@ -313,6 +318,10 @@ pub(super) struct Running {
     /// results of a cluster instead of the command line (profile `cluster`)
     #[arg(long)]
     pub as_cluster: bool,
+    /// part I of N of the objects, by their identity; `job/N` in a Pod of an Indexed Job. `ephor
+    /// report merge` joins the results of all parts
+    #[arg(long, value_name = "I/N", default_value = "1/1", hide_default_value = true, value_parser = shard)]
+    pub shard: Shard,
     /// number of threads, 0 for one per core; the output is the same for any
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = whole)]
     pub threads: i64,
@@ -342,6 +351,19 @@ fn severities() -> impl TypedValueParser<Value = Severity> {
     names.try_map(|name| Severity::of(&name).ok_or("no severity"))
 }
 
+/// Reads a shard; `job/N` is that of this Pod of an Indexed Job.
+///
+/// # Errors
+/// The text is no shard, or this is no Pod of an Indexed Job with so many.
+fn shard(text: &str) -> Result<Shard, String> {
+    let Some(of) = text.strip_prefix("job/") else {
+        return text.parse::<Shard>().map_err(|error| error.to_string());
+    };
+    let index = environment::JOB_COMPLETION_INDEX.text().ok_or("JOB_COMPLETION_INDEX is not set")?;
+    let found = index.parse().ok().zip(of.parse().ok()).and_then(|(index, of)| Shard::at(index, of));
+    found.ok_or_else(|| format!("JOB_COMPLETION_INDEX is `{index}`, which is no index of `{of}` Pods"))
+}
+
 /// The command as Kyverno reads it: a format that it does not know is YAML.
 pub(in crate::cli) fn with_values_of_kyverno(command: clap::Command) -> clap::Command {
     let format =
@@ -364,6 +386,8 @@ pub(super) fn check(args: &ApplyArgs, global: &Global) -> Result<(), CommandErro
         ApplyConflict::NoPolicy
     } else if args.policies.iter().any(is_input) && resources.iter().any(is_input) {
         ApplyConflict::StandardInput
+    } else if !args.run.shard.is_whole() && (has_payloads || has_checks) {
+        ApplyConflict::ShardOfPayloads
     } else if !resources.is_empty() && has_payloads {
         ApplyConflict::Payloads
     } else if resources.is_empty() && !has_payloads && !has_checks && !args.cluster.cluster {

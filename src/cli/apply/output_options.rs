@@ -166,6 +166,12 @@ impl OutputOptions {
         }
     }
 
+    /// Whether this format is printed, or written to the file of the report.
+    pub(super) fn writes(&self, format: Format) -> bool {
+        let file = self.report_file.as_ref().map(|(output, _)| *output);
+        [Some(self.output), file].contains(&Some(ApplyOutput::Own(format)))
+    }
+
     /// Whether violations are needed with everything that is known of them.
     pub(super) fn needs_findings(&self) -> bool {
         self.is_own() || self.report_file.is_some() || self.baseline.is_some() || self.fail_on.is_some()

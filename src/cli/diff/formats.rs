@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ephor_compare::{Answer, Universe};
 use ephor_engine::Status;
 use ephor_inspect::compared::answered::{Answered, Compared, DecidingPlace, PairOutcome, Shown, name_place};
-use ephor_report::run::{Finding, PolicyInfo, ResourceName, Run};
+use ephor_report::run::{Finding, Order, PolicyInfo, ResourceName, Run};
 
 use super::rules::texts;
 use super::text::{headline, meaning, verdict};
@@ -29,6 +29,7 @@ pub fn run_of(found: &[Answered], question: Question) -> Run {
             }
         };
         let finding = |rule: &str, status, message| Finding {
+            order: Order::default(),
             policy: Arc::new(policy(rule)),
             rule: rule.into(),
             status,

@@ -13,6 +13,7 @@ use ephor_policies::policy_set::Engine;
 use ephor_report::run::ResourceName;
 use ephor_value::Value;
 use ephor_value::print::json;
+use ephor_value::shard::Shard;
 use ephor_value::suggest::did_you_mean;
 
 use crate::cli::apply::{InputArguments, Inputs, Log, OutputOptions};
@@ -59,6 +60,7 @@ pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Co
         announces: false,
         details: false,
         streams: false,
+        shard: Shard::default(),
         profile: if flags.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() },
     };
     let (mut inputs, _) = Inputs::gather(&arguments, &options, &log)?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ephor_engine::Status;
 use ephor_report::diff::without_colour;
 use ephor_report::formats::Format;
-use ephor_report::run::{Finding, Invocation, Note, Place, PolicyInfo, ResourceName, Run};
+use ephor_report::run::{Finding, Note, Order, Place, PolicyInfo, ResourceName, Run};
 use ephor_testing::testing::file::Test;
 use ephor_testing::testing::rows::{Row, Verdict};
 
@@ -80,9 +80,8 @@ fn run(totals: TestTotals, is_strict: bool) -> Run {
         seconds: totals.started.elapsed().as_secs_f64(),
         notes: notes.collect(),
         roots: roots::here(),
-        invocation: Invocation::default(),
         findings: findings.into(),
-        violations_only: false,
+        ..Run::default()
     }
 }
 
@@ -103,6 +102,7 @@ pub(super) fn findings(test: &Test, rows: &[Row], is_strict: bool) -> Vec<Findin
             Verdict::Fail => (Status::Fail, failure(&row.reason, &message)),
         };
         all.push(Finding {
+            order: Order::default(),
             policy: policies.entry(&row.policy).or_insert_with(info).clone(),
             rule: row.rule.clone(),
             status,

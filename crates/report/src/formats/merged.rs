@@ -177,10 +177,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::run::{Place, PolicyInfo};
+    use crate::run::{Order, Place, PolicyInfo};
 
     fn finding(kind: &str, rule: &str, message: &str) -> Finding {
         Finding {
+            order: Order::default(),
             policy: Arc::new(PolicyInfo { name: "pin".into(), kind: kind.into(), ..PolicyInfo::default() }),
             rule: rule.into(),
             status: Status::Fail,

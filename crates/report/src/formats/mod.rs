@@ -12,6 +12,7 @@
 //!   of the manifest and that of the policy.
 //! - [`json`]: our own JSON, version 1: counts, and each result with its policy, resource and
 //!   places (`docs/reference/formats.md`).
+//! - [`jsonl`]: JSON lines, of which `ephor report merge` makes every other format.
 //! - [`junit`]: jUnit's XML: a suite for each policy, a case for each rule and resource.
 //! - `level`: levels of violations, for formats that have three.
 //! - [`markdown`]: markdown: a table of everything that did not pass, each violation once, and the
@@ -31,6 +32,7 @@ mod document;
 pub mod github;
 pub mod html;
 pub mod json;
+pub mod jsonl;
 pub mod junit;
 mod level;
 pub mod markdown;
@@ -63,6 +65,8 @@ pub enum Format {
     Junit,
     /// Own JSON.
     Json,
+    /// JSON lines, for parts of a run.
+    Jsonl,
     /// A table for comments on pull requests.
     Markdown,
     /// Workflow commands of GitHub.
@@ -73,11 +77,12 @@ pub enum Format {
 
 impl Format {
     /// All, with their names.
-    pub const ALL: [(&'static str, Format); 7] = [
+    pub const ALL: [(&'static str, Format); 8] = [
         ("text", Format::Text),
         ("sarif", Format::Sarif),
         ("junit", Format::Junit),
         ("json", Format::Json),
+        ("jsonl", Format::Jsonl),
         ("markdown", Format::Markdown),
         ("github", Format::Github),
         ("html", Format::Html),
@@ -99,6 +104,7 @@ impl Format {
             Format::Sarif => return sarif::write(run, out),
             Format::Junit => junit::write(run, out)?,
             Format::Json => json::write(run, out)?,
+            Format::Jsonl => jsonl::write(run, out)?,
             Format::Markdown => markdown::write(run, out)?,
             Format::Github => {
                 if github::write(run, out)? == 0 {

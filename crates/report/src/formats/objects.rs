@@ -239,12 +239,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::run::ResourceName;
+    use crate::run::{Order, ResourceName};
     use ephor_engine::Status;
 
     fn finding(name: &str) -> Finding {
         let resource = ResourceName { kind: "Pod".into(), name: name.into(), ..ResourceName::default() };
         Finding {
+            order: Order::default(),
             policy: Default::default(),
             rule: String::new(),
             status: Status::Fail,
@@ -284,7 +285,7 @@ mod tests {
     fn many_results_of_an_object_come_in_pieces() {
         let pieces = [(2, 0..2, 0, true, false), (2, 0..2, 2, false, false), (1, 0..1, 4, false, true)];
         assert_eq!(shown("aaaaa", 2), pieces);
-        // The search ends here, whatever comes later.
+        // The search ends here: later ones do not count.
         let apart = [
             (2, 0..2, 0, true, false),
             (1, 0..1, 2, false, true),

@@ -7,7 +7,7 @@ use ephor_engine::Status;
 use super::*;
 use crate::roots::Roots;
 use crate::run::{Finding, Severity};
-use crate::run::{Note, Place, PolicyInfo, ResourceName};
+use crate::run::{Note, Order, Place, PolicyInfo, ResourceName, Shard};
 
 /// A run with every status, texts that need escaping, a policy without rule names, a template and a
 /// known violation.
@@ -39,6 +39,7 @@ fn run() -> Run {
         generate_name: String::new(),
     });
     let base = Finding {
+        order: Order::default(),
         policy: tag.clone(),
         rule: "tag".into(),
         status: Status::Fail,
@@ -84,6 +85,9 @@ fn run() -> Run {
         notes: vec![Note { text: "bad.yaml:1: no policy".into(), is_error: true }],
         roots: Roots::default(),
         invocation: crate::run::Invocation::default(),
+        fails: true,
+        shard: Shard::default(),
+        id: "a1".into(),
     }
 }
 

@@ -5,7 +5,7 @@
 //! `test` share all of it. Semantics: `docs/reference/cli.md`, "apply" to "Exceptions".
 //!
 //! - [`exceptions`]: exception files.
-//! - `identity`: what an object is known by: version, kind, namespace, name.
+//! - [`identity`]: what an object is known by: version, kind, namespace, name.
 //! - `misread`: names and namespaces that YAML does not read as text.
 //! - [`objects`]: the objects of resource arguments, block by block.
 //! - [`replay`]: the objects of an audit log of `ephor serve --audit-log-objects`, so that policies
@@ -19,7 +19,7 @@
 //! - [`requests`]: requests built from resources, values and the user.
 
 pub mod exceptions;
-pub(crate) mod identity;
+pub mod identity;
 #[cfg(feature = "test-files")]
 mod misread;
 #[cfg(feature = "test-files")]

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use crate::inputs::exceptions::{self, Exceptions};
-use crate::inputs::requests::Requests;
 use crate::inputs::objects::{self, InputError};
+use crate::inputs::requests::Requests;
 use crate::inputs::resources::{Choice, Resources};
 use crate::inputs::values::Values;
 use crate::inputs::{Refused, strict, user};

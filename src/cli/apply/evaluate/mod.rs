@@ -9,7 +9,6 @@ mod cleanup;
 
 use std::io::{IsTerminal, Write};
 
-use ephor_document::Document;
 use ephor_engine::Status;
 use ephor_engine::request::NoObjects;
 use ephor_ir::expressions::Proxy;
@@ -19,14 +18,16 @@ use ephor_policies::policy_set::{Engine, Outcome};
 use ephor_policies::scan;
 use ephor_report::formats::WriteError;
 use ephor_report::policy_report::Summary;
+use ephor_report::run::Order;
 use ephor_testing::inputs::resources::Resources;
 use ephor_value::{Value, parallel};
 use indicatif::ProgressBar;
 
-use super::inputs::{CheckRequest, ObjectBlocks};
+use super::inputs::{CheckRequest, ObjectBlocks, PlacedObject};
 use super::render::changes::{self, Changes};
 use super::render::results::{self, Rendered, Style};
 use super::render::sink::Sink;
+use super::render::texts::Texts;
 use super::run::Run;
 use crate::cli::{CommandError, progress};
 
@@ -61,7 +62,10 @@ impl Run<'_> {
         if !sink.holds {
             out.write_all(self.refused().as_bytes()).map_err(WriteError::from)?;
         }
-        self.found(&mut sink, style.collector.refused())?;
+        // Every shard loads the policies; the first one says what is refused.
+        if self.args.run.shard.index() == 0 {
+            self.found(&mut sink, Order::default(), style.collector.refused())?;
+        }
         self.resources(engine, blocks, style, &mut sink, out)?;
         let checks = self.checks(engine, style)?;
         let deletions = match self.inputs.policies.uncompiled(Purpose::Deletion) {
@@ -110,9 +114,11 @@ impl Run<'_> {
             progress.set_position(at);
             progress.set_message(format!("{} violations", violations.iter().sum::<usize>()));
         };
+        sink.late = blocks.as_ref().map(|_| Texts::default());
         let Some(ObjectBlocks { first: mut block, mut reader }) = blocks else {
             let mut done = 0;
-            for block in self.inputs.objects.in_memory().chunks(BLOCK) {
+            let own: Vec<PlacedObject<'_>> = self.inputs.objects.own().collect();
+            for block in own.chunks(BLOCK) {
                 let results = self.block(block, engine, style);
                 self.add_block(block, results, sink, out);
                 done += block.len();
@@ -122,11 +128,12 @@ impl Run<'_> {
             return sink.failed.take().map_or(Ok(()), Err);
         };
         loop {
-            let is_last = reader.stream.is_at_end();
-            let read = || if is_last { Ok(Resources::default()) } else { reader.stream.block() };
-            let (results, next) = parallel::join(|| self.block(&block, engine, style), read);
-            self.add_block(&block, results, sink, out);
-            progress.iter().for_each(|p| shows(p, reader.stream.read(), &sink.counts));
+            let is_last = reader.is_at_end();
+            let read = || if is_last { Ok(Resources::default()) } else { reader.block() };
+            let objects = block.objects();
+            let (results, next) = parallel::join(|| self.block(&objects, engine, style), read);
+            self.add_block(&objects, results, sink, out);
+            progress.iter().for_each(|p| shows(p, reader.read(), &sink.counts));
             if let Some(error) = sink.failed.take() {
                 return Err(error);
             }
@@ -134,16 +141,19 @@ impl Run<'_> {
                 break;
             }
             block = reader.take(next, &self.log)?;
-            self.inputs.objects.add(block.len());
+            self.inputs.objects.add(block.objects().len());
         }
         progress.iter().for_each(ProgressBar::finish_and_clear);
+        for text in sink.late.take().iter().flat_map(Texts::iter) {
+            self.log.warn(&text?);
+        }
         Ok(())
     }
 
     /// Evaluates all policies on a block of resources.
     fn block(
         &self,
-        block: &[Document],
+        block: &[PlacedObject<'_>],
         engine: &Engine,
         style: &Style<'_>,
     ) -> Vec<Result<(Rendered, Changes), NoObjects>> {
@@ -151,14 +161,18 @@ impl Run<'_> {
         scan::block(
             engine,
             block,
-            |document| self.request(document, engine),
-            |document, request, outcome| requests.with_own_values(&document.value, request, outcome, engine),
-            |document, outcome| {
+            |object| self.request(object.document, engine),
+            |object, request, outcome| {
+                requests.with_own_values(&object.document.value, request, outcome, engine)
+            },
+            |object, outcome| {
+                let document = object.document;
                 let resource = &document.value;
                 // Results are reported for the mutated object; without one, for the original.
                 let shown = outcome.object.as_ref().filter(|o| !o.is_null()).unwrap_or(resource);
                 let changes = changes::render(engine.set(), resource, outcome, &self.destination);
-                (results::render(style, Some(document), shown, outcome), changes)
+                let rendered = results::render(style, Some(document), shown, outcome);
+                (Rendered { order: Order { stage: 1, object: object.at }, ..rendered }, changes)
             },
         )
     }
@@ -166,13 +180,13 @@ impl Run<'_> {
     /// Adds what a block of resources adds.
     fn add_block(
         &self,
-        block: &[Document],
+        block: &[PlacedObject<'_>],
         results: Vec<Result<(Rendered, Changes), NoObjects>>,
         sink: &mut Sink,
         out: &mut impl Write,
     ) {
-        for (document, rendered) in block.iter().zip(results) {
-            self.add_resource(&document.value, rendered, sink, out);
+        for (object, rendered) in block.iter().zip(results) {
+            self.add_resource(&object.document.value, rendered, sink, out);
         }
     }
 
@@ -253,7 +267,7 @@ impl Run<'_> {
         let is_free = self.options.is_own() || blocks.is_some() || !std::io::stdout().is_terminal();
         match blocks {
             _ if !is_free || self.options.quiet => None,
-            Some(blocks) => progress::bytes(blocks.reader.stream.size()),
+            Some(blocks) => progress::bytes(blocks.reader.size()),
             None if count >= LONG => progress::bar(count, "resources"),
             None => None,
         }

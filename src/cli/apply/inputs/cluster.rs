@@ -1,10 +1,10 @@
 //! `--cluster`: objects of a cluster instead of files.
 //!
 //! In: flags, environment and home folder, and the policies. Out: the objects of the kinds that the
-//! policies are about, or, where there is no cluster, the diagnostics of Kyverno, which then
-//! continues without resources.
+//! policies are about ([`ClusterObjects`], which reads them page by page), or, where there is no
+//! cluster, the diagnostics of Kyverno, which then continues without resources.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,8 +20,9 @@ use ephor_engine::Profile;
 use ephor_kubernetes::Resource;
 use ephor_policies::load::Policies;
 use ephor_policies::subjects;
+use ephor_testing::inputs::resources::Resources;
 use ephor_testing::inputs::values::Values;
-use ephor_value::{Value, environment};
+use ephor_value::{Value, environment, parallel};
 
 use crate::cli::apply::log::Log;
 use crate::cli::apply::options::ClusterOptions;
@@ -71,55 +72,135 @@ fn find_cluster(
     }
 }
 
-/// The objects of the cluster of the arguments, and the cluster, whose namespaces are added to the
-/// values; without a cluster the error of names that no file has.
+/// The objects of the cluster of the arguments, which are not read yet, and the cluster, whose
+/// namespaces are added to the values; without a cluster the error of names that no file has.
 ///
 /// # Errors
-/// The cluster cannot be used, or no object has a name.
+/// The cluster cannot be used.
 pub(super) fn objects(
     a: &InputArguments<'_>,
     policies: &Policies,
     values: &mut Values,
     log: &Log,
-) -> Result<(Vec<Document>, Option<Arc<Cluster>>), CommandError> {
-    let Some((options, global)) = a.cluster else { return Ok((Vec::new(), None)) };
+) -> Result<Option<ClusterObjects>, CommandError> {
+    let Some((options, global)) = a.cluster else { return Ok(None) };
     match find_cluster(options, global)? {
         Ok(cluster) => {
-            let loaded = load(&cluster, a, options, policies, log)?;
-            for (name, namespace) in loaded.namespaces {
+            let kinds = kinds(&cluster, options, policies)?;
+            for (name, namespace) in namespaces(&cluster, log)? {
                 values.namespaces.entry(name).or_insert(namespace);
             }
-            Ok((loaded.objects, Some(cluster)))
+            let namespace = given(&options.namespace).unwrap_or_default().to_string();
+            let continues = options.continue_on_error;
+            let (names, profile) = (a.input.resources(), a.profile);
+            Ok(Some(ClusterObjects { cluster, kinds, namespace, token: None, continues, names, profile }))
         }
         Err(why) => {
             log.warn(&format!("no cluster: {why}"));
             find(&a.input.resources(), log)?;
-            Ok((Vec::new(), None))
+            Ok(None)
         }
     }
 }
 
-/// What was found in a cluster.
-#[derive(Default)]
-struct ClusterObjects {
-    objects: Vec<Document>,
-    /// The namespaces by name.
-    namespaces: HashMap<String, Value>,
+/// The objects of a cluster, page by page.
+pub(in crate::cli::apply) struct ClusterObjects {
+    /// The cluster.
+    pub cluster: Arc<Cluster>,
+    /// The kinds whose objects are not all read.
+    kinds: VecDeque<Resource>,
+    namespace: String,
+    /// Where the next page of the first kind begins.
+    token: Option<String>,
+    /// Whether kinds that cannot be read are left out.
+    continues: bool,
+    /// The names of the objects that are meant; empty = all.
+    names: Vec<String>,
+    profile: Profile,
 }
 
-/// The objects of the kinds that policies match; only those with the names in `-r`, if there are
-/// any.
-///
-/// # Errors
-/// The cluster does not answer, or no object has a name.
-fn load(
+/// How many objects a block has at least for each thread, unless it is the last one.
+const BLOCK: usize = 500;
+
+impl ClusterObjects {
+    /// Whether everything was read.
+    pub fn is_at_end(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// The next block.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub fn block(&mut self) -> Result<Resources, cluster::Failure> {
+        let mut block = Resources::default();
+        let wanted = BLOCK * parallel::threads();
+        while block.documents.len() < wanted {
+            let Some(kind) = self.kinds.front() else { break };
+            let token = self.token.as_deref().unwrap_or_default();
+            match self.cluster.page(kind, &self.namespace, token) {
+                Ok(page) => {
+                    let is_meant = |object: &Value| {
+                        let name = object.text_at(&["metadata", "name"]);
+                        self.names.is_empty() || self.names.iter().any(|meant| name == meant)
+                    };
+                    let meant = page.items.into_iter().filter(is_meant);
+                    block.documents.extend(meant.map(|object| document(object, self.profile)));
+                    self.token = page.next;
+                }
+                Err(e) => {
+                    // Some resources cannot be listed.
+                    if !matches!(e.code, 404 | 405) {
+                        if !self.continues {
+                            return Err(e);
+                        }
+                        block.warnings.push(format!("{}: {e}", kind.plural));
+                    }
+                    self.token = None;
+                }
+            }
+            if self.token.is_none() {
+                self.kinds.pop_front();
+            }
+        }
+        Ok(block)
+    }
+
+    /// Whether objects are meant by their names, which all have to be there.
+    pub fn has_names(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    /// Everything that is left, in memory.
+    ///
+    /// # Errors
+    /// The cluster does not answer, or an object that is meant is not there.
+    pub fn rest(mut self, log: &Log) -> Result<Vec<Document>, CommandError> {
+        let mut all = Vec::new();
+        while !self.is_at_end() {
+            let block = self.block().map_err(failed)?;
+            block.warnings.iter().for_each(|text| log.warn(text));
+            all.extend(block.documents);
+        }
+        let has = |name: &&String| all.iter().any(|d| d.value.text_at(&["metadata", "name"]) == **name);
+        match self.names.iter().find(|name| !has(name)) {
+            Some(missing) => Err(not_found(missing, log)),
+            None => Ok(all),
+        }
+    }
+}
+
+/// An error of the cluster that ends the run.
+pub(super) fn failed(cause: cluster::Failure) -> CommandError {
+    CommandError::ClusterResources { cause }
+}
+
+/// The kinds that policies are about.
+fn kinds(
     cluster: &Cluster,
-    a: &InputArguments<'_>,
     options: &ClusterOptions,
     policies: &Policies,
-    log: &Log,
-) -> Result<ClusterObjects, CommandError> {
-    let failed = |cause: cluster::Failure| CommandError::ClusterResources { cause };
+) -> Result<VecDeque<Resource>, CommandError> {
     let kinds = cluster.kinds().map_err(failed)?;
     let mut wanted: Vec<&Resource> = Vec::new();
     for resource in kinds.all().iter().filter(|r| concerns(policies, r)) {
@@ -132,38 +213,21 @@ fn load(
     if options.cluster_wide_resources {
         wanted.retain(|r| !r.namespaced || !namespace.is_empty());
     }
-    let mut found = ClusterObjects::default();
-    for resource in wanted {
-        let objects = match cluster.list(resource, namespace) {
-            Ok(objects) => objects,
-            // Some resources cannot be listed.
-            Err(e) if matches!(e.code, 404 | 405) => continue,
-            Err(e) if options.continue_on_error => {
-                log.warn(&format!("{}: {e}", resource.plural));
-                continue;
-            }
-            Err(e) => return Err(failed(e)),
-        };
-        found.objects.extend(objects.into_iter().map(|o| document(o, a.profile)));
-    }
-    match kinds.resource("", "v1", "namespaces").map(|r| cluster.list(r, "")) {
-        Some(Ok(namespaces)) => {
-            let named = |o: Value| (o.text_at(&["metadata", "name"]).to_string(), o);
-            found.namespaces.extend(namespaces.into_iter().map(named));
+    Ok(wanted.into_iter().cloned().collect())
+}
+
+/// The namespaces of a cluster by name.
+fn namespaces(cluster: &Cluster, log: &Log) -> Result<Vec<(String, Value)>, CommandError> {
+    let kinds = cluster.kinds().map_err(failed)?;
+    let namespaces = match kinds.resource("", "v1", "namespaces").map(|r| cluster.list(r, "")) {
+        Some(Ok(namespaces)) => namespaces,
+        Some(Err(e)) => {
+            log.warn(&format!("namespaces: {e}"));
+            Vec::new()
         }
-        Some(Err(e)) => log.warn(&format!("namespaces: {e}")),
-        None => {}
-    }
-    let names = a.input.resources();
-    if !names.is_empty() {
-        let has =
-            |name: &&String| found.objects.iter().any(|d| d.value.text_at(&["metadata", "name"]) == **name);
-        if let Some(missing) = names.iter().find(|name| !has(name)) {
-            return Err(not_found(missing, log));
-        }
-        found.objects.retain(|d| names.iter().any(|name| d.value.text_at(&["metadata", "name"]) == *name));
-    }
-    Ok(found)
+        None => Vec::new(),
+    };
+    Ok(namespaces.into_iter().map(|o| (o.text_at(&["metadata", "name"]).to_string(), o)).collect())
 }
 
 /// An object of a cluster as a document.

@@ -45,8 +45,11 @@ use super::output_options::OutputOptions;
 use crate::cli::CommandError;
 use crate::cli::arguments::given;
 use crate::cli::console::print;
+use cluster::ClusterObjects;
 pub(super) use invocation::invocation;
 pub(in crate::cli) use payloads::CheckRequest;
+use resources::ObjectReader;
+pub(in crate::cli::apply) use resources::PlacedObject;
 pub(in crate::cli) use resources::{ObjectBlocks, Objects};
 
 /// What was loaded.
@@ -90,16 +93,9 @@ impl Inputs {
         let targets = load(&a.input.target_resources())?;
         let params = load(&a.input.parameter_resources())?;
         policies.bind(params.iter().map(|d| d.value.clone()).collect());
-        let (objects, blocks, live) = match a.cluster {
-            Some(_) => {
-                let (objects, live) = cluster::objects(a, &policies, &mut values, log)?;
-                (Objects::whole(objects), None, live)
-            }
-            None => {
-                let (objects, blocks) = objects(a, &policies, options, log)?;
-                (objects, blocks, None)
-            }
-        };
+        let of_cluster = cluster::objects(a, &policies, &mut values, log)?;
+        let live = of_cluster.as_ref().map(|objects| objects.cluster.clone());
+        let (objects, blocks) = objects(a, of_cluster, &policies, options, log)?;
         let resources = objects.in_memory();
         let exceptions = exceptions::load(a, &policies, resources, log)?;
         let known = resources.iter().chain(&targets).chain(&params);
@@ -122,8 +118,8 @@ impl Inputs {
         };
         let payloads = a.payloads.map(|flags| payloads::payloads(flags, &policies, log)).transpose()?;
         let payloads = payloads.unwrap_or_default();
-        let documents = blocks.as_ref().map_or(resources, |blocks| &blocks.first);
-        let first = documents.first().map(|d| &d.value).or(payloads.first()).cloned();
+        let document = blocks.as_ref().map_or(resources.first(), |blocks| blocks.first.first());
+        let first = document.map(|d| &d.value).or(payloads.first()).cloned();
         let mut inputs = Inputs {
             policies,
             objects,
@@ -222,20 +218,31 @@ impl Inputs {
     }
 }
 
-/// The objects of files: block by block where no rule reads another object than its own, and
-/// nothing shows all of them.
+/// The objects of files or of a cluster: block by block where no rule reads another object than its
+/// own, and nothing shows all of them.
 fn objects(
     a: &InputArguments<'_>,
+    cluster: Option<ClusterObjects>,
     policies: &Policies,
     options: &OutputOptions,
     log: &Log,
 ) -> Result<(Objects, Option<ObjectBlocks>), CommandError> {
     let lowered = || policies.policies.iter().filter_map(|p| p.policy.as_deref());
     let deletes = !policies.cleanups.is_empty() || lowered().any(|p| p.stage == Stage::Schedule);
+    let streams =
+        a.streams && !deletes && !a.input.exceptions_with_resources && !lowered().any(looks_up_objects);
+    let whole = |all| Ok((Objects::whole(all, a.shard), None));
     let paths = a.input.resources();
-    match a.streams && !deletes && !a.input.exceptions_with_resources && !lowered().any(looks_up_objects) {
-        true => resources::stream(&paths, a.profile, options, log),
-        false => Ok((Objects::whole(resources::load(&paths, a.profile, true, options, log)?), None)),
+    match cluster {
+        Some(cluster) if streams && !cluster.has_names() => {
+            resources::stream(ObjectReader::of_cluster(cluster, a.shard), log)
+        }
+        Some(cluster) => whole(cluster.rest(log)?),
+        None if a.cluster.is_some() => whole(Vec::new()),
+        None if streams => {
+            resources::stream(ObjectReader::open(&paths, a.profile, true, a.shard, options, log)?, log)
+        }
+        None => whole(resources::load(&paths, a.profile, true, options, log)?),
     }
 }
 

@@ -5,16 +5,20 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ephor_cluster::Failure;
 use ephor_document::Document;
 use ephor_engine::Profile;
 use ephor_sources::files::Reading;
+use ephor_testing::inputs::identity::is_in_shard;
 use ephor_testing::inputs::objects::{InputError, ObjectStream};
 use ephor_testing::inputs::resources::{Choice, Resources};
+use ephor_value::shard::Shard;
 
 use super::super::log::{Log, Use};
 use super::super::object_path::path;
 use super::super::output::ApplyOutput;
 use super::super::output_options::OutputOptions;
+use super::cluster::{self, ClusterObjects};
 use crate::cli::CommandError;
 
 /// The resources that the arguments mean, all in memory; `is_unique` says whether of two objects of
@@ -29,11 +33,11 @@ pub(super) fn load(
     output: &OutputOptions,
     log: &Log,
 ) -> Result<Vec<Document>, CommandError> {
-    let mut reader = ObjectReader::open(arguments, profile, is_unique, output, log)?;
+    let mut reader = ObjectReader::open(arguments, profile, is_unique, Shard::default(), output, log)?;
     let mut all = Vec::new();
     while !reader.is_at_end() {
-        let block = reader.stream.block();
-        all.extend(reader.take(block, log)?);
+        let block = reader.block();
+        all.extend(reader.take(block, log)?.documents);
     }
     Ok(all)
 }
@@ -42,14 +46,24 @@ pub(super) fn load(
 #[derive(Default)]
 pub(in crate::cli) struct Objects {
     documents: Vec<Document>,
-    /// How many were read.
+    /// Which of them policies are applied on.
+    shard: Shard,
+    /// On how many objects policies are applied.
     count: AtomicUsize,
 }
 
 impl Objects {
     /// Objects in memory.
-    pub(super) fn whole(documents: Vec<Document>) -> Objects {
-        Objects { count: AtomicUsize::new(documents.len()), documents }
+    pub(super) fn whole(documents: Vec<Document>, shard: Shard) -> Objects {
+        let objects = Objects { documents, shard, count: AtomicUsize::default() };
+        objects.add(objects.own().count());
+        objects
+    }
+
+    /// The objects in memory that policies are applied on.
+    pub(in crate::cli::apply) fn own(&self) -> impl Iterator<Item = PlacedObject<'_>> {
+        let all = (0..).zip(&self.documents).map(|(at, document)| PlacedObject { at, document });
+        all.filter(|object| is_in_shard(self.shard, &object.document.value, object.at))
     }
 
     /// What is in memory: all objects, unless a run reads them block by block.
@@ -57,12 +71,12 @@ impl Objects {
         &self.documents
     }
 
-    /// Notes how many more were read.
+    /// Notes that policies are applied on more.
     pub(in crate::cli::apply) fn add(&self, more: usize) {
         self.count.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// How many were read.
+    /// How many policies are applied on.
     pub(in crate::cli) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
@@ -71,35 +85,78 @@ impl Objects {
 /// Objects that are read while they are evaluated.
 pub(in crate::cli) struct ObjectBlocks {
     /// The first block.
-    pub(in crate::cli::apply) first: Vec<Document>,
-    /// What follows; there is something.
+    pub(in crate::cli::apply) first: ObjectBlock,
+    /// What follows.
     pub(in crate::cli::apply) reader: ObjectReader,
 }
 
-/// The objects of arguments; those that follow the first block are not read yet.
+/// The objects of a reader; those that follow the first block are not read yet.
 ///
 /// # Errors
 /// As [`load`].
 pub(super) fn stream(
-    arguments: &[String],
-    profile: Profile,
-    output: &OutputOptions,
+    mut reader: ObjectReader,
     log: &Log,
 ) -> Result<(Objects, Option<ObjectBlocks>), CommandError> {
-    let mut reader = ObjectReader::open(arguments, profile, true, output, log)?;
-    let block = reader.stream.block();
+    let block = reader.block();
     let first = reader.take(block, log)?;
-    if reader.is_at_end() {
-        return Ok((Objects::whole(first), None));
+    // Of the objects of a shard the positions have to be known.
+    if reader.is_at_end() && reader.shard.is_whole() {
+        return Ok((Objects::whole(first.documents, reader.shard), None));
     }
-    let objects = Objects { count: AtomicUsize::new(first.len()), ..Objects::default() };
+    let objects = Objects { count: AtomicUsize::new(first.documents.len()), ..Objects::default() };
     Ok((objects, Some(ObjectBlocks { first, reader })))
+}
+
+/// Objects that stand together in the input.
+#[derive(Default)]
+pub(in crate::cli::apply) struct ObjectBlock {
+    documents: Vec<Document>,
+    /// The position of each among all objects of the run, from 0.
+    positions: Vec<u64>,
+}
+
+impl ObjectBlock {
+    /// The objects, in order.
+    pub fn objects(&self) -> Vec<PlacedObject<'_>> {
+        let placed = |(document, at): (_, &u64)| PlacedObject { at: *at, document };
+        self.documents.iter().zip(&self.positions).map(placed).collect()
+    }
+
+    /// The first object.
+    pub fn first(&self) -> Option<&Document> {
+        self.documents.first()
+    }
+}
+
+/// An object that policies are applied on.
+#[derive(Clone, Copy)]
+pub(in crate::cli::apply) struct PlacedObject<'d> {
+    /// Its position among all objects of the run, from 0.
+    pub at: u64,
+    /// The object.
+    pub document: &'d Document,
+}
+
+/// Where objects are read from.
+enum Source {
+    Files(Box<ObjectStream>),
+    Cluster(ClusterObjects),
+}
+
+/// Why objects cannot be read.
+pub(in crate::cli::apply) enum BlockError {
+    Files(InputError),
+    Cluster(Failure),
 }
 
 /// Objects block by block, with the warnings about them.
 pub(in crate::cli::apply) struct ObjectReader {
-    /// The blocks.
-    pub stream: ObjectStream,
+    source: Source,
+    /// Which objects are taken.
+    shard: Shard,
+    /// How many objects there were so far, also in other shards.
+    count: u64,
     /// Warnings for the end.
     lines: Vec<(String, Use)>,
     /// Whether blocks of Kyverno about arguments are printed.
@@ -107,10 +164,20 @@ pub(in crate::cli::apply) struct ObjectReader {
 }
 
 impl ObjectReader {
-    fn open(
+    pub(super) fn of_cluster(objects: ClusterObjects, shard: Shard) -> ObjectReader {
+        let source = Source::Cluster(objects);
+        ObjectReader { source, shard, count: 0, lines: Vec::new(), has_notices: true }
+    }
+
+    /// The objects of resource arguments.
+    ///
+    /// # Errors
+    /// As [`load`].
+    pub(super) fn open(
         arguments: &[String],
         profile: Profile,
         is_unique: bool,
+        shard: Shard,
         output: &OutputOptions,
         log: &Log,
     ) -> Result<ObjectReader, CommandError> {
@@ -118,26 +185,62 @@ impl ObjectReader {
         let choice = Choice { reading, skips_others: output.skips_others(), is_unique };
         let stream = ObjectStream::open(arguments, profile, "resources", choice);
         Ok(ObjectReader {
-            stream: stream.map_err(|error| stopped(error, log))?,
+            source: Source::Files(Box::new(stream.map_err(|error| stopped(error, log))?)),
+            shard,
+            count: 0,
             lines: Vec::new(),
             has_notices: !matches!(output.output, ApplyOutput::ReportYaml | ApplyOutput::ReportJson),
         })
     }
 
-    fn is_at_end(&self) -> bool {
-        self.stream.is_at_end()
+    /// Whether everything was read.
+    pub fn is_at_end(&self) -> bool {
+        match &self.source {
+            Source::Files(stream) => stream.is_at_end(),
+            Source::Cluster(objects) => objects.is_at_end(),
+        }
     }
 
-    /// The documents of a block; says what is left out.
+    /// How many bytes there are to read, where that is known.
+    pub fn size(&self) -> Option<u64> {
+        match &self.source {
+            Source::Files(stream) => stream.size(),
+            Source::Cluster(_) => None,
+        }
+    }
+
+    /// How many bytes were read.
+    pub fn read(&self) -> u64 {
+        match &self.source {
+            Source::Files(stream) => stream.read(),
+            Source::Cluster(_) => 0,
+        }
+    }
+
+    /// Reads the next block, which [`ObjectReader::take`] takes.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn block(&mut self) -> Result<Resources, BlockError> {
+        match &mut self.source {
+            Source::Files(stream) => stream.block().map_err(BlockError::Files),
+            Source::Cluster(objects) => objects.block().map_err(BlockError::Cluster),
+        }
+    }
+
+    /// The objects of a block that the shard holds; says what is left out.
     ///
     /// # Errors
     /// The block could not be read.
     pub fn take(
         &mut self,
-        block: Result<Resources, InputError>,
+        block: Result<Resources, BlockError>,
         log: &Log,
-    ) -> Result<Vec<Document>, CommandError> {
-        let block = block.map_err(|error| stopped(error, log))?;
+    ) -> Result<ObjectBlock, CommandError> {
+        let block = block.map_err(|error| match error {
+            BlockError::Files(error) => stopped(error, log),
+            BlockError::Cluster(cause) => cluster::failed(cause),
+        })?;
         if self.has_notices {
             block.failed.iter().for_each(|text| log.notice(text));
         }
@@ -150,7 +253,15 @@ impl ObjectReader {
         for d in block.duplicates {
             log.warn(&format!("{}:{}: duplicate of {}: left out", d.source, d.line, path(&d.value)));
         }
-        Ok(block.documents)
+        let mut own = ObjectBlock::default();
+        for document in block.documents {
+            if is_in_shard(self.shard, &document.value, self.count) {
+                own.documents.push(document);
+                own.positions.push(self.count);
+            }
+            self.count += 1;
+        }
+        Ok(own)
     }
 }
 

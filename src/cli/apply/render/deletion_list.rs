@@ -31,8 +31,8 @@ impl Run<'_> {
                 None => format!("never: `{}` is no schedule", cleanup.schedule),
                 Some(cron) => cron.next(since.unwrap_or(now)).map_or("never".into(), format_time),
             };
-            for document in self.inputs.objects.in_memory() {
-                let object = &document.value;
+            for object in self.inputs.objects.own() {
+                let object = &object.document.value;
                 let images = Images::of(object.clone(), engine.functions());
                 let mut target = Target::of(object);
                 let namespace = self.inputs.requests.namespace(object);
@@ -44,7 +44,7 @@ impl Run<'_> {
                 }
             }
         }
-        for object in self.inputs.objects.in_memory().iter().map(|d| &d.value) {
+        for object in self.inputs.objects.own().map(|object| &object.document.value) {
             if let Some(label) = object.at(&["metadata", "labels", LABEL]).and_then(Value::as_str) {
                 lines.push(format!("{}: {} (label `{LABEL}: {label}`)", path(object), end(object, label)));
             }

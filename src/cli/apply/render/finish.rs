@@ -9,6 +9,7 @@ use ephor_engine::Status;
 use ephor_report::formats::{Format, WriteError};
 use ephor_report::policy_report::{self, Summary};
 use ephor_report::run::{self as report, Finding, Findings};
+use ephor_report::shards::run_id;
 use ephor_report::spool::{SpoolError, SpoolReader};
 
 use super::super::output::ApplyOutput;
@@ -56,7 +57,7 @@ impl Run<'_> {
         for error in std::mem::take(&mut sink.errors) {
             sink.findings.extend(collector.located(&error))?;
         }
-        let run = self.report(std::mem::take(&mut sink.findings));
+        let run = self.report(std::mem::take(&mut sink.findings), verdict.fails);
         if let (Some(file), true) = (&self.options.baseline, self.options.writes_baseline) {
             let baseline = NewBaseline::of(&run.findings)?;
             write_with(file, |out| baseline.write(out))?;
@@ -135,7 +136,7 @@ impl Run<'_> {
     }
 
     /// The run as formats show it.
-    fn report(&self, findings: Findings) -> report::Run {
+    fn report(&self, findings: Findings, fails: bool) -> report::Run {
         report::Run {
             findings,
             violations_only: self.options.only_failures,
@@ -145,7 +146,28 @@ impl Run<'_> {
             notes: self.log.notes(),
             roots: roots::here(),
             invocation: self.invocation.clone(),
+            fails,
+            shard: self.args.run.shard,
+            id: if self.options.writes(Format::Jsonl) { self.id() } else { String::new() },
         }
+    }
+
+    /// A digest of what the results depend on, objects aside: policies, flags and the files that they
+    /// name.
+    fn id(&self) -> String {
+        let loaded = &self.inputs.policies;
+        let documents = loaded.policies.iter().map(|p| ephor_value::print::json(&p.document));
+        let cleanups = loaded.cleanups.iter().map(|c| format!("{} {}", c.policy.id(), c.schedule));
+        let options = &self.options;
+        let flags = format!(
+            "{:?} {:?} {:?} {:?} {:?}",
+            self.invocation,
+            self.inputs.requests.profile,
+            (options.only_failures, options.fail_on, &options.baseline, options.writes_baseline),
+            self.args.exit.audit_warn,
+            self.args.input.kubernetes,
+        );
+        run_id(documents.chain(cleanups).chain([flags]))
     }
 
     fn verdict(&self, sink: &Sink) -> RunVerdict {
@@ -211,7 +233,7 @@ impl Run<'_> {
             return CANNOT_RUN;
         }
         if verdict.fails {
-            return 1;
+            return i32::from(!self.args.exit.exit_zero);
         }
         let code = i32::try_from(self.args.exit.warn_exit_code).unwrap_or(1);
         if counts.of(Status::Warn) > 0 && code != 0 {

@@ -19,7 +19,7 @@ use ephor_matching::Target;
 use ephor_policies::by_policy::ByPolicy;
 use ephor_policies::policy_set::Outcome;
 use ephor_report::policy_report::{Entry, PolicyFacts, Summary, report_status};
-use ephor_report::run::Finding;
+use ephor_report::run::{Finding, Order};
 use ephor_value::Value;
 
 use ephor_inspect::results::{Collector, Unlocated};
@@ -51,6 +51,8 @@ pub struct Style<'s> {
 /// What one resource adds to the output.
 #[derive(Debug, Default)]
 pub struct Rendered {
+    /// Where the results stand in the run.
+    pub order: Order,
     /// Plain text, or entries of the cluster-wide report.
     pub text: String,
     /// Rows of the table.

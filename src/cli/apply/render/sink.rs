@@ -8,7 +8,7 @@ use std::io::Write;
 
 use ephor_report::formats::{Format, WriteError};
 use ephor_report::policy_report::{self, Summary};
-use ephor_report::run::{Finding, Findings};
+use ephor_report::run::{Finding, Findings, Order};
 use ephor_report::spool::{Spool, SpoolError};
 use ephor_report::table::Rows;
 
@@ -43,6 +43,8 @@ pub(in crate::cli::apply) struct Sink {
     pub failed: Option<CommandError>,
     /// What was reported of policies.
     pub said: BTreeSet<String>,
+    /// Warnings about objects that wait until all are read: those about the inputs come first.
+    pub late: Option<Texts>,
     /// Changed or new objects were printed.
     pub shows_objects: bool,
     /// Results are buffered until all resources are done, because objects are printed before them.
@@ -68,8 +70,21 @@ impl Run<'_> {
             sink.shows_objects = true;
         }
         self.destination.append(&changes.files)?;
-        let of_policies = changes.once.into_iter().filter(|text| sink.said.insert(text.clone()));
-        of_policies.chain(changes.warnings).for_each(|text| self.log.warn(&text));
+        for text in changes.once.into_iter().filter(|text| sink.said.insert(text.clone())) {
+            self.warn(sink.late.as_mut(), &text)?;
+        }
+        for text in changes.warnings {
+            self.warn(sink.late.as_mut(), &text)?;
+        }
+        Ok(())
+    }
+
+    /// A warning about an object, now or when all are read.
+    fn warn(&self, late: Option<&mut Texts>, text: &str) -> Result<(), SpoolError> {
+        match late {
+            Some(late) => late.push(text)?,
+            None => self.log.warn(text),
+        }
         Ok(())
     }
 
@@ -102,13 +117,15 @@ impl Run<'_> {
         }
     }
 
-    /// Adds results with their places.
+    /// Adds results with their places, which have this order in the run.
     pub(in crate::cli::apply) fn found(
         &self,
         sink: &mut Sink,
+        order: Order,
         findings: Vec<Finding>,
     ) -> Result<(), SpoolError> {
         for mut finding in findings {
+            finding.order = order;
             finding.is_known = finding.is_violation() && self.baseline.has(&finding);
             sink.fails |= self.fails(&finding);
             sink.findings.push(finding)?;
@@ -126,7 +143,7 @@ impl Run<'_> {
         sink.counts.merge(&rendered.counts);
         sink.twice.merge(&rendered.twice);
         sink.reported.merge(&rendered.reported);
-        self.found(sink, rendered.findings)?;
+        self.found(sink, rendered.order, rendered.findings)?;
         for error in rendered.errors {
             match sink.errors.len() < self.named() {
                 true => sink.errors.push(error),
