@@ -167,6 +167,23 @@ fn a_page_that_has_expired_begins_the_list_again() {
 }
 
 #[test]
+fn a_page_that_has_expired_is_followed_by_the_rest_of_the_list_as_it_is_now() {
+    let server = Server::new(&[
+        (
+            "/api/v1/configmaps?limit=500&continue=old",
+            410,
+            r#"{"kind":"Status","status":"Failure","reason":"Expired","message":"too old","code":410,"metadata":{"continue":"now"}}"#,
+        ),
+        ("/api/v1/configmaps?limit=500&continue=now", 200, r#"{"items":[{"metadata":{"name":"c"}}]}"#),
+    ]);
+    let (cluster, _files) = server.cluster();
+    let kinds = cluster.kinds().unwrap().clone();
+    let page = cluster.page(kinds.resource("", "v1", "configmaps").unwrap(), "", "old").unwrap();
+    let names: Vec<&str> = page.items.iter().map(|o| o.text_at(&["metadata", "name"])).collect();
+    assert_eq!((names, page.next), (vec!["c"], None));
+}
+
+#[test]
 fn a_group_whose_server_does_not_answer_is_left_out() {
     let server = Server::new(&[]);
     let (cluster, _files) = server.cluster();
@@ -305,6 +322,29 @@ fn servers_end_before_all_their_configurations_are_removed() {
 const POLICY: &str = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: need-team}\nspec:\n  rules:\n  - name: team\n    \
                       match: {any: [{resources: {kinds: [ConfigMap], namespaceSelector: {matchLabels: {env: prod}}}}]}\n    \
                       validate: {message: label team is needed, pattern: {metadata: {labels: {team: \"?*\"}}}}\n";
+
+#[test]
+fn shards_of_a_cluster_have_the_results_of_all_its_pages_together() {
+    let many: String = (0..40)
+        .map(|i| format!(r#"{{"metadata":{{"name":"m-{i}","namespace":"shop"}}}}"#))
+        .collect::<Vec<_>>()
+        .join(",");
+    let first = format!(r#"{{"metadata":{{"continue":"t+1"}},"items":[{many}]}}"#);
+    let [_, second, third] = PAGES else { unreachable!("three answers") };
+    let server = Server::new(&[("/api/v1/configmaps?limit=500", 200, &first), *second, *third]);
+    let files = Files::new(&[("config", &server.kubeconfig()), ("p.yaml", POLICY)]);
+    let apply = ["apply", "p.yaml", "--cluster", "--kubeconfig", "config", "--quiet", "--output-format"];
+    let expected = files.run(&[&apply[..], &["json"]].concat());
+    let of = |shard: &str| {
+        let shown = files.run(&[&apply[..], &["jsonl", "--shard", shard]].concat()).out;
+        files.write(&format!("{}.jsonl", &shard[..1]), shown.as_bytes());
+        shown.matches("{\"result\"").count()
+    };
+    let counts = [of("1/2"), of("2/2")];
+    assert!(counts.iter().all(|count| *count > 10) && counts.iter().sum::<usize>() == 41, "{counts:?}");
+    let merged = files.run(&["report", "merge", "1.jsonl", "2.jsonl", "--output-format", "json"]);
+    assert_eq!((merged.code, merged.out == expected.out), (expected.code, true), "{}", merged.err);
+}
 
 #[test]
 fn policies_are_applied_to_the_objects_of_a_cluster() {

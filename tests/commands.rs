@@ -297,7 +297,7 @@ fn bash_completes_commands_flags_values_files_and_names() {
     assert_eq!(offered("ephor cre"), ["create"]);
     assert_eq!(offered("ephor create user"), ["user-info"]);
     assert_eq!(offered("ephor test folder --req"), ["--require-tests"]);
-    assert_eq!(offered("ephor apply --output-format j"), ["junit", "json"]);
+    assert_eq!(offered("ephor apply --output-format j"), ["junit", "json", "jsonl"]);
     assert_eq!(offered("ephor jp function trunc"), ["truncate"]);
     assert_eq!(offered("ephor explain policy.yaml --rule te"), ["team"]);
     assert_eq!(offered("ephor explain policy.yaml --kind CronJ"), ["CronJob"]);
@@ -344,7 +344,7 @@ fn misspelt_flags_commands_and_values_are_refused_with_what_was_meant() {
     );
     assert_eq!(
         error(&["apply", "--output-format", "josn"]),
-        "Error: unknown output-format `josn`; use `text`, `sarif`, `junit`, `json`, `markdown`, `github`, `html` or `yaml`\nhelp: did you mean `json`?\n"
+        "Error: unknown output-format `josn`; use `text`, `sarif`, `junit`, `json`, `jsonl`, `markdown`, `github`, `html` or `yaml`\nhelp: did you mean `json`?\n"
     );
     assert_eq!(
         error(&["docs", "pages"]),

@@ -1,4 +1,4 @@
-//! Runs on parts of the objects, and the report that is made of them.
+//! Runs on parts of the objects, and the report of all results.
 
 use std::fmt::Write;
 

@@ -314,9 +314,10 @@ impl Cluster {
         }
     }
 
-    /// A page of the objects of a resource, in one namespace or (empty) everywhere; `token` is where
-    /// the page before ended, empty at the beginning. Where that page is too old, the rest of the
-    /// list is as it is now: no object comes twice, and those that came are not seen to change.
+    /// A page of the objects of a resource, in one namespace or (empty) everywhere; `token` is
+    /// where the page before ended, empty at the beginning. Where that page is too old, the rest
+    /// of the list is as it is now: no object comes twice, and those that came are not seen to
+    /// change.
     ///
     /// # Errors
     /// See [`Cluster::request`].

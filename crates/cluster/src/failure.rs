@@ -14,7 +14,7 @@ pub struct Failure {
     pub reason: String,
     /// What is wrong.
     pub text: String,
-    /// Of a list whose pages are too old: where to go on, with objects as they are now.
+    /// Of a list whose pages are too old: the token of its rest, with objects as they are now.
     pub resume: Option<Box<str>>,
 }
 

@@ -1,8 +1,8 @@
 //! Results of shards, merged into those of one run.
 //!
 //! In: files with JSON lines ([`crate::formats::jsonl`]), one for each shard of a run. Out: the
-//! [`Run`] that would have evaluated all objects at once: the same results in the same order, the
-//! sums of what was counted, the time of the shard that took longest. Files are read side by side,
+//! [`Run`] that would have evaluated all objects at once: the same results in the same order,
+//! all counts added, the time of the shard that took longest. Files are read side by side,
 //! line by line, and results go to disk when they are many.
 
 use std::collections::HashSet;

@@ -354,7 +354,7 @@ fn severities() -> impl TypedValueParser<Value = Severity> {
 /// Reads a shard; `job/N` is that of this Pod of an Indexed Job.
 ///
 /// # Errors
-/// The text is no shard, or this is no Pod of an Indexed Job with so many.
+/// The text is no shard, or this is no Pod of an Indexed Job with this number.
 fn shard(text: &str) -> Result<Shard, String> {
     let Some(of) = text.strip_prefix("job/") else {
         return text.parse::<Shard>().map_err(|error| error.to_string());

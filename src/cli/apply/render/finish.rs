@@ -152,8 +152,8 @@ impl Run<'_> {
         }
     }
 
-    /// A digest of what the results depend on, objects aside: policies, flags and the files that they
-    /// name.
+    /// A digest of what the results depend on, objects aside: policies, flags and the files that
+    /// they name.
     fn id(&self) -> String {
         let loaded = &self.inputs.policies;
         let documents = loaded.policies.iter().map(|p| ephor_value::print::json(&p.document));
