@@ -301,7 +301,7 @@ fn a_pod_of_an_indexed_job_takes_the_shard_of_its_index() {
 }
 
 #[test]
-fn the_exit_code_is_zero_where_it_is_asked_for() {
+fn with_exit_zero_failures_do_not_change_the_exit_code() {
     let files = with_folder(files(40));
     let ran = files.run(&[
         "apply",
@@ -316,4 +316,24 @@ fn the_exit_code_is_zero_where_it_is_asked_for() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(files.run(&["report", "merge", "shards"]).code, Some(1));
     assert_eq!(files.run(&["report", "merge", "shards", "--exit-zero"]).code, Some(0));
+}
+
+#[test]
+fn several_reports_are_written_at_once_but_never_over_what_is_read() {
+    let files = with_folder(files(40));
+    merged(&files, 2, &[], "json");
+    let both = ["--report-file", "r.json", "--report-file", "r.html"];
+    let ran = files.run(&[&["report", "merge", "shards"][..], &both].concat());
+    assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{}", ran.err);
+    let read = |name: &str| std::fs::read_to_string(files.path(name)).unwrap();
+    assert!(read("r.json").contains("\"summary\"") && read("r.html").starts_with("<!DOCTYPE html>"));
+    let refused = |named: &[&str], why: &str| {
+        let before = read("shards/1.jsonl");
+        let ran = files.run(&[&["report", "merge", "shards"][..], named].concat());
+        assert_eq!(ran.code, Some(1), "{}", ran.err);
+        assert!(ran.err.contains(why) && read("shards/1.jsonl") == before, "{}", ran.err);
+    };
+    refused(&["--report-file", "shards/1.jsonl"], "would be overwritten");
+    refused(&["--report-file", "r.json", "--report-file", "./r.json"], "r.json");
+    refused(&["--report-file", "r.dat"], "no format is known");
 }

@@ -189,3 +189,49 @@ fn a_reader_that_goes_away_changes_neither_the_exit_code_nor_what_is_reported() 
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(!ran.err.contains("panicked"), "{}", ran.err);
 }
+
+/// Answers one request with a body, of which the header says that it has `length` bytes.
+fn served(body: Vec<u8>, length: usize) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/objects", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 1 << 12];
+        let _ = std::io::Read::read(&mut stream, &mut request);
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+    });
+    address
+}
+
+#[test]
+fn an_answer_of_any_length_is_read_as_it_comes() {
+    // More than a policy file may have, which is read whole.
+    let large = "t".repeat(1 << 20);
+    let one = |i: usize| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m{i}}}\ndata: {{text: {large}}}\n---\n")
+    };
+    let objects: String = (0..52).map(one).collect();
+    let length = objects.len();
+    let all = files(("unused.yaml", ""));
+    let ran = all.run(&["apply", "policy.yaml", "-r", &served(objects.into_bytes(), length), "--quiet"]);
+    assert!(ran.out.contains("to 52 resource(s)") && ran.out.contains("fail: 52"), "{}", ran.err);
+
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(yaml(MANY).as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    let length = packed.len();
+    let ran = all.run(&["apply", "policy.yaml", "-r", &served(packed, length), "--quiet"]);
+    assert!(ran.out.contains(&format!("to {MANY} resource(s)")), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn an_answer_that_breaks_off_leaves_no_output_and_names_the_address() {
+    let body = yaml(MANY).into_bytes();
+    let length = body.len() + 1_000;
+    let address = served(body, length);
+    let all = files(("unused.yaml", ""));
+    let ran = all.run(&["apply", "policy.yaml", "-r", &address, "--output-format", "json"]);
+    assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{}", ran.err);
+    assert!(ran.err.contains(&address), "{}", ran.err);
+}

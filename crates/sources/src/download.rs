@@ -1,8 +1,9 @@
 //! Plain downloads of policy and resource files.
 //!
-//! In: an `http(s)://` address. Out: its text. Redirects are followed; the status must be 200. Size
-//! and time are limited, so that an address cannot fill the memory or hold up a run. Without the
-//! feature `network` no request is sent, and every address is an error.
+//! In: an `http(s)://` address. Out: its text ([`fetch`]), or its bytes as they come ([`stream`]).
+//! Redirects are followed; the status must be 200. Size and time of a text are limited, so that an
+//! address cannot fill the memory or hold up a run; a stream has any length, and may only not
+//! pause. Without the feature `network` no request is sent, and every address is an error.
 
 #[cfg(feature = "network")]
 use super::http::{Request, RequestError, Unread, client};
@@ -63,6 +64,21 @@ pub fn fetch(url: &str) -> Result<Vec<u8>, DownloadError> {
         return Err(DownloadError::Status { url: url.into(), status: answer.status });
     }
     answer.bytes(MAX_DOWNLOAD).map_err(|cause| DownloadError::Body { url: url.into(), cause })
+}
+
+/// The bytes at an address as they come, and how many there are, if the server says so.
+///
+/// # Errors
+/// Why there are none, with the address. What breaks off or pauses is an error of reading.
+#[cfg(all(feature = "network", feature = "streams"))]
+pub fn stream(url: &str) -> Result<(impl std::io::Read + Send + use<>, Option<u64>), DownloadError> {
+    let request = Request { is_stream: true, ..Request::get(url, MAX_TIME) };
+    let answer = client().send(request).map_err(Box::new)?;
+    if answer.status != 200 {
+        return Err(DownloadError::Status { url: url.into(), status: answer.status });
+    }
+    let size = answer.header("content-length").parse().ok();
+    Ok((answer.reader(), size))
 }
 
 /// The bytes at an address; this library is built without a network client.

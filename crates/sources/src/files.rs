@@ -32,6 +32,10 @@ use ephor_ir::json;
 pub mod inputs;
 pub mod served;
 
+#[cfg(all(feature = "streams", feature = "network"))]
+use super::download::stream;
+#[cfg(all(feature = "streams", feature = "network"))]
+use inputs::Answer;
 #[cfg(feature = "streams")]
 use inputs::{Input, Origin};
 
@@ -99,7 +103,7 @@ impl fmt::Display for Notice {
 }
 
 /// What the arguments gave.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Loaded {
     /// The texts in order.
     pub sources: Vec<SourceText>,
@@ -293,12 +297,17 @@ impl Loaded {
     }
 
     fn download(&mut self, url: &str) {
+        #[cfg(all(feature = "streams", feature = "network"))]
+        if let Some(inputs) = &mut self.inputs {
+            return match stream(url) {
+                Ok((bytes, size)) => {
+                    let origin = Origin::Answer(Answer::new(bytes, size));
+                    inputs.push(Input { name: url.into(), origin });
+                }
+                Err(error) => self.note(url, FileCause::Unreadable, error.to_string()),
+            };
+        }
         match fetch(url) {
-            #[cfg(feature = "streams")]
-            Ok(bytes) if self.inputs.is_some() => {
-                let origin = Origin::Bytes(bytes.into());
-                self.inputs.get_or_insert_default().push(Input { name: url.into(), origin });
-            }
             Ok(bytes) => self.text(url, bytes),
             Err(error) => self.note(url, FileCause::Unreadable, error.to_string()),
         }

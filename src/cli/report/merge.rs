@@ -16,7 +16,7 @@ use ephor_report::shards::{self, ShardFile, ShardsError};
 
 use crate::cli::CommandError;
 use crate::cli::console::{self, StandardOutput};
-use crate::cli::outputs::write_with;
+use crate::cli::outputs::{self, absolute, write_with};
 use crate::cli::report_file::report_file;
 
 /// How the files of a folder end.
@@ -50,9 +50,10 @@ pub struct MergeArgs {
     /// format of the report
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     output_format: Option<Format>,
-    /// file for the report, in --output-format, else in the format of its extension
+    /// file for the report, in --output-format, else in the format of its extension; several times
+    /// for several reports
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    report_file: Option<String>,
+    report_file: Vec<String>,
     /// nothing is done, with exit code 0, while results of shards are missing
     #[arg(long)]
     if_complete: bool,
@@ -72,7 +73,7 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 /// # Errors
 /// A folder cannot be read, or the report cannot be written.
 pub fn run(args: &MergeArgs) -> Result<i32, CommandError> {
-    let file = report_file(args.output_format, &args.report_file)?;
+    let outputs = planned(args)?;
     let merged = match merged(args) {
         Ok(Some(run)) => run,
         Ok(None) => return Ok(0),
@@ -82,12 +83,34 @@ pub fn run(args: &MergeArgs) -> Result<i32, CommandError> {
         }
         Err(error) => return Err(error),
     };
-    let left_out = match &file {
-        Some((format, file)) => write_with(file, |out| format.write(&merged, false, out))?,
-        None => print(&merged, args.output_format.unwrap_or(Format::Text))?,
-    };
-    left_out.iter().for_each(|text| console::warn(text));
+    for (format, file) in &outputs {
+        let left_out = write_with(file, |out| format.write(&merged, false, out))?;
+        left_out.iter().for_each(|text| console::warn(text));
+    }
+    if outputs.is_empty() {
+        let left_out = print(&merged, args.output_format.unwrap_or(Format::Text))?;
+        left_out.iter().for_each(|text| console::warn(text));
+    }
     Ok(i32::from(merged.fails && !args.exit_zero))
+}
+
+/// The files to write, with their formats.
+///
+/// # Errors
+/// A file has no format, two are the same, or one is read as well.
+fn planned(args: &MergeArgs) -> Result<Vec<(Format, String)>, CommandError> {
+    let named = args.report_file.iter().map(|file| report_file(args.output_format, &Some(file.clone())));
+    let outputs: Vec<(Format, String)> = named.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+    outputs::distinct(outputs.iter().map(|(_, file)| ("--report-file", file.as_str())))?;
+    let read: Vec<PathBuf> = paths(&args.files)?.iter().map(|path| absolute(path)).collect();
+    match outputs.iter().find(|(_, file)| read.contains(&absolute(Path::new(file)))) {
+        Some((_, file)) => Err(CommandError::OverwritesInput {
+            path: file.clone(),
+            input: "a file of results",
+            flag: "--report-file",
+        }),
+        None => Ok(outputs),
+    }
 }
 
 fn print(run: &Run, format: Format) -> Result<Option<String>, CommandError> {

@@ -16,7 +16,7 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
 /// Where bytes come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Input {
     /// The path as reached from the argument, `-` for standard input, or the address.
     pub name: String,
@@ -25,14 +25,39 @@ pub struct Input {
 }
 
 /// What holds the bytes of an input.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Origin {
     /// A file.
     File(PathBuf),
     /// Standard input, which is read once.
     Stdin,
-    /// An answer.
-    Bytes(Arc<[u8]>),
+    /// An answer, which is read once.
+    Answer(Answer),
+}
+
+/// The bytes of an answer, as they come.
+#[derive(Clone)]
+pub struct Answer {
+    bytes: Arc<Mutex<Option<Bytes>>>,
+    size: Option<u64>,
+}
+
+impl Answer {
+    /// An answer with this many bytes, where that is known.
+    pub fn new(bytes: impl Read + Send + 'static, size: Option<u64>) -> Answer {
+        Answer { bytes: Arc::new(Mutex::new(Some(Box::new(bytes)))), size }
+    }
+
+    /// Its bytes, once.
+    fn take(&self) -> Option<Bytes> {
+        self.bytes.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answer").field("size", &self.size).finish_non_exhaustive()
+    }
 }
 
 /// A stream of bytes on any thread.
@@ -60,7 +85,7 @@ impl Input {
         match &self.origin {
             Origin::File(path) => std::fs::metadata(path).ok().filter(|m| m.is_file()).map(|m| m.len()),
             Origin::Stdin => None,
-            Origin::Bytes(bytes) => Some(bytes.len() as u64),
+            Origin::Answer(answer) => answer.size,
         }
     }
 
@@ -78,7 +103,7 @@ impl Input {
                 Box::new(file)
             }
             Origin::Stdin => Box::new(io::stdin()),
-            Origin::Bytes(bytes) => Box::new(Cursor::new(bytes.clone())),
+            Origin::Answer(answer) => answer.take().ok_or(io::ErrorKind::UnexpectedEof)?,
         };
         let bytes = Box::new(Counted { inner: bytes, count: read.clone() });
         let (head, bytes) = begun(expanded(bytes)?)?;
@@ -313,7 +338,8 @@ mod tests {
     use super::*;
 
     fn input(name: &str, bytes: Vec<u8>) -> Input {
-        Input { name: name.into(), origin: Origin::Bytes(bytes.into()) }
+        let size = Some(bytes.len() as u64);
+        Input { name: name.into(), origin: Origin::Answer(Answer::new(Cursor::new(bytes), size)) }
     }
 
     /// The texts of an input: names and contents.

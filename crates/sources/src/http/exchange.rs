@@ -127,16 +127,23 @@ impl<'a> Exchange<'a> {
         }
         let address = proxy.as_ref().map(|p| p.address.clone());
         let through = proxy.map(|p| p.proxy);
+        // Of a stream the time is limited until its body begins, and between two parts of it.
+        let (whole, begin, part) = match self.request.is_stream {
+            true => (None, Some(left), Some(self.request.timeout)),
+            false => (Some(left), None, None),
+        };
         let sent = match &self.request.body {
             None => {
                 let request = builder.body(()).map_err(invalid)?;
-                let request = self.agent.configure_request(request).proxy(through);
-                self.agent.run(request.timeout_global(Some(left)).build())
+                let request = self.agent.configure_request(request).proxy(through).timeout_global(whole);
+                let request =
+                    request.timeout_resolve(begin).timeout_connect(begin).timeout_recv_response(begin);
+                self.agent.run(request.timeout_per_read(part).build())
             }
             Some(body) => {
                 let request = builder.body(body.as_slice()).map_err(invalid)?;
                 let request = self.agent.configure_request(request).proxy(through);
-                self.agent.run(request.timeout_global(Some(left)).build())
+                self.agent.run(request.timeout_global(whole).build())
             }
         };
         sent.map_err(|e| match e {

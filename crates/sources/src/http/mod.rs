@@ -103,8 +103,11 @@ pub struct Request<'a> {
     /// How many requests are sent where one answer redirects to the next, and the error for one
     /// more.
     pub requests: (u32, &'static str),
-    /// How long all of it may take, the body included.
+    /// How long all of it may take, the body included unless it is a stream.
     pub timeout: Duration,
+    /// Whether the body is read as it comes, for as long as it takes: then the time is that until
+    /// it begins, and that between two parts of it.
+    pub is_stream: bool,
 }
 
 impl Request<'_> {
@@ -119,6 +122,7 @@ impl Request<'_> {
             caller: Caller::Operator,
             requests: (10, "stopped after 10 redirects"),
             timeout,
+            is_stream: false,
         }
     }
 
