@@ -4,7 +4,7 @@
 usage: render.py [--check]      HELM: the program, if not on the PATH
 
 Writes manifests/ephor.yaml (mode `replace`), manifests/ephor-alongside.yaml (mode `alongside`) and manifests/ephor-own-group.yaml
-(the same with `ownGroup`), kustomize/base, and the patches of kustomize/overlays/alongside: the objects that differ. --check writes nothing and ends with 1 when a file is not current."""
+(the same with `ownGroup`), kustomize/base, and the patches of kustomize/overlays/alongside: the objects that differ; and scan/scan.yaml, the scan alone. --check writes nothing and ends with 1 when a file is not current."""
 import os
 import re
 import subprocess
@@ -52,6 +52,8 @@ def files():
     ]:
         flag = " --kyverno-names" if name == "ephor" else ""
         yield f"manifests/{name}.yaml", page([title, first, removal + flag, made], [NAMESPACE, *documents])
+    scan = rendered("replace", "scanJob.enabled=true", "scanJob.policiesConfigMap=ephor-scan-policies")
+    yield "scan/scan.yaml", page([made], [d for d in scan if d not in replace])
     yield "kustomize/base/ephor.yaml", page([made], replace)
     yield "kustomize/overlays/alongside/patches.yaml", page([made], [d for d in alongside if d not in replace])
 

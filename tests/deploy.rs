@@ -4,14 +4,19 @@
 use std::path::Path;
 use std::process::Command;
 
-/// What `ephor apply` says of the manifests under the policies of a folder.
+/// What `ephor apply` says of the manifests of the server under the policies of a folder.
 fn applied(policies: &str) -> (Option<i32>, String) {
+    applied_to("manifests/ephor.yaml", policies)
+}
+
+/// What it says of a file of `deploy/`.
+fn applied_to(manifests: &str, policies: &str) -> (Option<i32>, String) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out = Command::new(env!("CARGO_BIN_EXE_ephor"))
         .arg("apply")
         .arg(root.join("policies").join(policies))
         .arg("-r")
-        .arg(root.join("deploy/manifests/ephor.yaml"))
+        .arg(root.join("deploy").join(manifests))
         .output()
         .unwrap();
     (out.status.code(), String::from_utf8_lossy(&out.stdout).into_owned())
@@ -46,6 +51,29 @@ fn the_server_has_probes_requests_replicas_and_a_tag() {
         assert_eq!(code, Some(0), "{policy}: {text}");
         assert!(counted(&text, "pass") > 0, "{policy}: {text}");
     }
+}
+
+#[test]
+fn the_scan_keeps_to_the_restricted_pod_security_standard_and_has_requests_and_a_tag() {
+    for policies in [
+        "pod-security-baseline",
+        "pod-security-restricted",
+        "best-practices/disallow-latest-tag/disallow-latest-tag.yaml",
+        "best-practices/require-requests-limits/require-requests-limits.yaml",
+        "best-practices/require-read-only-root-filesystem/require-read-only-root-filesystem.yaml",
+    ] {
+        let (code, text) = applied_to("scan/scan.yaml", policies);
+        assert_eq!(code, Some(0), "{policies}: {text}");
+        assert!(counted(&text, "pass") > 0, "{policies}: {text}");
+    }
+}
+
+#[test]
+fn the_policy_that_the_scan_begins_with_is_that_of_the_library() {
+    let read =
+        |path: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let library = "policies/best-practices/disallow-latest-tag/disallow-latest-tag.yaml";
+    assert_eq!(read("deploy/scan/policies/disallow-latest-tag.yaml"), read(library));
 }
 
 /// Runs a script with a program folder in its path, some variables, and a policy and manifests in

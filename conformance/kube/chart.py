@@ -6,7 +6,9 @@ usage: chart.py EPHOR KUBECONFIG ADDRESS [VALUES…]      KUBECTL, HELM: the pro
 KUBECONFIG is that of an administrator of an empty cluster without nodes; reviews are served on ADDRESS:443, to which the
 Service leads. VALUES are arguments of `helm template`. Checked are the columns and types of the definitions, a policy that
 becomes ready, a denial, a report of a scan, an object that a generate rule creates with rights that were added by a label,
-what the account may not do, and that `webhook-config --remove` leaves nothing behind. Prints a line for each check."""
+what the account may not do, and that `webhook-config --remove` leaves nothing behind. With `scanJob.enabled` among VALUES the
+containers of the scan run as the Pods of its Job would, one of them killed and run again: their report is that of one run.
+Prints a line for each check."""
 import atexit
 import json
 import os
@@ -85,7 +87,7 @@ def install():
             continue
         o["metadata"].pop("namespace")
     apply("\n---\n".join(json.dumps(o) for o in objects))
-    return next(o for o in objects if o["kind"] == "Deployment")
+    return objects
 
 
 def kubeconfig(account):
@@ -178,6 +180,58 @@ def rights(deployment):
         check(f"the account may not {verb} {what}", answer == "no", answer)
 
 
+def scan(objects):
+    job = next((o["spec"]["jobTemplate"]["spec"] for o in objects if o["kind"] == "CronJob"), None)
+    if not job:
+        return
+    apply("\n---\n".join(config_map(f"scanned-{i}") for i in range(40)))
+    spec = job["template"]["spec"]
+    path = kubeconfig(spec["serviceAccountName"])
+    folders = {name: os.path.join(FOLDER, name) for name in ("policies", "results")}
+    for folder in folders.values():
+        os.mkdir(folder)
+    volume = next(v["configMap"]["name"] for v in spec["volumes"] if v["name"] == "policies")
+    files = next(o["data"] for o in objects if o["kind"] == "ConfigMap" and o["metadata"]["name"] == volume)
+    for name, text in files.items():
+        with open(os.path.join(folders["policies"], name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def process(container, index, *more):
+        args = []
+        for arg in container["args"]:
+            arg = arg.replace("$(JOB_COMPLETION_INDEX)", str(index))
+            for name, folder in folders.items():
+                arg = arg.replace(f"/{name}", folder)
+            args.append(arg)
+        return subprocess.Popen([EPHOR, *args, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "JOB_COMPLETION_INDEX": str(index), "KUBECONFIG": path})
+
+    def pod(index):
+        codes = []
+        for container in [*spec["initContainers"], *spec["containers"]]:
+            done = process(container, index)
+            out = done.communicate()
+            codes.append((done.returncode, *out) if done.returncode else 0)
+        return codes
+
+    report = os.path.join(folders["results"], "report.json")
+    for index in range(job["completions"]):
+        if index == 1:
+            killed = process(spec["initContainers"][0], index)
+            killed.kill()
+            killed.communicate()
+        if os.path.exists(report):
+            check("no report is written before all shards are evaluated", False, index)
+        codes = pod(index)
+        if codes != [0] * len(codes):
+            check(f"the containers of shard {index} end well", False, codes)
+    with open(report, encoding="utf-8") as file:
+        merged = file.read()
+    check("the last Pod writes the report", json.loads(merged)["summary"]["fail"] >= 40, merged[:300])
+    whole = run(EPHOR, "apply", folders["policies"], "--cluster", "--kubeconfig", path, "--quiet", "--output-format", "json")
+    check("it is the report of one run, byte for byte", whole.stdout == merged, whole.stdout[:300])
+
+
 def removal(process, deployment):
     process.terminate()
     process.wait(timeout=30)
@@ -192,7 +246,8 @@ def removal(process, deployment):
 
 
 def main():
-    deployment = install()
+    objects = install()
+    deployment = next(o for o in objects if o["kind"] == "Deployment")
     definitions()
     process = start(deployment)
     until("the server is ready", lambda: run("curl", "-fsk", f"https://{ADDRESS}/readyz").returncode == 0 or (process.poll() or "not ready"))
@@ -200,6 +255,7 @@ def main():
     policies()
     background()
     rights(deployment)
+    scan(objects)
     removal(process, deployment)
     with open(os.path.join(FOLDER, "log"), encoding="utf-8") as log:
         forbidden = [line.strip() for line in log if "orbidden" in line or "cannot" in line]

@@ -175,3 +175,11 @@ spec:
 checkov.io/skip1: CKV_K8S_11=a limit of CPU slows reviews down that an API server waits for
 checkov.io/skip2: CKV_K8S_38=the program is a client of the API server
 {{- end }}
+
+{{/* The name of the Job, which is that of the folder with its results. */}}
+{{- define "ephor.scanRun" -}}
+- name: RUN
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.labels['batch.kubernetes.io/job-name']
+{{- end }}
