@@ -51,6 +51,7 @@ mod reference;
 mod registration;
 mod registry;
 mod releases;
+mod repositories;
 mod result_cache;
 mod reviews;
 mod shards;

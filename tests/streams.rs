@@ -135,6 +135,46 @@ fn a_rule_that_looks_objects_up_sees_those_that_come_later() {
     assert!(ran.out.contains("one of 6000"), "{:.400}", ran.out);
 }
 
+/// A policy for ConfigMaps whose message has what a path of the API gives.
+fn calling(path: &str, query: &str) -> String {
+    let entry = format!("{{name: found, apiCall: {{urlPath: '{path}', jmesPath: '{query}'}}}}");
+    POLICY
+        .replace("    validate:\n", &format!("    context: [{entry}]\n    validate:\n"))
+        .replace("message: label team is needed", "message: 'one of {{ found }}'")
+}
+
+#[test]
+fn kinds_that_rules_look_up_are_in_memory_and_give_the_results_of_all() {
+    let services: String = (0..40)
+        .map(|i| format!("---\napiVersion: v1\nkind: Service\nmetadata: {{name: s{i}, namespace: web}}\n"))
+        .collect();
+    let objects = yaml(MANY) + &services;
+    for (path, expected) in [
+        ("/api/v1/namespaces/{{ request.namespace }}/services", "one of 40"),
+        ("/api/v1/namespaces/{{ request.object.metadata.namespace }}/configmaps", "one of 6000"),
+        ("/api/v1/namespaces/web/{{ join(`\"\"`, `[\"services\"]`) }}", "one of 40"),
+    ] {
+        let policy = calling(path, "length(items)");
+        let all = Files::new(&[("policy.yaml", &policy), ("all.yaml", &objects)]);
+        let of_file = all.run(&["apply", "policy.yaml", "-r", "all.yaml", "--quiet"]);
+        assert!(of_file.out.contains(expected), "{path}: {:.600}{:.600}", of_file.out, of_file.err);
+        // Standard input cannot be read twice: all of it is in memory.
+        let of_input = all.run_on(&objects, &["apply", "policy.yaml", "-r", "-", "--quiet"]);
+        assert!(of_input.out == of_file.out && of_input.code == of_file.code, "{path}: other results");
+    }
+}
+
+#[test]
+fn a_path_that_leads_to_another_kind_than_its_policy_names_ends_the_run() {
+    let policy = calling("/api/v1/namespaces/{{ request.object.data.at || `\"web\"` }}/services", "items");
+    let objects = yaml(MANY)
+        + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: web}\ndata: {at: web/pods}\n";
+    let all = Files::new(&[("policy.yaml", &policy), ("all.yaml", &objects)]);
+    let ran = all.run(&["apply", "policy.yaml", "-r", "all.yaml", "--output-format", "json"]);
+    assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{:.600}", ran.err);
+    assert!(ran.err.contains("leads to `pods`") && ran.err.contains("help: "), "{:.600}", ran.err);
+}
+
 /// The most memory that a process has had, in kB.
 #[cfg(target_os = "linux")]
 fn peak(process: u32) -> usize {

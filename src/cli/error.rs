@@ -12,6 +12,7 @@ use ephor_report::formats::WriteError;
 use ephor_report::shards::ShardsError;
 use ephor_report::spool::SpoolError;
 use ephor_search::Problem;
+use ephor_sources::files::repository::PatternError;
 use ephor_value::release::Release;
 
 use super::apply::conflict::ApplyConflict;
@@ -227,6 +228,17 @@ pub enum CommandError {
         path: PathBuf,
         /// Why.
         cause: io::Error,
+    },
+    /// A pattern of what is left out is none.
+    #[error("{0}\nhelp: --exclude takes patterns as .gitignore has them")]
+    Pattern(#[from] PatternError),
+    /// A rule has looked up objects that its policy does not name.
+    #[error(
+        "a path that a rule calls leads to `{resource}`, since a value in it has a slash\nhelp: with --explain all objects are in memory"
+    )]
+    Unforeseen {
+        /// The name of the resource.
+        resource: String,
     },
     /// Results of shards cannot be merged.
     #[error(transparent)]

@@ -134,6 +134,7 @@ impl Input {
             types,
             registry: None,
             strict: false,
+            kept: None,
         };
         let requests = Requests {
             values: Arc::new(values(&question.values)?),

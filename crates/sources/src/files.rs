@@ -30,6 +30,8 @@ use ephor_ir::json;
 
 #[cfg(feature = "streams")]
 pub mod inputs;
+#[cfg(feature = "streams")]
+pub mod repository;
 pub mod served;
 
 #[cfg(all(feature = "streams", feature = "network"))]
@@ -38,6 +40,8 @@ use super::download::stream;
 use inputs::Answer;
 #[cfg(feature = "streams")]
 use inputs::{Input, Origin};
+#[cfg(feature = "streams")]
+use repository::{Found, Ignores};
 
 /// The text of one source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,6 +59,8 @@ pub enum FileCause {
     Missing,
     /// It cannot be read, downloaded, or is not UTF-8.
     Unreadable,
+    /// Other programs make objects of it: a chart, a kustomization.
+    PassedOver,
     /// Its name has another extension.
     Extension,
     /// It holds no document.
@@ -116,6 +122,9 @@ pub struct Loaded {
     /// What is read later, instead of `sources`.
     #[cfg(feature = "streams")]
     inputs: Option<Vec<Input>>,
+    /// What of folders is left out; `None` = what Kyverno leaves out.
+    #[cfg(feature = "streams")]
+    ignores: Option<Ignores>,
 }
 
 /// What a server knows while it reads.
@@ -182,19 +191,23 @@ pub fn manifests(folder: &Path) -> Result<Vec<SourceText>, (PathBuf, io::Error)>
 }
 
 /// How resource arguments are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// All arguments count, and of folders all below.
     pub recursive: bool,
     /// A pattern is expanded when no file has that very name.
     pub patterns: bool,
+    /// What of folders is left out.
+    #[cfg(feature = "streams")]
+    pub ignores: Ignores,
 }
 
 /// What resource arguments mean, in order, without reading it; what is worth a line on standard
 /// error.
 #[cfg(feature = "streams")]
-pub fn inputs<S: AsRef<str>>(arguments: &[S], reading: Reading) -> (Vec<Input>, Vec<Notice>) {
-    let mut loaded = Loaded { inputs: Some(Vec::new()), ..Loaded::default() };
+pub fn inputs<S: AsRef<str>>(arguments: &[S], reading: &Reading) -> (Vec<Input>, Vec<Notice>) {
+    let ignores = Some(&reading.ignores).filter(|ignores| **ignores != Ignores::default()).cloned();
+    let mut loaded = Loaded { inputs: Some(Vec::new()), ignores, ..Loaded::default() };
     loaded.resources(arguments, reading);
     (loaded.inputs.unwrap_or_default(), loaded.notices)
 }
@@ -206,7 +219,7 @@ impl Loaded {
 
     /// Takes what resource arguments mean.
     #[cfg(feature = "streams")]
-    fn resources<S: AsRef<str>>(&mut self, arguments: &[S], reading: Reading) {
+    fn resources<S: AsRef<str>>(&mut self, arguments: &[S], reading: &Reading) {
         if reading.recursive {
             for argument in arguments {
                 self.any_resources(argument.as_ref());
@@ -333,6 +346,11 @@ impl Loaded {
     /// Symbolic links to directories are not followed, so that there are no cycles.
     fn directory(&mut self, root: &Path, deep: bool) {
         let (files, notices) = (self.count(), self.notices.len());
+        #[cfg(feature = "streams")]
+        if let Some(ignores) = self.ignores.clone() {
+            repository::files(root, deep, &ignores).into_iter().for_each(|found| self.found(found));
+            return self.was_read(root, deep, files, notices);
+        }
         if let Some(served) = &mut self.served {
             served.root = fs::canonicalize(root).ok();
         }
@@ -364,6 +382,28 @@ impl Loaded {
         if let Some(served) = &mut self.served {
             served.root = None;
         }
+        self.was_read(root, deep, files, notices);
+    }
+
+    /// Takes what a folder of a repository holds.
+    #[cfg(feature = "streams")]
+    fn found(&mut self, found: Found) {
+        let name = |path: &Path| path.to_string_lossy().into_owned();
+        match found {
+            Found::File(path) => self.file(&path),
+            Found::Other(path) => {
+                self.note(&name(&path), FileCause::Extension, "ignored: not a .yaml or .yml file");
+            }
+            Found::PassedOver(path, text) => self.note(&name(&path), FileCause::PassedOver, text),
+            Found::Unreadable(path, text) => {
+                let name = name(&path);
+                self.note(&name, FileCause::Unreadable, format!("open {name}: {text}"));
+            }
+        }
+    }
+
+    /// Says what was not read of a folder, before which there were so many files and notices.
+    fn was_read(&mut self, root: &Path, deep: bool, files: usize, notices: usize) {
         let unread = if deep { 0 } else { folders_with_yaml(root) };
         let name = root.to_string_lossy();
         if self.count() == files && self.notices.len() == notices {

@@ -5,7 +5,7 @@
 //! from its name, as Kyverno's offline client does. Expressions read the context file instead.
 //! Semantics: `docs/reference/cli.md`, "apply".
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ephor_external::{
     Address, Answer, ApiError, ApiRequest, ExternalData, Found, LookupError, Reader, ServiceCall,
@@ -28,6 +28,8 @@ use ephor_external::facts;
 pub struct Offline {
     /// The objects that exist.
     pub objects: Vec<Value>,
+    /// Which of the objects these are; `None` = all.
+    pub kept: Option<Arc<KeptObjects>>,
     /// Where they are, and lists of them.
     pub stored: StoredObjects,
     /// Global context entries.
@@ -94,6 +96,67 @@ pub enum ProjectionError {
     /// The projection has no value.
     #[error(transparent)]
     Value(#[from] Fault),
+}
+
+/// The objects that a path names, whatever their namespaces and names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathResource {
+    /// Group and version, as objects have them.
+    api_version: String,
+    /// The name of the resource.
+    resource: String,
+}
+
+impl PathResource {
+    /// That of a path, as a command without a cluster reads it.
+    pub fn of(path: &str) -> Option<PathResource> {
+        offline_path(path).map(|path| PathResource::of_path(&path))
+    }
+
+    fn of_path(path: &ApiPath<'_>) -> PathResource {
+        let api_version = match path.group {
+            "" => path.version.to_string(),
+            group => format!("{group}/{}", path.version),
+        };
+        PathResource { api_version, resource: path.resource.into() }
+    }
+
+    /// Whether an object is one of them.
+    pub fn has(&self, object: &Value) -> bool {
+        object.text_at(&["apiVersion"]) == self.api_version
+            && is_plural(object.text_at(&["kind"]), &self.resource)
+    }
+
+    /// Its parts.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        [&*self.api_version, &*self.resource].into_iter()
+    }
+}
+
+/// The objects that are there: those of these resources alone.
+#[derive(Debug, Default)]
+pub struct KeptObjects {
+    resources: Vec<PathResource>,
+    missed: OnceLock<PathResource>,
+}
+
+impl KeptObjects {
+    /// Those of these resources.
+    pub fn new(resources: Vec<PathResource>) -> KeptObjects {
+        KeptObjects { resources, missed: OnceLock::new() }
+    }
+
+    /// The name of a resource that was looked up and is none of them.
+    pub fn missed(&self) -> Option<&str> {
+        self.missed.get().map(|missed| &*missed.resource)
+    }
+
+    fn note(&self, path: &ApiPath<'_>) {
+        let resource = PathResource::of_path(path);
+        if !self.resources.contains(&resource) {
+            let _ = self.missed.set(resource);
+        }
+    }
 }
 
 fn parse_path(path: &str) -> Option<ApiPath<'_>> {
@@ -163,8 +226,8 @@ const NAMED: [(&str, &str); 8] = [
 impl Offline {
     /// The objects of a resource, whatever their namespaces and names.
     fn of_resource<'o>(&'o self, w: &'o ApiPath<'o>) -> impl Iterator<Item = &'o Value> {
-        let api_version =
-            if w.group.is_empty() { w.version.to_string() } else { format!("{}/{}", w.group, w.version) };
+        self.kept.iter().for_each(|kept| kept.note(w));
+        let PathResource { api_version, .. } = PathResource::of_path(w);
         self.stored.of(&self.objects, &api_version, |kind| is_plural(kind, w.resource)).into_iter()
     }
 

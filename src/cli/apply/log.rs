@@ -54,6 +54,13 @@ impl Log {
         self.note(text);
     }
 
+    /// A file or document that cannot be read, which does not end the run: it is named whatever is
+    /// printed else, and `--strict` takes it for an error.
+    pub(super) fn broken(&self, text: &str) {
+        console::error(&format!("error: {text}\n"));
+        self.note(text);
+    }
+
     /// The same, of what is printed elsewhere.
     pub(super) fn note(&self, text: &str) {
         self.notes

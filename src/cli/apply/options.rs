@@ -7,6 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
+use ephor_sources::files::repository;
 use ephor_value::environment;
 use ephor_value::release::Release;
 use ephor_value::shard::Shard;
@@ -96,6 +97,10 @@ pub(in crate::cli) struct InputFlags {
     /// resources of all folders below those of -r
     #[arg(long, short = 'R')]
     pub recursive: bool,
+    /// pattern of files and folders that are left out of the folders of -r, as in .gitignore; several
+    /// times for several patterns
+    #[arg(long, value_name = "PATTERN")]
+    pub exclude: Vec<String>,
     /// files with target resources of mutate-existing rules
     #[arg(long, alias = "target-resources", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     target_resource: Vec<Record>,
@@ -376,6 +381,7 @@ pub(in crate::cli) fn with_values_of_kyverno(command: clap::Command) -> clap::Co
 /// # Errors
 /// What is missing or excludes each other.
 pub(super) fn check(args: &ApplyArgs, global: &Global) -> Result<(), CommandError> {
+    repository::check(&args.input.exclude)?;
     let resources = args.input.resources();
     let has_payloads = !args.payloads.any_form().is_empty();
     let has_checks = !args.payloads.http_checks().is_empty() || !args.payloads.envoy_checks().is_empty();

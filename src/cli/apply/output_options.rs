@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
 
-use super::options::{ApplyArgs, Colour, OutputFlags};
+use super::options::{ApplyArgs, Colour, InputFlags, OutputFlags};
 use crate::cli::apply::conflict::ApplyConflict;
 use crate::cli::apply::output::ApplyOutput;
 use crate::cli::arguments::{Global, given};
@@ -61,6 +61,8 @@ pub(in crate::cli) struct OutputOptions {
     pub strict: bool,
     /// Folders are read with those below them.
     pub recursive: bool,
+    /// Patterns of what is left out of folders.
+    pub exclude: Vec<String>,
     /// The least severity of failures that count for the exit code.
     pub fail_on: Option<Severity>,
     /// The file of known violations.
@@ -99,6 +101,7 @@ impl OutputOptions {
             verbose: global.is_verbose(),
             strict: exit.strict,
             recursive: args.input.recursive,
+            exclude: args.input.exclude.clone(),
             fail_on: exit.fail_on,
             baseline: given(&exit.baseline).map(String::from),
             writes_baseline: exit.write_baseline,
@@ -116,7 +119,7 @@ impl OutputOptions {
     }
 
     /// Those of a command that explains what `apply` decides.
-    pub(in crate::cli) fn of_explanation(recursive: bool, verbose: bool, colour: bool) -> OutputOptions {
+    pub(in crate::cli) fn of_explanation(input: &InputFlags, verbose: bool, colour: bool) -> OutputOptions {
         OutputOptions {
             output: ApplyOutput::Own(Format::Text),
             report_file: None,
@@ -126,7 +129,8 @@ impl OutputOptions {
             quiet: false,
             verbose,
             strict: false,
-            recursive,
+            recursive: input.recursive,
+            exclude: input.exclude.clone(),
             fail_on: None,
             baseline: None,
             writes_baseline: false,

@@ -45,7 +45,7 @@ pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Co
     let flags = &args.decisions;
     let verbose = flags.tree || given(&global.verbosity).is_some();
     let colour = !args.remove_color && console::shows_colours();
-    let options = OutputOptions::of_explanation(args.input.recursive, verbose, colour);
+    let options = OutputOptions::of_explanation(&args.input, verbose, colour);
     let log = Log::new(&options);
     let arguments = InputArguments {
         policies: &args.policies,

@@ -20,7 +20,7 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
 /// What resource arguments mean, without its texts.
 #[cfg(feature = "streams")]
 fn resources<S: AsRef<str>>(arguments: &[S], reading: Reading) -> Loaded {
-    let (inputs, notices) = inputs(arguments, reading);
+    let (inputs, notices) = inputs(arguments, &reading);
     let named = inputs.into_iter().map(|input| SourceText { name: input.name, text: String::new() });
     Loaded { sources: named.collect(), notices, ..Loaded::default() }
 }
@@ -82,10 +82,10 @@ fn resources_are_read_from_all_folders_and_by_patterns() {
     let root = tree(&[("a.yaml", "a: 1"), ("d/c.yaml", "c: 1"), ("d/e/f.yml", "f: 1"), ("n.txt", "n: 1")]);
     let folder = root.path().to_str().unwrap().to_string();
     let pattern = format!("{folder}/d/*.yaml");
-    let recursive = Reading { recursive: true, patterns: true };
+    let recursive = Reading { recursive: true, patterns: true, ..Reading::default() };
     let all = resources(&[folder.clone(), format!("{folder}/n.txt"), pattern.clone()], recursive);
     assert_eq!(names(&all, root.path()), ["a.yaml", "d/c.yaml", "d/e/f.yml", "n.txt", "d/c.yaml"]);
-    let patterns = Reading { recursive: false, patterns: true };
+    let patterns = Reading { patterns: true, ..Reading::default() };
     assert_eq!(names(&resources(&[&pattern], patterns), root.path()), ["d/c.yaml"]);
     assert_eq!(causes(&resources(&[&pattern], Reading::default())), [FileCause::Missing]);
     let deep = tree(&[("d/c.yaml", "c: 1")]);

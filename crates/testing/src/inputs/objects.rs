@@ -5,6 +5,7 @@
 //! argument has to be there. Semantics: `docs/reference/cli.md`, resource sources.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +15,7 @@ use ephor_document::{Document, LoadError, ResourceOptions};
 use ephor_engine::Profile;
 use ephor_sources::files::inputs::{Bytes, Input, Text, Texts};
 use ephor_sources::files::{self, FileCause, reason};
-use ephor_value::parallel;
+use ephor_value::{Value, parallel};
 
 use super::misread::misread;
 use super::resources::{Choice, Resources};
@@ -104,6 +105,8 @@ enum Event {
     /// The objects of an audit log.
     Replay(Arc<str>, Vec<Document>),
     End(Arc<str>),
+    /// A text that cannot be read to its end, which does not end the run.
+    Broken(String),
     Failed {
         name: String,
         text: String,
@@ -121,7 +124,7 @@ impl ObjectStream {
         what: &'static str,
         choice: Choice,
     ) -> Result<ObjectStream, InputError> {
-        let (inputs, notices) = files::inputs(arguments, choice.reading);
+        let (inputs, notices) = files::inputs(arguments, &choice.reading);
         let mut begun = Resources::default();
         for n in notices {
             let is_first = arguments.first().is_some_and(|a| *a == n.place);
@@ -216,6 +219,7 @@ impl ObjectStream {
                     self.add(documents, &mut out)?;
                 }
                 Event::End(name) => self.tally.end(&name, &mut out),
+                Event::Broken(text) => out.broken.push(text),
                 Event::Failed { name, text } => out.failed.push(failed(&name, &text)),
             }
         }
@@ -229,15 +233,36 @@ impl ObjectStream {
     ) -> Result<(), InputError> {
         let Some(objects) = objects else { return Ok(()) };
         let stops = |e: LoadError| InputError::at(self.what, &e);
-        let objects = objects.map_err(stops)?;
+        let objects = match objects {
+            Err(e) if self.choice.skips_others => {
+                out.broken.push(broken(&e));
+                return Ok(());
+            }
+            objects => objects.map_err(stops)?,
+        };
         self.tally.parts += objects.parts;
         let mut found = Vec::new();
         for documents in objects.documents {
             match documents {
+                Ok(documents) if self.choice.skips_others => {
+                    for document in documents {
+                        match foreign(&document.value) {
+                            None => found.push(document),
+                            Some(what) => {
+                                self.tally.others += 1;
+                                out.others.push(format!("{}:{}: {what}", document.source, document.line));
+                            }
+                        }
+                    }
+                }
                 Ok(documents) => found.extend(documents),
                 Err(e) if self.choice.skips_others && e.is_no_object() => {
                     self.tally.others += 1;
                     out.others.push(format!("{}:{}: no Kubernetes object", e.source, e.line));
+                }
+                Err(e) if self.choice.skips_others => {
+                    self.tally.others += 1;
+                    out.broken.push(broken(&e));
                 }
                 Err(e) => return Err(stops(e)),
             }
@@ -297,6 +322,9 @@ impl ObjectStream {
                 }
                 Some(Err(error)) => {
                     open.text = None;
+                    if self.choice.skips_others {
+                        return Ok(Some(Event::Broken(format!("{}: {error}", place(&name, &error)))));
+                    }
                     // What the block has of the text is dropped with it.
                     let begin = before.iter().rposition(|event| matches!(event, Event::Begin));
                     let was_used = begin.is_none();
@@ -356,13 +384,50 @@ fn failed(place: &str, text: &str) -> String {
     format!("\n{line}\nfailed to load resources: {place}. \nerror: {text}\n{line}\n")
 }
 
-/// Where a text broke off.
-fn place_of(name: &str, error: &StreamError) -> String {
-    match error {
-        StreamError::Utf8(at) => format!("{name}:{}: the file is no text from here on", at.line),
-        StreamError::TooLong { line } | StreamError::List { line, .. } => {
-            format!("{name}:{line}: this document stops the run")
+/// A document that cannot be read, with its place and what it probably is.
+fn broken(error: &LoadError) -> String {
+    let place = format!("{}:{}", error.source, line_of(error));
+    match is_template(error) {
+        true => {
+            format!("{place}: a template of a Helm chart, which `helm template` makes objects of: {error}")
         }
-        _ => format!("{name}: the file cannot be read to its end"),
+        false => format!("{place}: {error}"),
+    }
+}
+
+/// Whether a file is named as templates of charts are.
+fn is_template(error: &LoadError) -> bool {
+    Path::new(&*error.source).parent().is_some_and(|folder| folder.ends_with("templates"))
+}
+
+/// What an object is that no cluster stores, for programs whose files stand among manifests.
+fn foreign(object: &Value) -> Option<&'static str> {
+    let group = object.text_at(&["apiVersion"]).split('/').next()?;
+    match group {
+        "kustomize.config.k8s.io" => Some("a kustomization, no object of a cluster"),
+        "chainsaw.kyverno.io" => Some("a file of Chainsaw, no object of a cluster"),
+        "cli.kyverno.io" => Some("a file of tests, no object of a cluster"),
+        _ => None,
+    }
+}
+
+/// Where a text broke off.
+fn place(name: &str, error: &StreamError) -> String {
+    match error {
+        StreamError::Utf8(at) => format!("{name}:{}", at.line),
+        StreamError::TooLong { line } | StreamError::List { line, .. } => format!("{name}:{line}"),
+        _ => name.to_string(),
+    }
+}
+
+/// The same, and that it stops the run.
+fn place_of(name: &str, error: &StreamError) -> String {
+    let place = place(name, error);
+    match error {
+        StreamError::Utf8(_) => format!("{place}: the file is no text from here on"),
+        StreamError::TooLong { .. } | StreamError::List { .. } => {
+            format!("{place}: this document stops the run")
+        }
+        _ => format!("{place}: the file cannot be read to its end"),
     }
 }

@@ -22,14 +22,16 @@ pub struct Resources {
     pub warnings: Vec<String>,
     /// Files and documents that are left out because they hold no objects, with their places.
     pub others: Vec<String>,
+    /// Files and documents that cannot be read, with their places, where that does not end the run.
+    pub broken: Vec<String>,
 }
 
 /// What counts as a resource.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     /// How arguments are read.
     pub reading: Reading,
-    /// Documents that are no objects are left out instead of ending the run.
+    /// Documents that are no objects, or cannot be read, are left out instead of ending the run.
     pub skips_others: bool,
     /// Of objects with one identity the first one counts.
     pub is_unique: bool,
@@ -43,6 +45,7 @@ impl Resources {
         self.failed.extend(more.failed);
         self.warnings.extend(more.warnings);
         self.others.extend(more.others);
+        self.broken.extend(more.broken);
     }
 }
 

@@ -29,10 +29,10 @@ use ephor_external::ExternalData;
 use ephor_ir::facts::Stage;
 use ephor_kubernetes::Types;
 use ephor_policies::load::{Policies, Purpose};
-use ephor_policies::lookups::looks_up_objects;
+use ephor_policies::lookups::Lookups;
 use ephor_policies::policy_set::Engine;
 use ephor_sources::context;
-use ephor_sources::offline::Offline;
+use ephor_sources::offline::{KeptObjects, Offline};
 use ephor_sources::registry::client::registry;
 use ephor_testing::inputs::exceptions::Exceptions;
 use ephor_testing::inputs::requests::Requests;
@@ -48,8 +48,8 @@ use crate::cli::console::print;
 use cluster::ClusterObjects;
 pub(super) use invocation::invocation;
 pub(in crate::cli) use payloads::CheckRequest;
-use resources::ObjectReader;
 pub(in crate::cli::apply) use resources::PlacedObject;
+use resources::{LookedUp, ObjectReader};
 pub(in crate::cli) use resources::{ObjectBlocks, Objects};
 
 /// What was loaded.
@@ -74,6 +74,8 @@ pub(in crate::cli) struct Inputs {
     live: Option<Arc<Cluster>>,
     /// The file with data for policies in CEL.
     context_file: Option<String>,
+    /// Which objects rules can look up; `None` = all.
+    kept: Option<Arc<KeptObjects>>,
 }
 
 impl Inputs {
@@ -95,13 +97,14 @@ impl Inputs {
         policies.bind(params.iter().map(|d| d.value.clone()).collect());
         let of_cluster = cluster::objects(a, &policies, &mut values, log)?;
         let live = of_cluster.as_ref().map(|objects| objects.cluster.clone());
-        let (objects, blocks) = objects(a, of_cluster, &policies, options, log)?;
+        let (objects, blocks, looked_up) = objects(a, of_cluster, &policies, options, log)?;
         let resources = objects.in_memory();
         let exceptions = exceptions::load(a, &policies, resources, log)?;
-        let known = resources.iter().chain(&targets).chain(&params);
+        let known = resources.iter().chain(&looked_up.documents).chain(&targets).chain(&params);
         let sources = Offline {
             objects: known.map(|d| d.value.clone()).collect(),
             globals: global_entries(resources),
+            kept: looked_up.kept.clone(),
             stored: Default::default(),
             context: None,
             types: definitions(a, options, log)?,
@@ -131,6 +134,7 @@ impl Inputs {
             sources,
             live,
             context_file: given(&a.values.context_file).map(String::from),
+            kept: looked_up.kept,
         };
         if a.announces && blocks.is_none() {
             print(&inputs.announcement());
@@ -177,6 +181,11 @@ impl Inputs {
         !self.policies.policies.is_empty() || !self.policies.cleanups.is_empty()
     }
 
+    /// What was looked up but is not in memory.
+    pub(super) fn missed(&self) -> Option<&str> {
+        self.kept.as_ref()?.missed()
+    }
+
     /// How much there is that policies are applied on.
     pub(super) fn subjects(&self) -> usize {
         self.objects.count() + self.payloads.len() + self.checks.len()
@@ -218,31 +227,44 @@ impl Inputs {
     }
 }
 
-/// The objects of files or of a cluster: block by block where no rule reads another object than its
-/// own, and nothing shows all of them.
+/// The objects of files or of a cluster: block by block where it is known which others than its own
+/// a rule reads, and nothing shows all of them. Those that rules read are in memory then.
 fn objects(
     a: &InputArguments<'_>,
     cluster: Option<ClusterObjects>,
     policies: &Policies,
     options: &OutputOptions,
     log: &Log,
-) -> Result<(Objects, Option<ObjectBlocks>), CommandError> {
+) -> Result<(Objects, Option<ObjectBlocks>, LookedUp), CommandError> {
     let lowered = || policies.policies.iter().filter_map(|p| p.policy.as_deref());
     let deletes = !policies.cleanups.is_empty() || lowered().any(|p| p.stage == Stage::Schedule);
-    let streams =
-        a.streams && !deletes && !a.input.exceptions_with_resources && !lowered().any(looks_up_objects);
-    let whole = |all| Ok((Objects::whole(all, a.shard), None));
+    let streams = a.streams && !deletes && !a.input.exceptions_with_resources;
+    let lookups = Lookups::of(lowered());
+    let nothing = LookedUp::default();
+    let whole = |all| Ok((Objects::whole(all, a.shard), None, LookedUp::default()));
     let paths = a.input.resources();
-    match cluster {
-        Some(cluster) if streams && !cluster.has_names() => {
-            resources::stream(ObjectReader::of_cluster(cluster, a.shard), log)
+    let open = || ObjectReader::open(&paths, a.profile, true, a.shard, options, log);
+    match (cluster, lookups) {
+        (Some(cluster), lookups) if streams && lookups.is_empty() && !cluster.has_names() => {
+            let (objects, blocks) = resources::stream(ObjectReader::of_cluster(cluster, a.shard), log)?;
+            Ok((objects, blocks, nothing))
         }
-        Some(cluster) => whole(cluster.rest(log)?),
-        None if a.cluster.is_some() => whole(Vec::new()),
-        None if streams => {
-            resources::stream(ObjectReader::open(&paths, a.profile, true, a.shard, options, log)?, log)
+        (Some(cluster), _) => whole(cluster.rest(log)?),
+        (None, _) if a.cluster.is_some() => whole(Vec::new()),
+        (None, lookups) if streams && lookups.is_empty() => {
+            let (objects, blocks) = resources::stream(open()?, log)?;
+            Ok((objects, blocks, nothing))
         }
-        None => whole(resources::load(&paths, a.profile, true, options, log)?),
+        (None, lookups @ Lookups::Kinds { .. }) if streams && resources::can_be_read_twice(&paths) => {
+            let (objects, blocks) = resources::stream(open()?, log)?;
+            // What fits a block is in memory already.
+            let looked_up = match blocks.is_some() {
+                true => LookedUp::read(&paths, a.profile, options, lookups),
+                false => nothing,
+            };
+            Ok((objects, blocks, looked_up))
+        }
+        (None, _) => whole(resources::load(&paths, a.profile, true, options, log)?),
     }
 }
 

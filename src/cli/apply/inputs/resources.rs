@@ -3,12 +3,17 @@
 //! In: paths. Out: documents, all in memory or block by block ([`Objects`]); what is left out is
 //! printed.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ephor_cluster::Failure;
 use ephor_document::Document;
 use ephor_engine::Profile;
+use ephor_policies::lookups::Lookups;
+use ephor_sources::download::is_url;
 use ephor_sources::files::Reading;
+use ephor_sources::files::repository::Ignores;
+use ephor_sources::offline::KeptObjects;
 use ephor_testing::inputs::identity::is_in_shard;
 use ephor_testing::inputs::objects::{InputError, ObjectStream};
 use ephor_testing::inputs::resources::{Choice, Resources};
@@ -19,7 +24,7 @@ use super::super::object_path::path;
 use super::super::output::ApplyOutput;
 use super::super::output_options::OutputOptions;
 use super::cluster::{self, ClusterObjects};
-use crate::cli::CommandError;
+use crate::cli::{CommandError, console};
 
 /// The resources that the arguments mean, all in memory; `is_unique` says whether of two objects of
 /// one identity only the first one counts.
@@ -80,6 +85,46 @@ impl Objects {
     pub(in crate::cli) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
+}
+
+/// The objects that rules look up, where not all are in memory.
+#[derive(Default)]
+pub(super) struct LookedUp {
+    pub documents: Vec<Document>,
+    /// What they are; `None` = all objects are in memory.
+    pub kept: Option<Arc<KeptObjects>>,
+}
+
+impl LookedUp {
+    /// Those of the arguments, in order. What cannot be read is said when the objects are evaluated.
+    pub fn read(
+        arguments: &[String],
+        profile: Profile,
+        output: &OutputOptions,
+        lookups: Lookups,
+    ) -> LookedUp {
+        let mut documents = Vec::new();
+        let stream = ObjectStream::open(arguments, profile, "resources", choice(true, output));
+        let mut stream = stream.ok();
+        while let Some(open) = stream.as_mut().filter(|stream| !stream.is_at_end()) {
+            match open.block() {
+                Ok(block) => {
+                    documents.extend(block.documents.into_iter().filter(|d| lookups.may_have(&d.value)))
+                }
+                Err(_) => stream = None,
+            }
+        }
+        let resources = match lookups {
+            Lookups::Kinds { resources, .. } => resources,
+            Lookups::Any => Vec::new(),
+        };
+        LookedUp { documents, kept: Some(Arc::new(KeptObjects::new(resources))) }
+    }
+}
+
+/// Whether the same bytes come again when arguments are read again.
+pub(super) fn can_be_read_twice(arguments: &[String]) -> bool {
+    !arguments.iter().any(|argument| argument == "-" || is_url(argument))
 }
 
 /// Objects that are read while they are evaluated.
@@ -181,9 +226,7 @@ impl ObjectReader {
         output: &OutputOptions,
         log: &Log,
     ) -> Result<ObjectReader, CommandError> {
-        let reading = Reading { recursive: output.recursive, patterns: !output.is_kyverno };
-        let choice = Choice { reading, skips_others: output.skips_others(), is_unique };
-        let stream = ObjectStream::open(arguments, profile, "resources", choice);
+        let stream = ObjectStream::open(arguments, profile, "resources", choice(is_unique, output));
         Ok(ObjectReader {
             source: Source::Files(Box::new(stream.map_err(|error| stopped(error, log))?)),
             shard,
@@ -246,6 +289,7 @@ impl ObjectReader {
         }
         block.failed.iter().for_each(|text| log.note(text.trim_matches(['\n', '-'])));
         self.lines.extend(block.warnings.into_iter().map(|text| (text, Use::Notice)));
+        block.broken.iter().for_each(|text| log.broken(text));
         self.lines.extend(block.others.into_iter().map(|text| (text, Use::Foreign)));
         if self.is_at_end() {
             log.left_out(&self.lines, "resources");
@@ -265,8 +309,16 @@ impl ObjectReader {
     }
 }
 
+/// What counts as a resource.
+fn choice(is_unique: bool, output: &OutputOptions) -> Choice {
+    let ignores = Ignores { exclude: output.exclude.clone(), is_repository: output.skips_others() };
+    let reading = Reading { recursive: output.recursive, patterns: !output.is_kyverno, ignores };
+    Choice { reading, skips_others: output.skips_others(), is_unique }
+}
+
 /// An error that ends the run; its place is a warning.
 fn stopped(error: InputError, log: &Log) -> CommandError {
-    error.place.iter().for_each(|place| log.warn(place));
+    // Which file it is has to be known, whatever is printed else.
+    error.place.iter().for_each(|place| console::warn(place));
     CommandError::input(error.text)
 }

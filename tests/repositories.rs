@@ -1,0 +1,220 @@
+//! Repositories as they are: what of them is evaluated, and what is passed over, each named once.
+
+use std::fmt::Write;
+
+use crate::common::{Files, POLICY};
+
+/// A ConfigMap that violates the policy, at line 3.
+const BAD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\n";
+
+/// A run on all of a repository.
+struct Checked {
+    code: Option<i32>,
+    /// `FILE:LINE` of each violation.
+    violations: Vec<String>,
+    /// The lines of standard error, deprecations aside.
+    lines: Vec<String>,
+}
+
+fn repository(files: &[(&str, &str)]) -> Files {
+    let all = Files::new(files);
+    all.write("policies/team.yaml", POLICY.as_bytes());
+    all.write(".git/HEAD", b"ref: refs/heads/main\n");
+    all
+}
+
+fn checked(files: &Files, more: &[&str]) -> Checked {
+    let arguments =
+        [&["apply", "policies", "-R", "-r", "."][..], &["--output-format", "json"], more].concat();
+    let ran = files.run(&arguments);
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_default();
+    let of = |place: &serde_json::Value| {
+        format!("{}:{}", place["file"].as_str().unwrap_or_default(), place["line"])
+    };
+    let results = report["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_deprecation = |line: &&str| line.contains("deprecated kind");
+    Checked {
+        code: ran.code,
+        violations: results.iter().filter(|r| r["result"] != "pass").map(|r| of(&r["place"])).collect(),
+        lines: ran.err.lines().filter(|line| !is_deprecation(line)).map(String::from).collect(),
+    }
+}
+
+#[test]
+fn a_chart_is_named_with_the_command_that_renders_it_and_its_files_are_passed_over() {
+    let files = repository(&[
+        ("charts/shop/Chart.yaml", "apiVersion: v2\nname: shop\n"),
+        ("charts/shop/values.yaml", "team: a\n"),
+        (
+            "charts/shop/templates/map.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.team }}}\n",
+        ),
+        ("deploy/map.yaml", BAD),
+    ]);
+    let run = checked(&files, &[]);
+    assert_eq!((run.code, run.violations), (Some(1), vec!["./deploy/map.yaml:3".into()]));
+    assert_eq!(
+        run.lines,
+        [
+            "warning: ./charts/shop: a Helm chart; `helm template ./charts/shop | ephor apply … -r -` applies the policies to its objects"
+        ]
+    );
+}
+
+#[test]
+fn a_kustomization_and_its_patches_are_passed_over() {
+    let files = repository(&[
+        ("base/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("base/map.yaml", BAD),
+        ("prod/kustomization.yaml", "resources: [../base]\npatches: [{path: patch.yaml}]\n"),
+        ("prod/patch.yaml", BAD),
+    ]);
+    let run = checked(&files, &[]);
+    assert_eq!((run.code, run.violations), (Some(1), vec!["./base/map.yaml:3".into()]));
+    assert_eq!(run.lines.len(), 2, "{:?}", run.lines);
+    assert!(run.lines.iter().all(|line| line.contains("a kustomization; `kubectl kustomize ./")));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_and_does_not_end_the_run_whatever_is_quiet() {
+    for (name, text, says) in [
+        ("a/broken.yaml", "a: [1\nb: 2\n", "error: ./a/broken.yaml:"),
+        ("templates/map.yaml", "metadata: {name: {{ .Values.name }}}\n", "a template of a Helm chart"),
+        ("a/tabs.yaml", "a:\n\tb: 1\n", "error: ./a/tabs.yaml:2:"),
+        ("a/latin.yaml", "", "error: ./a/latin.yaml:1: invalid UTF-8"),
+    ] {
+        let files = repository(&[(name, text), ("z/map.yaml", BAD)]);
+        if text.is_empty() {
+            files.write(name, b"a: \xe9\n");
+        }
+        for more in [&[][..], &["--quiet"]] {
+            let run = checked(&files, more);
+            assert_eq!(
+                (run.code, &*run.violations),
+                (Some(1), &["./z/map.yaml:3".to_string()][..]),
+                "{name}"
+            );
+            assert_eq!(
+                run.lines.iter().filter(|line| line.contains(says)).count(),
+                1,
+                "{name}: {:?}",
+                run.lines
+            );
+        }
+        assert_eq!(checked(&files, &["--strict"]).code, Some(2), "{name}");
+    }
+}
+
+#[test]
+fn documents_around_a_broken_one_are_evaluated() {
+    let files =
+        repository(&[("all.yaml", &format!("{BAD}---\na: [1\n---\n{}", BAD.replace("bad", "other")))]);
+    let run = checked(&files, &[]);
+    assert_eq!(run.violations, ["./all.yaml:3", "./all.yaml:8"]);
+    assert!(run.lines.iter().any(|line| line.starts_with("error: ./all.yaml:5")), "{:?}", run.lines);
+}
+
+#[test]
+fn files_of_other_programs_are_no_objects_of_a_cluster() {
+    let files = repository(&[
+        (
+            "e2e/chainsaw-test.yaml",
+            "apiVersion: chainsaw.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\nspec: {steps: []}\n",
+        ),
+        ("tests/kyverno-test.yaml", "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\n"),
+        ("values.yaml", "replicas: 2\n"),
+        ("README.md", "# Read me\n"),
+        ("logo.png", "\u{89}PNG"),
+        ("map.yaml", BAD),
+    ]);
+    let run = checked(&files, &["-v", "1"]);
+    assert_eq!(run.violations, ["./map.yaml:3"]);
+    for named in [
+        "e2e/chainsaw-test.yaml:1: a file of Chainsaw",
+        "tests/kyverno-test.yaml:1: a file of tests",
+        "values.yaml:1: no Kubernetes object",
+        "README.md: ignored",
+        "logo.png: ignored",
+    ] {
+        assert_eq!(
+            run.lines.iter().filter(|line| line.contains(named)).count(),
+            1,
+            "{named}: {:?}",
+            run.lines
+        );
+    }
+    let summed = checked(&files, &[]);
+    assert_eq!(
+        summed.lines,
+        ["warning: 5 files or documents without resources are left out (-v 1 lists them)"]
+    );
+}
+
+#[test]
+fn what_ignore_files_and_patterns_name_is_left_out_without_a_word() {
+    let files = repository(&[
+        (".gitignore", "build/\n"),
+        (".ephorignore", "drafts/\n"),
+        ("build/map.yaml", BAD),
+        ("drafts/map.yaml", BAD),
+        ("old/map.yaml", BAD),
+        ("map.yaml", BAD),
+    ]);
+    let run = checked(&files, &["--exclude", "old", "--exclude", "*.md"]);
+    assert_eq!((run.violations, run.lines), (vec!["./map.yaml:3".to_string()], vec![]));
+    let refused = files.run(&["apply", "policies", "-r", ".", "--exclude", "["]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("`[` is no pattern") && refused.err.contains("help: "), "{}", refused.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_to_folders_are_not_followed_and_links_to_files_are_read() {
+    let files = repository(&[("real/map.yaml", BAD)]);
+    std::os::unix::fs::symlink(files.path("real"), files.path("linked")).unwrap();
+    std::os::unix::fs::symlink(files.path("."), files.path("real/loop")).unwrap();
+    std::os::unix::fs::symlink(files.path("real/map.yaml"), files.path("again.yaml")).unwrap();
+    let run = checked(&files, &[]);
+    // The second one is the same object.
+    assert_eq!(run.violations, ["./again.yaml:3"]);
+    assert!(run.lines.iter().any(|line| line.contains("duplicate of")), "{:?}", run.lines);
+}
+
+#[test]
+fn a_repository_within_another_has_ignore_files_of_its_own() {
+    let files = repository(&[
+        ("vendor/lib/.git", "gitdir: ../../.git/modules/lib\n"),
+        ("vendor/lib/.gitignore", "out.yaml\n"),
+        ("vendor/lib/out.yaml", BAD),
+        ("vendor/lib/map.yaml", BAD),
+        (".gitignore", "*.tmp.yaml\n"),
+        ("x.tmp.yaml", BAD),
+    ]);
+    assert_eq!(checked(&files, &[]).violations, ["./vendor/lib/map.yaml:3"]);
+}
+
+#[test]
+fn ten_thousand_files_have_their_violations_in_order() {
+    let files = repository(&[]);
+    for i in 0..10_000 {
+        let mut text = String::new();
+        let team = if i % 100 == 0 { "" } else { ", labels: {team: a}" };
+        write!(text, "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m{i}{team}}}\n").unwrap();
+        files.write(&format!("apps/{:02}/{i:05}.yaml", i % 50), text.as_bytes());
+    }
+    let run = checked(&files, &[]);
+    assert_eq!((run.code, run.violations.len()), (Some(1), 100));
+    assert!(run.violations.is_sorted() && run.lines.is_empty(), "{:?}", run.lines);
+}
+
+#[test]
+fn kyvernos_own_outputs_still_end_at_a_file_that_cannot_be_read() {
+    let files = repository(&[("a/broken.yaml", "a: [1\nb: 2\n")]);
+    let ran = files.run(&["apply", "policies", "-r", "a/broken.yaml", "--quiet"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.err.contains("a/broken.yaml") && ran.err.contains("Error: failed to load resources"),
+        "{}",
+        ran.err
+    );
+}
