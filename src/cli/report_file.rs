@@ -25,7 +25,15 @@ pub(super) fn extension(file: &str) -> Option<&str> {
     std::path::Path::new(file).extension()?.to_str()
 }
 
+/// The format that the name of a file has: that of its extension, but for the report of Code
+/// Quality, which GitLab's documentation calls `gl-code-quality-report.json`.
 pub(super) fn format_of_extension(file: &str) -> Option<Format> {
+    let name = std::path::Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if extension(file) == Some("json")
+        && ["code-quality", "codequality"].iter().any(|part| name.contains(part))
+    {
+        return Some(Format::Gitlab);
+    }
     Some(match extension(file)? {
         "sarif" => Format::Sarif,
         "xml" => Format::Junit,

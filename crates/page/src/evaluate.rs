@@ -134,7 +134,7 @@ impl Input {
             types,
             registry: None,
             strict: false,
-            kept: None,
+            retained: None,
         };
         let requests = Requests {
             values: Arc::new(values(&question.values)?),

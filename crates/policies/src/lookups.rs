@@ -1,9 +1,9 @@
 //! Which objects rules read besides those that they are applied on.
 //!
-//! In: policies. Out: what of the objects of a run has to be known before they are evaluated on the
-//! first of them ([`Lookups`]). Semantics: `docs/reference/cli.md`, "apply": calls of the Kubernetes
-//! API, global entries and targets of mutations are answered from the objects of the run; ConfigMaps
-//! from values.
+//! In: policies. Out: what of the objects of a run has to be known before they are evaluated on
+//! the first of them ([`Lookups`]). Semantics: `docs/reference/cli.md`, "apply": calls of the
+//! Kubernetes API, global entries and targets of mutations are answered from the objects of the
+//! run; ConfigMaps from values.
 
 use ephor_ir::mutate::MutationTarget;
 use ephor_ir::parts::RulePart;

@@ -16,6 +16,7 @@
 //! caller knows which of them Kyverno takes for fatal. Semantics: `docs/reference/cli.md`, sources.
 //!
 //! - [`inputs`]: resource files as streams: plain, compressed, or in archives
+//! - [`repository`]: files of a repository: those that hold objects, and what is skipped
 //! - [`served`]: files that a server reads again and again: reading one never blocks and never
 //!   takes unbounded memory
 
@@ -60,7 +61,7 @@ pub enum FileCause {
     /// It cannot be read, downloaded, or is not UTF-8.
     Unreadable,
     /// Other programs make objects of it: a chart, a kustomization.
-    PassedOver,
+    Skipped,
     /// Its name has another extension.
     Extension,
     /// It holds no document.
@@ -394,7 +395,7 @@ impl Loaded {
             Found::Other(path) => {
                 self.note(&name(&path), FileCause::Extension, "ignored: not a .yaml or .yml file");
             }
-            Found::PassedOver(path, text) => self.note(&name(&path), FileCause::PassedOver, text),
+            Found::Skipped(path, text) => self.note(&name(&path), FileCause::Skipped, text),
             Found::Unreadable(path, text) => {
                 let name = name(&path);
                 self.note(&name, FileCause::Unreadable, format!("open {name}: {text}"));
@@ -402,7 +403,7 @@ impl Loaded {
         }
     }
 
-    /// Says what was not read of a folder, before which there were so many files and notices.
+    /// Says what was not read of a folder, before which there were this number of files and notices.
     fn was_read(&mut self, root: &Path, deep: bool, files: usize, notices: usize) {
         let unread = if deep { 0 } else { folders_with_yaml(root) };
         let name = root.to_string_lossy();

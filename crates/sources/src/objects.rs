@@ -101,7 +101,7 @@ impl Objects {
             knows_all_bindings: all_bindings,
             rights: Arc::new(Rbac::new(&objects)),
             offline: Offline {
-                kept: None,
+                retained: None,
                 globals: of_kind("GlobalContextEntry").cloned().collect(),
                 stored: Default::default(),
                 objects,

@@ -29,7 +29,7 @@ pub struct Offline {
     /// The objects that exist.
     pub objects: Vec<Value>,
     /// Which of the objects these are; `None` = all.
-    pub kept: Option<Arc<KeptObjects>>,
+    pub retained: Option<Arc<RetainedObjects>>,
     /// Where they are, and lists of them.
     pub stored: StoredObjects,
     /// Global context entries.
@@ -135,15 +135,15 @@ impl PathResource {
 
 /// The objects that are there: those of these resources alone.
 #[derive(Debug, Default)]
-pub struct KeptObjects {
+pub struct RetainedObjects {
     resources: Vec<PathResource>,
     missed: OnceLock<PathResource>,
 }
 
-impl KeptObjects {
+impl RetainedObjects {
     /// Those of these resources.
-    pub fn new(resources: Vec<PathResource>) -> KeptObjects {
-        KeptObjects { resources, missed: OnceLock::new() }
+    pub fn new(resources: Vec<PathResource>) -> RetainedObjects {
+        RetainedObjects { resources, missed: OnceLock::new() }
     }
 
     /// The name of a resource that was looked up and is none of them.
@@ -226,7 +226,7 @@ const NAMED: [(&str, &str); 8] = [
 impl Offline {
     /// The objects of a resource, whatever their namespaces and names.
     fn of_resource<'o>(&'o self, w: &'o ApiPath<'o>) -> impl Iterator<Item = &'o Value> {
-        self.kept.iter().for_each(|kept| kept.note(w));
+        self.retained.iter().for_each(|retained| retained.note(w));
         let PathResource { api_version, .. } = PathResource::of_path(w);
         self.stored.of(&self.objects, &api_version, |kind| is_plural(kind, w.resource)).into_iter()
     }

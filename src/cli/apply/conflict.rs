@@ -25,8 +25,16 @@ pub enum ApplyConflict {
     #[error("crd-paths and kubeconfig flags are mutually exclusive, please use only one of them")]
     Definitions,
     /// A baseline without a file.
-    #[error("--write-baseline needs a file\nhelp: name it with `--baseline FILE`")]
-    NoBaseline,
+    #[error("{flag} needs a file\nhelp: name it with `--baseline FILE`")]
+    NoBaseline {
+        /// The flag that needs one.
+        flag: &'static str,
+    },
+    /// A baseline that is written, and changed.
+    #[error(
+        "--write-baseline writes a new baseline, --prune-baseline changes one\nhelp: leave out one of them"
+    )]
+    TwoBaselines,
     /// Reports of Kyverno without passed results.
     #[error(
         "--only-failures does not change the reports of Kyverno\nhelp: add `--output-format json`, without --policy-report and --generate-exceptions"
@@ -50,6 +58,16 @@ pub enum ApplyConflict {
     YamlOfResults {
         /// The file.
         file: String,
+    },
+    /// Two files for two of Kyverno's documents, of which a run renders one.
+    #[error(
+        "{first} and {second} would hold two forms of Kyverno's documents\nhelp: run twice, or name one of them"
+    )]
+    TwoDocuments {
+        /// The first file.
+        first: String,
+        /// The second one.
+        second: String,
     },
     /// A file whose name has no format.
     #[error(

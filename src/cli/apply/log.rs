@@ -5,6 +5,7 @@
 //! or resources, and deprecations, are one line each; everything that a report shows of the run's
 //! inputs. Notices that Kyverno prints to standard output go there for Kyverno's outputs only.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ephor_report::run::Note;
@@ -23,6 +24,7 @@ pub(in crate::cli) struct Log {
     quiet: bool,
     verbose: bool,
     notes: Mutex<Vec<Note>>,
+    broken: AtomicUsize,
 }
 
 impl Log {
@@ -32,6 +34,7 @@ impl Log {
             quiet: options.quiet,
             verbose: options.verbose,
             notes: Mutex::default(),
+            broken: AtomicUsize::default(),
         }
     }
 
@@ -55,10 +58,16 @@ impl Log {
     }
 
     /// A file or document that cannot be read, which does not end the run: it is named whatever is
-    /// printed else, and `--strict` takes it for an error.
+    /// printed else, and the run fails.
     pub(super) fn broken(&self, text: &str) {
         console::error(&format!("error: {text}\n"));
+        self.broken.fetch_add(1, Ordering::Relaxed);
         self.note(text);
+    }
+
+    /// How many files or documents cannot be read.
+    pub(super) fn broken_count(&self) -> usize {
+        self.broken.load(Ordering::Relaxed)
     }
 
     /// The same, of what is printed elsewhere.

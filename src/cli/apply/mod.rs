@@ -164,7 +164,7 @@ fn evaluated(
         &engine,
         &requests,
         &run.inputs.policies.policies,
-        !run.options.is_own() && run.options.report_file.is_none(),
+        !run.options.is_own() && run.options.report_files.is_empty(),
     );
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let style = Style {
@@ -212,10 +212,10 @@ fn evaluated(
 /// Refuses two outputs of one path, and an output that is an input, before anything is written.
 fn check_outputs(args: &ApplyArgs, options: &OutputOptions) -> Result<(), CommandError> {
     let baseline = options.baseline.as_deref().filter(|_| options.writes_baseline);
-    let report = options.report_file.as_ref().map(|(_, file)| file.as_str());
-    let named =
-        [("--output", given(&args.output.output)), ("--report-file", report), ("--baseline", baseline)];
-    let named: Vec<_> = named.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect();
+    let reports = options.report_files.iter().map(|(_, file)| ("--report-file", file.as_str()));
+    let others = [("--output", given(&args.output.output)), ("--baseline", baseline)];
+    let others = others.into_iter().filter_map(|(flag, path)| Some((flag, path?)));
+    let named: Vec<_> = reports.chain(others).collect();
     outputs::distinct(named.iter().copied())?;
     let input = &args.input;
     let inputs = [

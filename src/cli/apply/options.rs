@@ -30,8 +30,8 @@ use crate::cli::releases;
 Exit codes:
   0  no failure and no error
   1  a failure or an error, with --fail-on and --baseline one that counts; or the run cannot start
-  2  with --strict: a policy cannot be used, there is no policy or no resource, a result is an error, or the run
-     ends early
+  2  there is no policy or no resource, with the formats of ephor; with --strict also with Kyverno's, and where a
+     policy or a file cannot be used, a result is an error, or the run ends early
   --warn-exit-code  no failure, but a warning; with --warn-no-pass also when nothing passed")]
 pub struct ApplyArgs {
     /// files, folders, addresses or git repositories with policies, - for standard input
@@ -97,8 +97,8 @@ pub(in crate::cli) struct InputFlags {
     /// resources of all folders below those of -r
     #[arg(long, short = 'R')]
     pub recursive: bool,
-    /// pattern of files and folders that are left out of the folders of -r, as in .gitignore; several
-    /// times for several patterns
+    /// pattern of files and folders that are left out of the folders of -r, as in .gitignore;
+    /// several times for several patterns
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
     /// files with target resources of mutate-existing rules
@@ -193,10 +193,10 @@ pub(super) struct OutputFlags {
     /// format of the results; yaml is one of --policy-report
     #[arg(long, value_name = "FORMAT", default_value = "yaml", value_parser = formats())]
     pub output_format: Selected,
-    /// file for the results in --output-format, else in the format of its extension; with
-    /// --policy-report or --generate-exceptions for these
+    /// file for the results in the format of its extension, else in --output-format; with
+    /// --policy-report or --generate-exceptions for these. Several times for several files
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub report_file: Option<String>,
+    pub report_file: Vec<String>,
     /// no results but failures, warnings and errors
     #[arg(long)]
     pub only_failures: bool,
@@ -247,6 +247,9 @@ pub(super) struct ExitFlags {
     /// violations of this run as the file of --baseline
     #[arg(long)]
     pub write_baseline: bool,
+    /// takes violations that this run does not have out of the file of --baseline
+    #[arg(long)]
+    pub prune_baseline: bool,
     /// exit code 2 for policies that cannot be used, and for none or no resource
     #[arg(long)]
     pub strict: bool,

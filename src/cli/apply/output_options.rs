@@ -45,8 +45,8 @@ impl OutputContext {
 pub(in crate::cli) struct OutputOptions {
     /// What is printed.
     pub output: ApplyOutput,
-    /// The file of the report, and what it holds: one of our formats, or a document of Kyverno.
-    pub report_file: Option<(ApplyOutput, String)>,
+    /// The files of reports, and what each holds: one of our formats, or a document of Kyverno.
+    pub report_files: Vec<(ApplyOutput, String)>,
     /// Whether standard output has colours.
     pub colour: bool,
     /// Whether tables have a coloured header; Kyverno's have one in pipes too.
@@ -69,6 +69,8 @@ pub(in crate::cli) struct OutputOptions {
     pub baseline: Option<String>,
     /// The baseline is written instead of read.
     pub writes_baseline: bool,
+    /// Violations that do not come up are taken out of the baseline.
+    pub prunes_baseline: bool,
     /// Whether errors and texts are Kyverno's where there is a choice.
     pub is_kyverno: bool,
 }
@@ -93,7 +95,7 @@ impl OutputOptions {
         let by_environment = at.colour.filter(|on| !*on || !at.is_kyverno);
         let options = OutputOptions {
             output: output(flags, at),
-            report_file: file_of(flags)?,
+            report_files: files_of(flags)?,
             colour: colour.or(by_environment).unwrap_or(at.is_terminal),
             colour_of_header: colour != Some(false),
             only_failures: flags.only_failures,
@@ -105,13 +107,12 @@ impl OutputOptions {
             fail_on: exit.fail_on,
             baseline: given(&exit.baseline).map(String::from),
             writes_baseline: exit.write_baseline,
+            prunes_baseline: exit.prune_baseline,
             is_kyverno: at.is_kyverno,
         };
         options.check(flags)?;
-        let is_in_file = matches!(&options.report_file, Some((output, _)) if output.is_document_of_kyverno());
-        // What is in the file is not printed as well: with files of our formats, too, the run is
-        // shown as text.
-        Ok(if is_in_file {
+        // What is in a file is not printed as well: the run is shown as text.
+        Ok(if options.document_in_file().is_some() {
             OutputOptions { output: ApplyOutput::Own(Format::Text), ..options }
         } else {
             options
@@ -122,7 +123,7 @@ impl OutputOptions {
     pub(in crate::cli) fn of_explanation(input: &InputFlags, verbose: bool, colour: bool) -> OutputOptions {
         OutputOptions {
             output: ApplyOutput::Own(Format::Text),
-            report_file: None,
+            report_files: Vec::new(),
             colour,
             colour_of_header: colour,
             only_failures: false,
@@ -134,13 +135,23 @@ impl OutputOptions {
             fail_on: None,
             baseline: None,
             writes_baseline: false,
+            prunes_baseline: false,
             is_kyverno: false,
         }
     }
 
     fn check(&self, flags: &OutputFlags) -> Result<(), ApplyConflict> {
-        if self.writes_baseline && self.baseline.is_none() {
-            return Err(ApplyConflict::NoBaseline);
+        match self.baseline {
+            None if self.writes_baseline => {
+                return Err(ApplyConflict::NoBaseline { flag: "--write-baseline" });
+            }
+            None if self.prunes_baseline => {
+                return Err(ApplyConflict::NoBaseline { flag: "--prune-baseline" });
+            }
+            Some(_) if self.writes_baseline && self.prunes_baseline => {
+                return Err(ApplyConflict::TwoBaselines);
+            }
+            _ => {}
         }
         if self.only_failures && self.output.is_document_of_kyverno() {
             return Err(ApplyConflict::FailuresOfReport);
@@ -150,10 +161,23 @@ impl OutputOptions {
             return Err(ApplyConflict::DeletionsInDocument);
         }
         let target = given(&flags.output).unwrap_or_default();
-        if (self.is_own() || self.report_file.is_some()) && format_of_extension(target).is_some() {
+        if (self.is_own() || !self.report_files.is_empty()) && format_of_extension(target).is_some() {
             return Err(ApplyConflict::OutputOfReport { target: target.into() });
         }
-        Ok(())
+        let mut documents = self.report_files.iter().filter(|(output, _)| output.is_document_of_kyverno());
+        let first = documents.next();
+        match documents.find(|(output, _)| first.is_some_and(|(first, _)| first != output)) {
+            Some((_, second)) => {
+                let first = first.map(|(_, file)| file.clone()).unwrap_or_default();
+                Err(ApplyConflict::TwoDocuments { first, second: second.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The document of Kyverno that a file holds.
+    fn document_in_file(&self) -> Option<ApplyOutput> {
+        self.report_files.iter().map(|(output, _)| *output).find(|output| output.is_document_of_kyverno())
     }
 
     /// Whether the output is one of our own, so that standard output holds nothing else.
@@ -164,21 +188,18 @@ impl OutputOptions {
     /// What is rendered of each resource: what the file of the report holds where that is a
     /// document of Kyverno, else what is printed.
     pub(super) fn rendered(&self) -> ApplyOutput {
-        match &self.report_file {
-            Some((output, _)) if output.is_document_of_kyverno() => *output,
-            _ => self.output,
-        }
+        self.document_in_file().unwrap_or(self.output)
     }
 
     /// Whether this format is printed, or written to the file of the report.
     pub(super) fn writes(&self, format: Format) -> bool {
-        let file = self.report_file.as_ref().map(|(output, _)| *output);
-        [Some(self.output), file].contains(&Some(ApplyOutput::Own(format)))
+        let files = self.report_files.iter().map(|(output, _)| *output);
+        files.chain([self.output]).any(|output| output == ApplyOutput::Own(format))
     }
 
     /// Whether violations are needed with everything that is known of them.
     pub(super) fn needs_findings(&self) -> bool {
-        self.is_own() || self.report_file.is_some() || self.baseline.is_some() || self.fail_on.is_some()
+        self.is_own() || !self.report_files.is_empty() || self.baseline.is_some() || self.fail_on.is_some()
     }
 
     /// Whether documents that are no objects are left out instead of ending the run.
@@ -200,25 +221,31 @@ fn output(flags: &OutputFlags, at: OutputContext) -> ApplyOutput {
         _ if exceptions && format == Some(Format::Json) => ApplyOutput::ExceptionsJson,
         _ if exceptions => ApplyOutput::ExceptionsYaml,
         _ if flags.table => ApplyOutput::Table,
-        _ if at.is_terminal && !at.is_kyverno && !flags.detailed_results && !flags.stdin => {
-            ApplyOutput::Own(Format::Text)
-        }
+        _ if at.is_kyverno || flags.detailed_results || flags.stdin => ApplyOutput::Plain,
+        // A run whose report is in a file looks the same in a terminal and in a pipe.
+        _ if at.is_terminal || !flags.report_file.is_empty() => ApplyOutput::Own(Format::Text),
         _ => ApplyOutput::Plain,
     }
 }
 
-/// The file of the report, and what it holds. Reports and exceptions of Kyverno are YAML, unless
+/// The files of reports, and what each holds. Reports and exceptions of Kyverno are YAML, unless
 /// JSON is selected or the file is named so.
 ///
 /// # Errors
-/// Neither a flag nor the name of the file names a format.
-fn file_of(flags: &OutputFlags) -> Result<Option<(ApplyOutput, String)>, ApplyConflict> {
-    let Some(file) = given(&flags.report_file) else { return Ok(None) };
+/// Neither a flag nor the name of a file names a format.
+fn files_of(flags: &OutputFlags) -> Result<Vec<(ApplyOutput, String)>, ApplyConflict> {
+    let named = flags.report_file.iter().filter(|file| !file.is_empty());
+    named.map(|file| file_of(flags, file)).collect()
+}
+
+fn file_of(flags: &OutputFlags, file: &str) -> Result<(ApplyOutput, String), ApplyConflict> {
     let is_yaml = matches!(extension(file), Some("yaml" | "yml"));
+    // Of several files each has the format of its name, where that has one.
+    let is_alone = flags.report_file.len() == 1;
+    let by_name = if is_yaml { None } else { format_of_extension(file) };
     let format = match flags.output_format.0 {
-        Some(format) => Some(format),
-        None if is_yaml => None,
-        None => format_of_extension(file),
+        Some(format) if is_alone || (by_name.is_none() && !is_yaml) => Some(format),
+        _ => by_name,
     };
     let output = match format {
         None if flags.policy_report => ApplyOutput::ReportYaml,
@@ -229,7 +256,7 @@ fn file_of(flags: &OutputFlags) -> Result<Option<(ApplyOutput, String)>, ApplyCo
         None if is_yaml => return Err(ApplyConflict::YamlOfResults { file: file.into() }),
         None => return Err(ApplyConflict::NoFormat { file: file.into() }),
     };
-    Ok(Some((output, file.into())))
+    Ok((output, file.into()))
 }
 
 #[cfg(test)]
@@ -296,13 +323,36 @@ mod tests {
         assert!(error("--report-file r.dat").contains("--output-format"));
         assert!(error("--report-file r.yaml").contains("add --policy-report"));
         assert!(error("--write-baseline").contains("--baseline FILE"));
+        assert!(error("--prune-baseline").contains("--baseline FILE"));
+        assert!(error("--baseline b --write-baseline --prune-baseline").contains("leave out"));
         assert!(error("-p --only-failures").contains("--output-format json"));
         assert!(error("--output-format html --deletions").contains("leave out"));
-        let file = |arguments| options(arguments, PIPE).unwrap().report_file;
-        assert_eq!(file("--report-file r.xml"), Some((ApplyOutput::Own(Format::Junit), "r.xml".into())));
+        assert!(error("-p --report-file r.yaml --report-file r.json").contains("r.json"));
+        let files = |arguments| options(arguments, PIPE).unwrap().report_files;
+        assert_eq!(files("--report-file r.xml"), [(ApplyOutput::Own(Format::Junit), "r.xml".into())]);
         assert_eq!(
-            file("--report-file r.json --output-format sarif"),
-            Some((ApplyOutput::Own(Format::Sarif), "r.json".into()))
+            files("--report-file r.json --output-format sarif"),
+            [(ApplyOutput::Own(Format::Sarif), "r.json".into())]
+        );
+    }
+
+    #[test]
+    fn several_files_have_the_formats_of_their_names_each() {
+        let files = |arguments| {
+            let options = options(arguments, PIPE).unwrap();
+            assert_eq!(options.output, ApplyOutput::Own(Format::Text), "{arguments}");
+            options.report_files.into_iter().map(|(output, _)| output).collect::<Vec<_>>()
+        };
+        let own =
+            |formats: &[Format]| formats.iter().map(|format| ApplyOutput::Own(*format)).collect::<Vec<_>>();
+        let two = "--report-file r.sarif --report-file gl-code-quality-report.json";
+        assert_eq!(files(two), own(&[Format::Sarif, Format::Gitlab]));
+        let named = "--report-file a.html --report-file b.dat --output-format junit";
+        // What is printed is the format that is named.
+        let named = options(named, PIPE).unwrap().report_files;
+        assert_eq!(
+            named.into_iter().map(|(output, _)| output).collect::<Vec<_>>(),
+            own(&[Format::Html, Format::Junit])
         );
     }
 
@@ -310,7 +360,7 @@ mod tests {
     fn a_file_holds_reports_of_kyverno_where_these_are_selected_and_the_run_is_shown_as_text() {
         let of = |arguments| {
             let options = options(arguments, PIPE).unwrap();
-            (options.report_file.as_ref().map(|(output, _)| *output).unwrap(), options.output)
+            (options.report_files.first().map(|(output, _)| *output).unwrap(), options.output)
         };
         let text = ApplyOutput::Own(Format::Text);
         for (arguments, expected) in [

@@ -5,9 +5,12 @@
 //! of a document is not that of the memory. The formats are described in
 //! `docs/reference/formats.md`.
 //!
+//! - [`azure_devops`]: logging commands of Azure Pipelines: an issue for each violation.
 //! - `document`: a document as text.
 //! - [`github`]: workflow commands of GitHub: an annotation for each violation that the baseline
 //!   does not have.
+//! - [`gitlab`]: Code Quality of GitLab: an issue for each violation that the baseline does not
+//!   have, which merge requests show.
 //! - [`html`]: A page that stands alone: counts, charts, filters and every violation with the line
 //!   of the manifest and that of the policy.
 //! - [`json`]: our own JSON, version 1: counts, and each result with its policy, resource and
@@ -28,8 +31,10 @@
 //! - `uri`: names of files as references of URIs (RFC 3986).
 //! - `write_error`: why a document cannot be written.
 
+pub mod azure_devops;
 mod document;
 pub mod github;
+pub mod gitlab;
 pub mod html;
 pub mod json;
 pub mod jsonl;
@@ -71,13 +76,17 @@ pub enum Format {
     Markdown,
     /// Workflow commands of GitHub.
     Github,
+    /// Code Quality of GitLab.
+    Gitlab,
+    /// Logging commands of Azure Pipelines.
+    AzureDevops,
     /// A page.
     Html,
 }
 
 impl Format {
     /// All, with their names.
-    pub const ALL: [(&'static str, Format); 8] = [
+    pub const ALL: [(&'static str, Format); 10] = [
         ("text", Format::Text),
         ("sarif", Format::Sarif),
         ("junit", Format::Junit),
@@ -85,6 +94,8 @@ impl Format {
         ("jsonl", Format::Jsonl),
         ("markdown", Format::Markdown),
         ("github", Format::Github),
+        ("gitlab", Format::Gitlab),
+        ("azuredevops", Format::AzureDevops),
         ("html", Format::Html),
     ];
 
@@ -108,6 +119,12 @@ impl Format {
             Format::Markdown => markdown::write(run, out)?,
             Format::Github => {
                 if github::write(run, out)? == 0 {
+                    out.write_all(text::counts(run).as_bytes())?;
+                }
+            }
+            Format::Gitlab => gitlab::write(run, out)?,
+            Format::AzureDevops => {
+                if azure_devops::write(run, out)? == 0 {
                     out.write_all(text::counts(run).as_bytes())?;
                 }
             }

@@ -313,3 +313,41 @@ fn people_see_a_violation_once_with_all_policies_and_programs_see_each_result() 
         serde_json::from_str(&text_of(Format::Sarif, &two_forms(), false)).unwrap();
     assert_eq!(sarif["runs"][0]["results"].as_array().unwrap().len(), 2);
 }
+
+#[test]
+fn issues_of_gitlab_have_what_its_form_requires_and_fingerprints_of_their_own() {
+    let text = text_of(Format::Gitlab, &run(), false);
+    let issues: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+    let shown = |issue: &serde_json::Value| {
+        let path = issue["location"]["path"].as_str().unwrap().to_string();
+        assert!(!path.starts_with('.') && issue["description"].as_str().is_some_and(|text| !text.is_empty()));
+        (path, issue["location"]["lines"]["begin"].as_u64().unwrap(), issue["severity"].clone())
+    };
+    let known =
+        run().findings.iter().filter(|f| f.as_ref().is_ok_and(|f| f.is_violation() && !f.is_known)).count();
+    assert_eq!(issues.len(), known);
+    assert!(issues.iter().map(shown).all(|(path, line, severity)| {
+        !path.is_empty()
+            && line > 0
+            && ["info", "minor", "major", "critical", "blocker"].contains(&severity.as_str().unwrap())
+    }));
+    let prints: std::collections::BTreeSet<&str> =
+        issues.iter().map(|issue| issue["fingerprint"].as_str().unwrap()).collect();
+    assert_eq!(prints.len(), issues.len());
+    assert_eq!(text_of(Format::Gitlab, &Run::default(), false), "[]\n");
+}
+
+#[test]
+fn issues_of_azure_pipelines_are_a_line_each_whatever_their_texts_hold() {
+    let text = text_of(Format::AzureDevops, &run(), false);
+    assert!(text.lines().count() > 1);
+    for line in text.lines() {
+        let (head, message) = line.split_once(']').unwrap();
+        assert!(
+            head.starts_with("##vso[task.logissue type=error;")
+                || head.starts_with("##vso[task.logissue type=warning;"),
+            "{line}"
+        );
+        assert!(head.contains(";code=") && !message.is_empty(), "{line}");
+    }
+}

@@ -116,6 +116,10 @@ fn violation(out: &mut String, violation: &Merged<'_>, colour: bool) {
         paint(word, tone, colour),
         paint(&printable(&heading(violation)), Colour::Bold, colour)
     );
+    // What is known is a line.
+    if finding.is_known {
+        return;
+    }
     for line in statement(finding).lines() {
         let _ = writeln!(out, "    {}", printable(line));
     }

@@ -300,7 +300,7 @@ fn gives_nothing(place: &str, loaded: &Loaded) -> bool {
     let of_place = |n: &Notice| match n.cause {
         FileCause::Missing | FileCause::Unreadable | FileCause::Extension => n.place == place,
         FileCause::NoMatch => !Path::new(place).is_dir(),
-        FileCause::Empty | FileCause::PassedOver | FileCause::Superseded | FileCause::Unread => false,
+        FileCause::Empty | FileCause::Skipped | FileCause::Superseded | FileCause::Unread => false,
     };
     loaded.sources.is_empty() && loaded.notices.iter().any(of_place)
 }

@@ -1,7 +1,7 @@
-//! Files of a repository: those that hold objects, and what is passed over.
+//! Files of a repository: those that hold objects, and what is skipped.
 //!
-//! In: a folder, patterns of what is left out, `.gitignore` and `.ephorignore` files in it and above
-//! it (`.gitignore` in a repository of git alone). Out: the YAML files in the order of their names,
+//! In: a folder, patterns of what is left out, `.gitignore` and `.ephorignore` files in it and
+//! above it (`.gitignore` in a repository of git alone). Out: the YAML files in the order of their names,
 //! and each chart, kustomization and other thing that other programs make objects of, with the
 //! command that does it. Semantics: `docs/reference/cli.md`, "Repositories as they are".
 
@@ -22,7 +22,7 @@ const IGNORE_FILE: &str = ".ephorignore";
 pub struct Ignores {
     /// Patterns of `.gitignore` files, relative to each folder that is read.
     pub exclude: Vec<String>,
-    /// Whether ignore files count, and what other programs make objects of is passed over.
+    /// Whether ignore files count, and what other programs make objects of is skipped.
     pub is_repository: bool,
 }
 
@@ -31,8 +31,8 @@ pub struct Ignores {
 pub(super) enum Found {
     /// A file that is read.
     File(PathBuf),
-    /// What is passed over, and why.
-    PassedOver(PathBuf, String),
+    /// What is skipped, and why.
+    Skipped(PathBuf, String),
     /// A file that holds no objects, by its name.
     Other(PathBuf),
     /// A folder or file that cannot be read, and why.
@@ -81,10 +81,10 @@ pub(super) fn files(root: &Path, deep: bool, ignores: &Ignores) -> Vec<Found> {
     if let Ok(patterns) = patterns.build() {
         walk.overrides(patterns);
     }
-    let mut passed = PassedOver { chart: None, patches: Patches::default(), kustomizations: BTreeSet::new() };
+    let mut skips = Skips { chart: None, patches: Patches::default(), kustomizations: BTreeSet::new() };
     for entry in walk.build() {
         match entry {
-            Ok(entry) if ignores.is_repository => passed.take(&entry, &mut out),
+            Ok(entry) if ignores.is_repository => skips.take(&entry, &mut out),
             Ok(entry) => out.extend((!is_folder(&entry)).then(|| by_name(entry.path()))),
             Err(error) => out.push(unreadable(root, &error)),
         }
@@ -104,7 +104,7 @@ fn by_name(path: &Path) -> Found {
 }
 
 /// What is known of the folders that were read so far.
-struct PassedOver {
+struct Skips {
     /// The chart whose files are coming.
     chart: Option<PathBuf>,
     patches: Patches,
@@ -112,7 +112,7 @@ struct PassedOver {
     kustomizations: BTreeSet<PathBuf>,
 }
 
-impl PassedOver {
+impl Skips {
     fn take(&mut self, entry: &DirEntry, out: &mut Vec<Found>) {
         let path = entry.path();
         if self.chart.as_ref().is_some_and(|chart| path.starts_with(chart)) {
@@ -134,7 +134,7 @@ impl PassedOver {
             let text = format!(
                 "a Helm chart; `helm template {shown} | ephor apply … -r -` applies the policies to its objects"
             );
-            out.push(Found::PassedOver(path.to_path_buf(), text));
+            out.push(Found::Skipped(path.to_path_buf(), text));
             return;
         }
         let own = kustomize::NAMES.iter().map(|name| path.join(name)).find(|file| file.is_file());
@@ -146,7 +146,7 @@ impl PassedOver {
         let text = format!(
             "a kustomization; `kubectl kustomize {shown} | ephor apply … -r -` applies the policies to what it builds"
         );
-        out.push(Found::PassedOver(file, text));
+        out.push(Found::Skipped(file, text));
     }
 }
 
@@ -188,12 +188,12 @@ mod tests {
         dir
     }
 
-    /// What is found, by paths from the folder: `+` read, `-` passed over, `?` another file.
+    /// What is found, by paths from the folder: `+` read, `-` skipped, `?` another file.
     fn found(dir: &Path, deep: bool, ignores: &Ignores) -> Vec<String> {
         let name = |path: PathBuf| path.strip_prefix(dir).unwrap_or(&path).to_string_lossy().into_owned();
         let one = |found| match found {
             Found::File(path) => format!("+{}", name(path)),
-            Found::PassedOver(path, _) => format!("-{}", name(path)),
+            Found::Skipped(path, _) => format!("-{}", name(path)),
             Found::Other(path) => format!("?{}", name(path)),
             Found::Unreadable(path, text) => format!("!{}: {text}", name(path)),
         };
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn charts_kustomizations_and_their_patches_are_passed_over_each_named_once() {
+    fn charts_kustomizations_and_their_patches_are_skipped_each_named_once() {
         let dir = folder(&[
             ("charts/shop/Chart.yaml", ""),
             ("charts/shop/values.yaml", ""),

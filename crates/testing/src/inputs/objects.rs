@@ -5,7 +5,6 @@
 //! argument has to be there. Semantics: `docs/reference/cli.md`, resource sources.
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -209,7 +208,7 @@ impl ObjectStream {
         for (event, objects) in events.into_iter().zip(objects) {
             match event {
                 Event::Begin => self.tally = Tally::default(),
-                Event::Piece(..) => self.take(objects, &mut out)?,
+                Event::Piece(_, piece) => self.take(objects, &piece.text, &mut out)?,
                 Event::Replay(name, documents) => {
                     if documents.is_empty() {
                         out.warnings.push(format!(
@@ -229,13 +228,14 @@ impl ObjectStream {
     fn take(
         &mut self,
         objects: Option<Result<PieceObjects, LoadError>>,
+        text: &str,
         out: &mut Resources,
     ) -> Result<(), InputError> {
         let Some(objects) = objects else { return Ok(()) };
         let stops = |e: LoadError| InputError::at(self.what, &e);
         let objects = match objects {
             Err(e) if self.choice.skips_others => {
-                out.broken.push(broken(&e));
+                add_broken(out, &e, text);
                 return Ok(());
             }
             objects => objects.map_err(stops)?,
@@ -262,7 +262,7 @@ impl ObjectStream {
                 }
                 Err(e) if self.choice.skips_others => {
                     self.tally.others += 1;
-                    out.broken.push(broken(&e));
+                    add_broken(out, &e, text);
                 }
                 Err(e) => return Err(stops(e)),
             }
@@ -322,7 +322,7 @@ impl ObjectStream {
                 }
                 Some(Err(error)) => {
                     open.text = None;
-                    if self.choice.skips_others {
+                    if self.choice.skips_others && !matches!(error, StreamError::Read(_)) {
                         return Ok(Some(Event::Broken(format!("{}: {error}", place(&name, &error)))));
                     }
                     // What the block has of the text is dropped with it.
@@ -384,20 +384,15 @@ fn failed(place: &str, text: &str) -> String {
     format!("\n{line}\nfailed to load resources: {place}. \nerror: {text}\n{line}\n")
 }
 
-/// A document that cannot be read, with its place and what it probably is.
-fn broken(error: &LoadError) -> String {
+/// Adds a document that cannot be read, with its place, from a text.
+fn add_broken(out: &mut Resources, error: &LoadError, text: &str) {
     let place = format!("{}:{}", error.source, line_of(error));
-    match is_template(error) {
+    match text.contains("{{") {
         true => {
-            format!("{place}: a template of a Helm chart, which `helm template` makes objects of: {error}")
+            out.warnings.push(format!("{place}: a template, which `helm template` makes objects of: {error}"))
         }
-        false => format!("{place}: {error}"),
+        false => out.broken.push(format!("{place}: {error}")),
     }
-}
-
-/// Whether a file is named as templates of charts are.
-fn is_template(error: &LoadError) -> bool {
-    Path::new(&*error.source).parent().is_some_and(|folder| folder.ends_with("templates"))
 }
 
 /// What an object is that no cluster stores, for programs whose files stand among manifests.

@@ -32,7 +32,7 @@ use ephor_policies::load::{Policies, Purpose};
 use ephor_policies::lookups::Lookups;
 use ephor_policies::policy_set::Engine;
 use ephor_sources::context;
-use ephor_sources::offline::{KeptObjects, Offline};
+use ephor_sources::offline::{Offline, RetainedObjects};
 use ephor_sources::registry::client::registry;
 use ephor_testing::inputs::exceptions::Exceptions;
 use ephor_testing::inputs::requests::Requests;
@@ -75,7 +75,7 @@ pub(in crate::cli) struct Inputs {
     /// The file with data for policies in CEL.
     context_file: Option<String>,
     /// Which objects rules can look up; `None` = all.
-    kept: Option<Arc<KeptObjects>>,
+    retained: Option<Arc<RetainedObjects>>,
 }
 
 impl Inputs {
@@ -104,7 +104,7 @@ impl Inputs {
         let sources = Offline {
             objects: known.map(|d| d.value.clone()).collect(),
             globals: global_entries(resources),
-            kept: looked_up.kept.clone(),
+            retained: looked_up.retained.clone(),
             stored: Default::default(),
             context: None,
             types: definitions(a, options, log)?,
@@ -134,7 +134,7 @@ impl Inputs {
             sources,
             live,
             context_file: given(&a.values.context_file).map(String::from),
-            kept: looked_up.kept,
+            retained: looked_up.retained,
         };
         if a.announces && blocks.is_none() {
             print(&inputs.announcement());
@@ -183,7 +183,7 @@ impl Inputs {
 
     /// What was looked up but is not in memory.
     pub(super) fn missed(&self) -> Option<&str> {
-        self.kept.as_ref()?.missed()
+        self.retained.as_ref()?.missed()
     }
 
     /// How much there is that policies are applied on.
@@ -243,7 +243,7 @@ fn objects(
     let nothing = LookedUp::default();
     let whole = |all| Ok((Objects::whole(all, a.shard), None, LookedUp::default()));
     let paths = a.input.resources();
-    let open = || ObjectReader::open(&paths, a.profile, true, a.shard, options, log);
+    let open = || ObjectReader::open(&paths, a.profile, true, a.shard, options);
     match (cluster, lookups) {
         (Some(cluster), lookups) if streams && lookups.is_empty() && !cluster.has_names() => {
             let (objects, blocks) = resources::stream(ObjectReader::of_cluster(cluster, a.shard), log)?;

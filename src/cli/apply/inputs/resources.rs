@@ -13,7 +13,7 @@ use ephor_policies::lookups::Lookups;
 use ephor_sources::download::is_url;
 use ephor_sources::files::Reading;
 use ephor_sources::files::repository::Ignores;
-use ephor_sources::offline::KeptObjects;
+use ephor_sources::offline::RetainedObjects;
 use ephor_testing::inputs::identity::is_in_shard;
 use ephor_testing::inputs::objects::{InputError, ObjectStream};
 use ephor_testing::inputs::resources::{Choice, Resources};
@@ -38,7 +38,7 @@ pub(super) fn load(
     output: &OutputOptions,
     log: &Log,
 ) -> Result<Vec<Document>, CommandError> {
-    let mut reader = ObjectReader::open(arguments, profile, is_unique, Shard::default(), output, log)?;
+    let mut reader = ObjectReader::open(arguments, profile, is_unique, Shard::default(), output)?;
     let mut all = Vec::new();
     while !reader.is_at_end() {
         let block = reader.block();
@@ -92,11 +92,12 @@ impl Objects {
 pub(super) struct LookedUp {
     pub documents: Vec<Document>,
     /// What they are; `None` = all objects are in memory.
-    pub kept: Option<Arc<KeptObjects>>,
+    pub retained: Option<Arc<RetainedObjects>>,
 }
 
 impl LookedUp {
-    /// Those of the arguments, in order. What cannot be read is said when the objects are evaluated.
+    /// Those of the arguments, in order. What cannot be read is an error when the objects are
+    /// evaluated.
     pub fn read(
         arguments: &[String],
         profile: Profile,
@@ -118,7 +119,7 @@ impl LookedUp {
             Lookups::Kinds { resources, .. } => resources,
             Lookups::Any => Vec::new(),
         };
-        LookedUp { documents, kept: Some(Arc::new(KeptObjects::new(resources))) }
+        LookedUp { documents, retained: Some(Arc::new(RetainedObjects::new(resources))) }
     }
 }
 
@@ -224,11 +225,10 @@ impl ObjectReader {
         is_unique: bool,
         shard: Shard,
         output: &OutputOptions,
-        log: &Log,
     ) -> Result<ObjectReader, CommandError> {
         let stream = ObjectStream::open(arguments, profile, "resources", choice(is_unique, output));
         Ok(ObjectReader {
-            source: Source::Files(Box::new(stream.map_err(|error| stopped(error, log))?)),
+            source: Source::Files(Box::new(stream.map_err(stopped)?)),
             shard,
             count: 0,
             lines: Vec::new(),
@@ -281,7 +281,7 @@ impl ObjectReader {
         log: &Log,
     ) -> Result<ObjectBlock, CommandError> {
         let block = block.map_err(|error| match error {
-            BlockError::Files(error) => stopped(error, log),
+            BlockError::Files(error) => stopped(error),
             BlockError::Cluster(cause) => cluster::failed(cause),
         })?;
         if self.has_notices {
@@ -317,7 +317,7 @@ fn choice(is_unique: bool, output: &OutputOptions) -> Choice {
 }
 
 /// An error that ends the run; its place is a warning.
-fn stopped(error: InputError, log: &Log) -> CommandError {
+fn stopped(error: InputError) -> CommandError {
     // Which file it is has to be known, whatever is printed else.
     error.place.iter().for_each(|place| console::warn(place));
     CommandError::input(error.text)

@@ -4,8 +4,9 @@
 //! it can be under version control. A violation of the file does not fail a run; places and
 //! messages may change.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::CommandError;
 use ephor_report::formats::WriteError;
@@ -17,10 +18,10 @@ use serde_json::{Value, json};
 
 const VERSION: u64 = 1;
 
-/// The violations of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The violations of a file, each with whether it came up in the run.
+#[derive(Debug, Default)]
 pub(crate) struct Baseline {
-    known: BTreeSet<[String; 3]>,
+    known: BTreeMap<[String; 3], AtomicBool>,
 }
 
 impl Baseline {
@@ -39,13 +40,44 @@ impl Baseline {
         let entries = document["violations"].as_array().ok_or_else(|| failed("no list `violations`"))?;
         let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_default().to_string();
         let known = entries.iter().map(|e| [text(e, "policyKind"), text(e, "id"), text(e, "resource")]);
-        Ok(Baseline { known: known.collect() })
+        Ok(Baseline { known: known.map(|identity| (identity, AtomicBool::default())).collect() })
     }
 
-    /// Whether it has a violation.
+    /// Whether it has a violation, which has come up.
     pub(crate) fn has(&self, finding: &Finding) -> bool {
-        !self.known.is_empty() && self.known.contains(&finding.identity())
+        if self.known.is_empty() {
+            return false;
+        }
+        let known = self.known.get(&finding.identity());
+        known.iter().for_each(|came_up| came_up.store(true, Ordering::Relaxed));
+        known.is_some()
     }
+
+    /// The violations that have not come up, as `policy/rule` and resource.
+    pub(crate) fn resolved(&self) -> Vec<(&str, &str)> {
+        let gone = self.known.iter().filter(|(_, came_up)| !came_up.load(Ordering::Relaxed));
+        gone.map(|([_, id, resource], _)| (&**id, &**resource)).collect()
+    }
+
+    /// Writes the file again, with the violations that have come up alone.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write_pruned(&self, out: &mut dyn Write) -> Result<(), WriteError> {
+        let left = self.known.iter().filter(|(_, came_up)| came_up.load(Ordering::Relaxed));
+        let entries = left.map(|([kind, id, resource], _)| Ok(entry(kind, id, resource)));
+        write_list(&frame(), entries, out)
+    }
+}
+
+/// The file without violations.
+fn frame() -> Value {
+    json!({"version": VERSION, "violations": []})
+}
+
+/// A violation of a file.
+fn entry(kind: &str, id: &str, resource: &str) -> String {
+    pretty(&json!({"policyKind": kind, "id": id, "resource": resource}))
 }
 
 /// The violations among results, each once and in order, for a file.
@@ -77,15 +109,15 @@ impl NewBaseline {
     /// # Errors
     /// It cannot be written.
     pub(crate) fn write(&self, out: &mut dyn Write) -> Result<(), WriteError> {
-        let entries = self.known.iter()?.map(|entry| {
-            let (identity, _) = entry?;
+        let entries = self.known.iter()?.map(|known| {
+            let (identity, _) = known?;
             let identity = String::from_utf8_lossy(&identity);
             let mut parts = identity.split('\0').map(original);
             let mut part = || parts.next().unwrap_or_default();
             let (kind, id, resource) = (part(), part(), part());
-            Ok(pretty(&json!({"policyKind": kind, "id": id, "resource": resource})))
+            Ok(entry(&kind, &id, &resource))
         });
-        write_list(&json!({"version": VERSION, "violations": []}), entries, out)
+        write_list(&frame(), entries, out)
     }
 
     /// How many violations it has.

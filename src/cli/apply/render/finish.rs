@@ -29,13 +29,16 @@ pub(in crate::cli::apply) const CANNOT_RUN: i32 = 2;
 /// How many errors are named before they are only counted.
 const MAX_NAMED: usize = 20;
 
+/// How many resolved violations of a baseline are named before they are only counted.
+const MAX_RESOLVED: usize = 5;
+
 /// What the exit code depends on.
 pub(in crate::cli::apply) struct RunVerdict {
     /// How many results there are of each status.
     pub counts: Summary,
     /// Whether violations end in exit code 1.
     pub fails: bool,
-    /// What could not be used, for `--strict`.
+    /// What could not be used, for `--strict`; with formats of our own, that nothing was checked.
     pub faults: Vec<String>,
 }
 
@@ -63,18 +66,19 @@ impl Run<'_> {
             write_with(file, |out| baseline.write(out))?;
             self.log.warn(&format!("{} violations are written to the baseline `{file}`", baseline.len()));
         }
+        self.resolved()?;
         if !self.options.is_own() {
             print_errors(&run, self.named(), sink.unshown)?;
         }
-        if let Some((output, file)) = &self.options.report_file {
+        for (output, file) in &self.options.report_files {
             let left_out = write_with(file, |out| match output {
                 ApplyOutput::Own(format) => format.write(&run, false, out),
                 _ => write_document(*output, &sink, out).map(|()| None),
             })?;
             left_out.iter().for_each(|text| self.log.warn(text));
         }
-        // With a file for the report the run is shown as text.
-        let is_shown = self.options.report_file.is_none() || !self.options.quiet;
+        // With files of reports the run is shown as text.
+        let is_shown = self.options.report_files.is_empty() || !self.options.quiet;
         // Kyverno's text ends without a line end.
         if self.options.is_own() && sink.shows_objects && is_shown {
             out.write_all(b"\n\n").map_err(WriteError::from)?;
@@ -83,6 +87,37 @@ impl Run<'_> {
             self.write_ending(&sink, &run, out)?;
         }
         Ok(verdict)
+    }
+
+    /// Names the violations of the baseline that have not come up, and takes them out of it where that
+    /// is wanted.
+    fn resolved(&self) -> Result<(), CommandError> {
+        let resolved = self.baseline.resolved();
+        let Some(file) = self.options.baseline.as_ref().filter(|_| !resolved.is_empty()) else {
+            return Ok(());
+        };
+        let (entries, occur) = match resolved.len() {
+            1 => ("entry", "occurs"),
+            _ => ("entries", "occur"),
+        };
+        let shown = if self.options.verbose { usize::MAX } else { MAX_RESOLVED };
+        let each = resolved.iter().take(shown).map(|(id, resource)| format!("{id} on {resource}"));
+        let mut named = each.collect::<Vec<_>>().join(", ");
+        if resolved.len() > shown {
+            named.push_str(&format!(" and {} more (-v 1 lists them)", resolved.len() - shown));
+        }
+        let end = match self.options.prunes_baseline {
+            true => {
+                write_with(file, |out| self.baseline.write_pruned(out))?;
+                "; taken out of it"
+            }
+            false => "; --prune-baseline takes them out",
+        };
+        self.log.warn(&format!(
+            "{} {entries} of the baseline `{file}` no longer {occur}: {named}{end}",
+            resolved.len()
+        ));
+        Ok(())
     }
 
     /// How many errors are named before they are only counted.
@@ -112,7 +147,7 @@ impl Run<'_> {
                 }
             }
             ApplyOutput::Own(format) => {
-                let shown = if self.options.report_file.is_some() { Format::Text } else { format };
+                let shown = if self.options.report_files.is_empty() { format } else { Format::Text };
                 let left_out = shown.write(run, self.options.colour, out)?;
                 left_out.iter().for_each(|text| self.log.warn(text));
             }
@@ -180,26 +215,34 @@ impl Run<'_> {
             1 => Some(format!("1 {one}")),
             n => Some(format!("{n} {many}")),
         };
-        let all = [
+        // A shard may have none of the objects.
+        let has_no_subject = self.inputs.subjects() == 0 && self.args.run.shard.is_whole();
+        let nothing = [
+            (!self.inputs.has_policies()).then(|| "no policy".into()),
+            has_no_subject.then(|| "no resource".into()),
+        ];
+        let others = [
             of(
                 unused,
                 "policy source or document cannot be used",
                 "policy sources or documents cannot be used",
             ),
             of(refused, "policy is refused", "policies are refused"),
-            (!self.inputs.has_policies()).then(|| "no policy".into()),
-            (self.inputs.subjects() == 0).then(|| "no resource".into()),
             // A policy that is refused is an error by itself.
             of(counts.of(Status::Error).saturating_sub(refused), "result is an error", "results are errors"),
         ];
         if self.options.strict {
-            faults.extend(all.into_iter().flatten());
+            faults.extend(others.into_iter().chain(nothing).flatten());
+        } else if self.options.is_own() {
+            faults.extend(nothing.into_iter().flatten());
         }
         let is_chosen = self.options.fail_on.is_some() || self.options.baseline.is_some();
         let fails = match is_chosen {
             false => counts.of(Status::Fail) > 0 || counts.of(Status::Error) > 0,
             true => !self.options.writes_baseline && sink.fails,
         };
+        // What was not read is not known to pass.
+        let fails = fails || self.log.broken_count() > 0;
         RunVerdict { counts, fails, faults }
     }
 
@@ -229,7 +272,8 @@ impl Run<'_> {
     pub(in crate::cli::apply) fn exit_code(&self, verdict: &RunVerdict, out: &mut impl Write) -> i32 {
         let counts = &verdict.counts;
         if !verdict.faults.is_empty() {
-            console::error(&format!("error: {} (--strict)\n", verdict.faults.join(", ")));
+            let why = if self.options.strict { " (--strict)" } else { ": nothing is checked" };
+            console::error(&format!("error: {}{why}\n", verdict.faults.join(", ")));
             return CANNOT_RUN;
         }
         if verdict.fails {
