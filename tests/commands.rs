@@ -344,7 +344,7 @@ fn misspelt_flags_commands_and_values_are_refused_with_what_was_meant() {
     );
     assert_eq!(
         error(&["apply", "--output-format", "josn"]),
-        "Error: unknown output-format `josn`; use `text`, `sarif`, `junit`, `json`, `jsonl`, `markdown`, `github`, `html` or `yaml`\nhelp: did you mean `json`?\n"
+        "Error: unknown output-format `josn`; use `text`, `sarif`, `junit`, `json`, `jsonl`, `markdown`, `github`, `gitlab`, `azuredevops`, `html` or `yaml`\nhelp: did you mean `json`?\n"
     );
     assert_eq!(
         error(&["docs", "pages"]),

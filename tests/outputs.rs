@@ -337,3 +337,71 @@ fn standard_output_without_room_is_an_error_and_a_reader_that_has_gone_is_none()
         assert_eq!((gone.code, &*gone.err), (usual.code, &*usual.err), "{format:?}");
     }
 }
+
+#[test]
+fn violations_of_a_baseline_that_are_gone_are_named_and_taken_out_on_demand() {
+    let files = files();
+    let run = |more: &[&str]| {
+        files.run(&[&["apply", "p.yaml", "-r", "r.yaml", "--output-format", "text"][..], more].concat())
+    };
+    assert_eq!(run(&["--baseline", "b.json", "--write-baseline"]).code, Some(0));
+    let known = run(&["--baseline", "b.json"]);
+    assert_eq!(known.code, Some(0), "{}", known.err);
+    // What is known is one line.
+    let lines: Vec<&str> = known.out.lines().skip_while(|line| !line.contains("KNOWN")).collect();
+    assert!(lines[1].is_empty(), "{}", known.out);
+
+    files.write("r.yaml", RESOURCES.replace("{name: bad}", "{name: bad, labels: {team: a}}").as_bytes());
+    let fixed = run(&["--baseline", "b.json"]);
+    let says = "1 entry of the baseline `b.json` no longer occurs: need-team/team on default/ConfigMap/bad";
+    assert!(fixed.err.contains(says) && fixed.err.contains("--prune-baseline"), "{}", fixed.err);
+    let before = json(&std::fs::read_to_string(files.path("b.json")).unwrap());
+    assert_eq!(before["violations"].as_array().map(Vec::len), Some(1));
+    let pruned = run(&["--baseline", "b.json", "--prune-baseline"]);
+    assert!(pruned.err.contains(says) && pruned.err.contains("taken out"), "{}", pruned.err);
+    let after = json(&std::fs::read_to_string(files.path("b.json")).unwrap());
+    assert_eq!(after["violations"].as_array().map(Vec::len), Some(0));
+    assert!(!run(&["--baseline", "b.json"]).err.contains("no longer"));
+}
+
+#[test]
+fn several_reports_are_written_and_the_run_looks_the_same_in_a_pipe() {
+    let files = files();
+    let ran = files.run(&[
+        "apply",
+        "p.yaml",
+        "-r",
+        "r.yaml",
+        "--report-file",
+        "a.sarif",
+        "--report-file",
+        "gl-code-quality-report.json",
+        "--report-file",
+        "b.xml",
+    ]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.out.starts_with("ConfigMap default/bad (r.yaml)\n"), "{}", ran.out);
+    let read = |name: &str| std::fs::read_to_string(files.path(name)).unwrap();
+    assert_eq!(json(&read("a.sarif"))["version"], "2.1.0");
+    assert!(json(&read("gl-code-quality-report.json"))[0]["fingerprint"].is_string());
+    assert!(read("b.xml").starts_with("<?xml"));
+}
+
+#[test]
+fn a_run_of_our_own_formats_that_checks_nothing_ends_with_2_and_kyvernos_as_it_does() {
+    let files = files();
+    files.write("empty/x.txt", b"");
+    for (arguments, why) in [
+        (&["apply", "gone.yaml", "-r", "r.yaml"][..], "no policy"),
+        (&["apply", "p.yaml", "-r", "empty"], "no resource"),
+    ] {
+        for format in ["text", "json", "sarif", "junit", "html", "github", "gitlab", "markdown"] {
+            let ran = files.run(&[arguments, &["--output-format", format]].concat());
+            assert_eq!(ran.code, Some(2), "{arguments:?} {format}: {}", ran.err);
+            assert!(ran.err.contains(&format!("error: {why}: nothing is checked")), "{}", ran.err);
+        }
+        assert_ne!(files.run(arguments).code, Some(2), "{arguments:?}");
+    }
+    let empty = files.run_on("", &["apply", "p.yaml", "-r", "-", "--output-format", "json"]);
+    assert_eq!(empty.code, Some(2), "{}", empty.err);
+}

@@ -103,7 +103,7 @@ fn a_file_that_cannot_be_read_is_named_and_does_not_end_the_run_whatever_is_quie
                 run.lines
             );
         }
-        // What was not read is not known to pass; templates are objects of nobody.
+        // What was not read is not known to pass; a template is no object.
         std::fs::remove_file(files.path("z/map.yaml")).unwrap();
         files.write("z/map.yaml", BAD.replace("bad}", "good, labels: {team: a}}").as_bytes());
         let codes = [&[][..], &["--strict"]].map(|more| checked(&files, more).code);

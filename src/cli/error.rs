@@ -236,7 +236,7 @@ pub enum CommandError {
     #[error(
         "a path that a rule calls leads to `{resource}`, since a value in it has a slash\nhelp: with --explain all objects are in memory"
     )]
-    Unforeseen {
+    OtherLookup {
         /// The name of the resource.
         resource: String,
     },

@@ -403,7 +403,7 @@ impl Loaded {
         }
     }
 
-    /// Says what was not read of a folder, before which there were this number of files and notices.
+    /// Says what was not read of a folder; `files` and `notices` is how many there were before.
     fn was_read(&mut self, root: &Path, deep: bool, files: usize, notices: usize) {
         let unread = if deep { 0 } else { folders_with_yaml(root) };
         let name = root.to_string_lossy();

@@ -185,7 +185,7 @@ fn evaluated(
             let mut waiting = Spool::default();
             let sink = run.evaluate(&engine, blocks, &style, &mut waiting)?;
             if let Some(resource) = run.inputs.missed() {
-                return Err(CommandError::Unforeseen { resource: resource.into() });
+                return Err(CommandError::OtherLookup { resource: resource.into() });
             }
             if announces {
                 out.write_all(run.inputs.announcement().as_bytes()).map_err(WriteError::from)?;

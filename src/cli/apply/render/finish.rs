@@ -89,8 +89,8 @@ impl Run<'_> {
         Ok(verdict)
     }
 
-    /// Names the violations of the baseline that have not come up, and takes them out of it where that
-    /// is wanted.
+    /// Names the violations of the baseline that have not come up, and takes them out of it where
+    /// that is wanted.
     fn resolved(&self) -> Result<(), CommandError> {
         let resolved = self.baseline.resolved();
         let Some(file) = self.options.baseline.as_ref().filter(|_| !resolved.is_empty()) else {
