@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::config::file::ConfigError;
 use ephor_report::formats::WriteError;
 use ephor_report::shards::ShardsError;
 use ephor_report::spool::SpoolError;
@@ -229,6 +230,9 @@ pub enum CommandError {
         /// Why.
         cause: io::Error,
     },
+    /// The configuration of the repository cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// A pattern of what is left out is none.
     #[error("{0}\nhelp: --exclude takes patterns as .gitignore has them")]
     Pattern(#[from] PatternError),

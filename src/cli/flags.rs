@@ -40,6 +40,12 @@ pub fn fields(records: &[Record]) -> Vec<String> {
     records.iter().flat_map(|record| record.0.iter().cloned()).collect()
 }
 
+impl From<Vec<String>> for Record {
+    fn from(fields: Vec<String>) -> Record {
+        Record(fields)
+    }
+}
+
 impl FromStr for Record {
     type Err = RecordError;
 

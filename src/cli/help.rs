@@ -20,7 +20,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Write policies", &["lint", "create", "fix", "migrate", "schema", "jp", "cel", "lsp", "play"]),
     ("Look into policies", &["explain", "diff", "equivalent", "implies", "admission"]),
     ("Operate in a cluster", &["serve", "webhook-config", "crds", "convert", "cluster-check"]),
-    ("About the program", &["conformance", "completion", "docs", "help", "version"]),
+    ("About the program", &["config", "conformance", "completion", "docs", "help", "version"]),
 ];
 
 /// The commands with the layout of their pages.

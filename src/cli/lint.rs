@@ -58,6 +58,9 @@ pub struct LintArgs {
     /// files, folders or addresses with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     policies: Vec<String>,
+    /// configuration with policies where none are named, instead of ephor.yaml
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    config: Option<String>,
     /// files with CustomResourceDefinitions
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     definition: Vec<Record>,
@@ -117,7 +120,12 @@ enum LintFormat {
 ///
 /// # Errors
 /// No policy, files that cannot be read.
-pub fn run(args: &LintArgs) -> Result<i32, CommandError> {
+pub fn run(mut args: LintArgs) -> Result<i32, CommandError> {
+    let config = if args.policies.is_empty() { Config::find(given(&args.config))? } else { None };
+    if let Some(config) = config {
+        args.policies = config.texts("policies");
+    }
+    let args = &args;
     let arguments = some_policies(&args.policies)?;
     let definitions = policy_files::documents(&fields(&args.definition))?;
     let (mut sources, mut named, mut unread) = (Vec::new(), HashSet::new(), Vec::new());

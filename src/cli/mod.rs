@@ -18,6 +18,8 @@
 //! - [`cluster_check`]: `ephor cluster-check`: what an upgrade of Kyverno changes for the policies
 //!   of a cluster.
 //! - [`completion`]: `ephor completion`: completion of commands, flags and values in a shell.
+//! - [`config`]: `ephor.yaml`: what a repository wants of `apply` and `lint`, and `ephor config`, which
+//!   prints it.
 //! - [`conformance`]: `ephor conformance`: runs recorded suites.
 //! - `console`: standard output, standard error and their colours.
 //! - [`convert`]: `ephor convert`: policies in another group.
@@ -75,6 +77,7 @@ mod candidates;
 pub mod cel;
 pub mod cluster_check;
 pub mod completion;
+pub mod config;
 pub mod conformance;
 mod console;
 pub mod convert;
@@ -142,6 +145,7 @@ enum Top {
     Cel(cel::CelArgs),
     ClusterCheck(cluster_check::ClusterCheckArgs),
     Completion(completion::CompletionArgs),
+    Config(config::ConfigArgs),
     Conformance(conformance::ConformanceArgs),
     Convert(convert::ConvertArgs),
     Crds(crds::CrdsArgs),
@@ -237,10 +241,11 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
     };
     match command {
         Top::Admission(args) => admission::run(&args),
-        Top::Apply(args) => apply::run(&args, &global),
+        Top::Apply(args) => apply::run(*args, &global),
         Top::Cel(args) => cel::run(args, commands),
         Top::ClusterCheck(args) => cluster_check::run(&args, &global),
         Top::Completion(args) => completion::run(&args),
+        Top::Config(args) => config::run(&args),
         Top::Conformance(args) => conformance::run(&args),
         Top::Convert(args) => convert::run(&args, &global),
         Top::Crds(args) => crds::run(&args),
@@ -253,7 +258,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         Top::Fix(args) => fix::run(args, commands),
         Top::Implies(args) => implies::run(&args),
         Top::Jp(args) => jp::run(args, commands),
-        Top::Lint(args) => lint::run(&args),
+        Top::Lint(args) => lint::run(args),
         Top::Lsp(args) => lsp::run(&args),
         Top::Migrate(args) => migrate::run(&args, &global),
         Top::Play(args) => play::run(&args),

@@ -76,7 +76,8 @@ use run::Run;
 ///
 /// # Errors
 /// Whatever ends the run before anything is evaluated.
-pub fn run(args: &ApplyArgs, global: &Global) -> Result<i32, CommandError> {
+pub fn run(args: ApplyArgs, global: &Global) -> Result<i32, CommandError> {
+    let args = &args.configured()?;
     use_threads(args.run.threads);
     check(args, global)?;
     let options = OutputOptions::read(args, global, OutputContext::here())?;

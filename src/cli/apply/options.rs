@@ -15,8 +15,9 @@ use ephor_value::shard::Shard;
 use crate::cli::CommandError;
 use crate::cli::apply::conflict::ApplyConflict;
 use crate::cli::arguments::{Global, given};
+use crate::cli::config::file::{Config, ConfigError};
 use crate::cli::flags::{Record, fields, nanoseconds, whole};
-use crate::cli::releases;
+use crate::cli::{program_name, releases};
 
 /// Applies policies on resources and prints the results
 #[derive(Debug, clap::Args)]
@@ -326,6 +327,9 @@ pub(super) struct Running {
     /// results of a cluster instead of the command line (profile `cluster`)
     #[arg(long)]
     pub as_cluster: bool,
+    /// configuration of the repository, instead of ephor.yaml
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<String>,
     /// part I of N of the objects, by their identity; `job/N` in a Pod of an Indexed Job. `ephor
     /// report merge` joins the results of all parts
     #[arg(long, value_name = "I/N", default_value = "1/1", hide_default_value = true, value_parser = shard)]
@@ -333,6 +337,42 @@ pub(super) struct Running {
     /// number of threads, 0 for one per core; the output is the same for any
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = whole)]
     pub threads: i64,
+}
+
+impl ApplyArgs {
+    /// The flags, with the configuration of the repository in the place of those that are not given.
+    /// Kyverno knows none.
+    ///
+    /// # Errors
+    /// The configuration cannot be used.
+    pub(super) fn configured(mut self) -> Result<ApplyArgs, ConfigError> {
+        if program_name::is_kyverno() {
+            return Ok(self);
+        }
+        let Some(config) = Config::find(given(&self.run.config))? else { return Ok(self) };
+        if self.policies.is_empty() {
+            self.policies = config.texts("policies");
+        }
+        let has_input = !self.input.resource.is_empty()
+            || !self.payloads.any_form().is_empty()
+            || !self.payloads.http_checks().is_empty()
+            || !self.payloads.envoy_checks().is_empty()
+            || self.cluster.cluster;
+        if !has_input {
+            self.input.resource = vec![Record::from(config.texts("resources"))];
+            self.input.recursive |= config.is_on("recursive");
+        }
+        self.input.exclude.extend(config.texts("exclude"));
+        let release = config.text("kubernetes").and_then(|text| Release::choose(&text).ok());
+        self.input.kubernetes = self.input.kubernetes.or(release.map(|choice| choice.release));
+        self.exit.strict |= config.is_on("strict");
+        self.exit.fail_on = self.exit.fail_on.or(config.text("failOn").and_then(|text| Severity::of(&text)));
+        self.exit.baseline = self.exit.baseline.or(config.text("baseline"));
+        if self.output.report_file.is_empty() {
+            self.output.report_file = config.texts("reports");
+        }
+        Ok(self)
+    }
 }
 
 /// A format of our own, or none: YAML is that of Kyverno's reports.
