@@ -20,7 +20,9 @@ mod fixing;
 use super::diff::why_unread;
 use super::flags::{Record, fields};
 use super::{CommandError, lint_deep};
+use crate::cli::arguments::given;
 use crate::cli::arguments::some_policies;
+use crate::cli::config::file::Config;
 use crate::cli::{console, policy_files, releases};
 
 /// Checks policies before they run

@@ -16,6 +16,7 @@ use ephor_value::release::Release;
 use ephor_value::suggest::did_you_mean;
 
 use super::CommandError;
+use super::config;
 use super::outputs::Outputs;
 use crate::cli::arguments::given;
 use crate::cli::{console, releases};
@@ -52,6 +53,9 @@ pub struct SchemaArgs {
 /// The file of the schema of `ephor-diff.yaml`.
 const ACCEPTED: &str = "ephor-diff.json";
 
+/// The file of the schema of `ephor.yaml`.
+const CONFIG: &str = "ephor-config.json";
+
 /// Runs the command.
 ///
 /// # Errors
@@ -70,10 +74,10 @@ pub fn run(args: &SchemaArgs) -> Result<i32, CommandError> {
         console::print(&text(&found.schema)?);
         return Ok(0);
     };
-    let accepted = (ACCEPTED.to_string(), accepted_schema());
+    let accepted = [(ACCEPTED.to_string(), accepted_schema()), (CONFIG.to_string(), config::file::schema())];
     let mut outputs = Outputs::default();
     let mut count = 0;
-    for (file, schema) in files(&all).into_iter().chain([accepted]) {
+    for (file, schema) in files(&all).into_iter().chain(accepted) {
         outputs.add(&Path::new(folder).join(&file), &file, text(&schema)?)?;
         count += 1;
     }

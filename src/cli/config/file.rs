@@ -117,8 +117,8 @@ impl Config {
 
     fn read(path: &Path) -> Result<Config, ConfigError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|cause| ConfigError::Read { path: name.clone(), cause })?;
+        let text =
+            std::fs::read_to_string(path).map_err(|cause| ConfigError::Read { path: name.clone(), cause })?;
         let values = ephor_document::yaml_value(&text)
             .map_err(|cause| ConfigError::Yaml { path: name.clone(), cause })?;
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
@@ -209,9 +209,40 @@ impl Config {
 
     fn wrong(&self, path: &[PathPart], why: String, help: String) -> ConfigError {
         let at = locate_key(&self.text, path).or_else(|| locate(&self.text, path));
-        let place = at.map_or_else(|| format!("{}:1:1", self.name), |at| format!("{}:{}:{}", self.name, at.line, at.col));
+        let place = at.map_or_else(
+            || format!("{}:1:1", self.name),
+            |at| format!("{}:{}:{}", self.name, at.line, at.col),
+        );
         ConfigError::Part { place, why, help }
     }
+}
+
+/// The JSON schema of the file.
+pub fn schema() -> Value {
+    let of = |key: &Key| {
+        let texts =
+            || Value::map([("type", "array".into()), ("items", Value::map([("type", "string".into())]))]);
+        let mut schema = match key.kind {
+            Kind::Paths | Kind::Texts => texts(),
+            Kind::Bool => Value::map([("type", "boolean".into())]),
+            Kind::Severity => {
+                let names = Severity::ALL.map(|severity| Value::from(severity.name()));
+                Value::map([("enum", Value::list(names.to_vec()))])
+            }
+            Kind::Path | Kind::Release => Value::map([("type", "string".into())]),
+        };
+        if let Value::Map(fields) = &mut schema {
+            fields.insert("description", Value::from(key.about));
+        }
+        (key.name, schema)
+    };
+    Value::map([
+        ("$schema", "https://json-schema.org/draft/2020-12/schema".into()),
+        ("title", "ephor.yaml".into()),
+        ("type", "object".into()),
+        ("additionalProperties", Value::Bool(false)),
+        ("properties", Value::map(KEYS.each_ref().map(of))),
+    ])
 }
 
 /// Whether a value fits a key; what to write else.
@@ -282,7 +313,8 @@ mod tests {
 
     #[test]
     fn paths_lead_from_the_current_folder_and_an_empty_file_sets_nothing() {
-        let config = config("policies: [p, 'https://example.com/q.yaml']\nbaseline: b.json\nstrict: true\n").unwrap();
+        let config =
+            config("policies: [p, 'https://example.com/q.yaml']\nbaseline: b.json\nstrict: true\n").unwrap();
         let paths = config.texts("policies");
         assert!(paths[0].ends_with("/p") && Path::new(&paths[0]).is_absolute(), "{paths:?}");
         assert_eq!(paths[1], "https://example.com/q.yaml");

@@ -1,0 +1,97 @@
+//! `ephor.yaml`: what a repository wants counts where flags are not given.
+
+use crate::common::{Files, POLICY, RESOURCES};
+
+fn repository(config: &str) -> Files {
+    Files::new(&[
+        ("ephor.yaml", config),
+        (".git/HEAD", "ref: refs/heads/main\n"),
+        ("policies/team.yaml", POLICY),
+        ("deploy/maps.yaml", RESOURCES),
+        ("deploy/old/maps.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: old}\n"),
+        ("sub/folder/x.yaml", ""),
+    ])
+}
+
+const CONFIG: &str = "policies: [policies]
+resources: [deploy]
+recursive: true
+exclude: [old]
+strict: true
+reports: [out.sarif, out.xml]
+";
+
+#[test]
+fn a_run_without_arguments_has_those_of_the_repository() {
+    let files = repository(CONFIG);
+    let ran = files.run(&["apply", "--output-format", "json"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    for (name, begins) in [("out.sarif", "{"), ("out.xml", "<?xml")] {
+        assert!(std::fs::read_to_string(files.path(name)).unwrap().starts_with(begins), "{name}");
+    }
+    // In a folder below the paths still lead to the same files.
+    let mut below = files.program(&["apply"]);
+    let below = crate::common::Ran::new(below.current_dir(files.path("sub/folder")).output().unwrap());
+    assert_eq!(below.code, Some(1), "{}", below.err);
+    assert!(below.out.contains("ConfigMap default/bad") && !below.out.contains("old"), "{}", below.out);
+    let lint = files.run(&["lint"]);
+    assert_eq!(lint.code, Some(0), "{}{}", lint.out, lint.err);
+    assert!(lint.out.contains("1 polic"), "{}", lint.out);
+}
+
+#[test]
+fn flags_win_over_the_configuration() {
+    let files = repository(CONFIG);
+    let ran = files.run(&["apply", "policies", "-r", "deploy/old", "--report-file", "own.json", "--quiet"]);
+    assert_eq!(ran.code, Some(2), "{}{}", ran.out, ran.err);
+    assert!(files.path("own.json").exists() && !files.path("out.sarif").exists());
+    files.write("other.yaml", b"policies: [policies]\nresources: [deploy/old]\n");
+    let named = files.run(&["apply", "--config", "other.yaml", "--output-format", "json"]);
+    assert_eq!(named.code, Some(1), "{}", named.err);
+    assert!(named.out.contains("\"name\": \"old\""), "{}", named.out);
+}
+
+#[test]
+fn a_baseline_and_a_severity_of_the_configuration_count() {
+    let files = repository("baseline: known.json\n");
+    let write = files.run(&["apply", "policies", "-r", "deploy", "--write-baseline"]);
+    assert_eq!(write.code, Some(0), "{}", write.err);
+    assert_eq!(files.run(&["apply", "policies", "-r", "deploy"]).code, Some(0));
+    files.write("ephor.yaml", b"failOn: critical\nkubernetes: '1.36'\n");
+    // A policy without severity always fails.
+    assert_eq!(files.run(&["apply", "policies", "-r", "deploy"]).code, Some(1));
+}
+
+#[test]
+fn a_configuration_that_is_wrong_ends_every_run_with_its_place() {
+    let files = repository("policies: [policies]\nresource: [deploy]\n");
+    for command in [&["apply", "policies", "-r", "deploy"][..], &["lint"], &["config"]] {
+        let ran = files.run(command);
+        assert_eq!(ran.code, Some(1), "{command:?}");
+        assert!(ran.err.contains("ephor.yaml:2:1: there is no key `resource`"), "{command:?}: {}", ran.err);
+        assert!(ran.err.contains("did you mean `resources`?"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn what_counts_is_printed_with_its_line() {
+    let files = repository(CONFIG);
+    let shown = files.run(&["config"]).out;
+    assert!(shown.starts_with("ephor.yaml\n"), "{shown}");
+    assert!(shown.contains("policies    [\"policies\"]  (line 1)\n"), "{shown}");
+    assert!(shown.contains("strict      true  (line 5)\n") && shown.contains("baseline    -\n"), "{shown}");
+    let json: serde_json::Value =
+        serde_json::from_str(&files.run(&["config", "--output-format", "json"]).out).unwrap();
+    assert_eq!(json["exclude"], serde_json::json!(["old"]));
+    std::fs::remove_file(files.path("ephor.yaml")).unwrap();
+    assert!(files.run(&["config"]).out.starts_with("there is no ephor.yaml"));
+}
+
+#[test]
+fn outside_of_the_repository_and_under_kyvernos_name_no_configuration_is_read() {
+    let files = repository("policies: [nowhere]\n");
+    files.write("sub/.git/HEAD", b"ref: refs/heads/main\n");
+    let mut inside = files.program(&["config"]);
+    let inside = crate::common::Ran::new(inside.current_dir(files.path("sub/folder")).output().unwrap());
+    assert!(inside.out.starts_with("there is no ephor.yaml"), "{}", inside.out);
+}
