@@ -117,8 +117,8 @@ impl Config {
 
     fn read(path: &Path) -> Result<Config, ConfigError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|cause| ConfigError::Read { path: name.clone(), cause })?;
+        let text =
+            std::fs::read_to_string(path).map_err(|cause| ConfigError::Read { path: name.clone(), cause })?;
         let values = ephor_document::yaml_value(&text)
             .map_err(|cause| ConfigError::Yaml { path: name.clone(), cause })?;
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
@@ -209,7 +209,10 @@ impl Config {
 
     fn wrong(&self, path: &[PathPart], why: String, help: String) -> ConfigError {
         let at = locate_key(&self.text, path).or_else(|| locate(&self.text, path));
-        let place = at.map_or_else(|| format!("{}:1:1", self.name), |at| format!("{}:{}:{}", self.name, at.line, at.col));
+        let place = at.map_or_else(
+            || format!("{}:1:1", self.name),
+            |at| format!("{}:{}:{}", self.name, at.line, at.col),
+        );
         ConfigError::Part { place, why, help }
     }
 }
@@ -282,7 +285,8 @@ mod tests {
 
     #[test]
     fn paths_lead_from_the_current_folder_and_an_empty_file_sets_nothing() {
-        let config = config("policies: [p, 'https://example.com/q.yaml']\nbaseline: b.json\nstrict: true\n").unwrap();
+        let config =
+            config("policies: [p, 'https://example.com/q.yaml']\nbaseline: b.json\nstrict: true\n").unwrap();
         let paths = config.texts("policies");
         assert!(paths[0].ends_with("/p") && Path::new(&paths[0]).is_absolute(), "{paths:?}");
         assert_eq!(paths[1], "https://example.com/q.yaml");

@@ -74,7 +74,11 @@ fn text(config: Option<&Config>, settings: &[(&'static str, Option<Setting>)]) -
     for (name, setting) in settings {
         match setting {
             Some(setting) => {
-                out.push_str(&format!("  {name:width$}  {}  (line {})\n", json(&setting.value), setting.line));
+                out.push_str(&format!(
+                    "  {name:width$}  {}  (line {})\n",
+                    json(&setting.value),
+                    setting.line
+                ));
             }
             None => out.push_str(&format!("  {name:width$}  -\n")),
         }
