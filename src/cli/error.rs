@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::config::file::ConfigError;
+use ephor_report::compared::ComparedError;
 use ephor_report::formats::WriteError;
 use ephor_report::shards::ShardsError;
 use ephor_report::spool::SpoolError;
@@ -244,6 +245,14 @@ pub enum CommandError {
         /// The name of the resource.
         resource: String,
     },
+    /// There is nothing to compare.
+    #[error(
+        "a comparison needs the results of two runs\nhelp: `ephor report OLD NEW`; `ephor report merge` merges shards"
+    )]
+    TooFewRuns,
+    /// The results of runs cannot be compared.
+    #[error(transparent)]
+    Compared(#[from] ComparedError),
     /// Results of shards cannot be merged.
     #[error(transparent)]
     Shards(#[from] ShardsError),

@@ -149,8 +149,16 @@ impl<R: BufRead> ShardFile<R> {
         self.shard
     }
 
+    /// How many results there are of each status.
+    pub fn counts(&self) -> Counts {
+        self.head.summary.into()
+    }
+
     /// The next result; policies are those of `known` where they are the same.
-    fn next(&mut self, known: &mut HashSet<Arc<PolicyInfo>>) -> Result<Option<Finding>, ShardsError> {
+    pub(crate) fn next(
+        &mut self,
+        known: &mut HashSet<Arc<PolicyInfo>>,
+    ) -> Result<Option<Finding>, ShardsError> {
         loop {
             self.text.clear();
             let read = self.lines.read_line(&mut self.text);

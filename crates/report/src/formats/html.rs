@@ -18,7 +18,7 @@ use crate::spool::{Spool, SpoolError};
 use crate::tally::Tally;
 use ephor_engine::Status;
 
-const STYLE: &str = include_str!("html/page.css");
+pub(crate) const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 
 /// How many bars a chart has.
