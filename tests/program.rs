@@ -22,6 +22,7 @@ mod commands;
 mod common;
 mod compare;
 mod compare_deletions;
+mod compared_runs;
 mod configuration;
 mod dependencies;
 mod deploy;
