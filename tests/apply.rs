@@ -161,6 +161,10 @@ fn flags_are_refused_with_the_texts_of_kyverno() {
         error(&["appy"])
             .starts_with("Error: unknown command \"appy\" for \"ephor\"\n\nDid you mean this?\n\tapply\n")
     );
+    // What the command is called elsewhere.
+    for name in ["scan", "check", "validate"] {
+        assert!(error(&[name]).contains("Did you mean this?\n\tapply\n"), "{name}");
+    }
 }
 
 #[test]

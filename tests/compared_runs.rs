@@ -46,7 +46,10 @@ fn over_many_runs_each_has_its_counts_in_every_form() {
     let files = runs();
     let all = ["report", "1.json", "2.jsonl", "3.json"];
     let text = files.run(&all).out;
-    assert!(text.contains("  2.jsonl: 1 new, 1 fixed, 1 unchanged\n  3.json: 0 new, 1 fixed, 1 unchanged\n"), "{text}");
+    assert!(
+        text.contains("  2.jsonl: 1 new, 1 fixed, 1 unchanged\n  3.json: 0 new, 1 fixed, 1 unchanged\n"),
+        "{text}"
+    );
     let json: serde_json::Value =
         serde_json::from_str(&files.run(&[&all[..], &["--output-format", "json"]].concat()).out).unwrap();
     let runs = json["runs"].as_array().unwrap();
@@ -59,7 +62,9 @@ fn over_many_runs_each_has_its_counts_in_every_form() {
         assert!(text.starts_with(begins), "{text}");
     }
     let page = std::fs::read_to_string(files.path("t.html")).unwrap();
-    assert!(page.matches("<meter ").count() == 3 && !page.contains("src=") && page.contains("default-src 'none'"));
+    assert!(
+        page.matches("<meter ").count() == 3 && !page.contains("src=") && page.contains("default-src 'none'")
+    );
 }
 
 #[test]

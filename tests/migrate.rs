@@ -89,7 +89,7 @@ fn what_cannot_be_expressed_is_refused_with_its_place_and_stays_as_it_is() {
     let ran = files.run(&["migrate", "old", "--out", "new", "--to", "vap"]);
     assert!(ran.out.contains("old/p.yaml:20: `clusterRoles` of users\n    nearest: "), "{}", ran.out);
     assert!(ran.out.ends_with("1 policy: 1 refused\n"), "{}", ran.out);
-    assert_eq!(ran.code, Some(2));
+    assert_eq!(ran.code, Some(1));
     assert_eq!(read(&files, "new/p.yaml"), old);
 }
 
@@ -122,7 +122,7 @@ results:
 #[test]
 fn reports_have_four_forms() {
     let files = Files::new(&[("old.yaml", &policy("no-data", "ConfigMap", CEL))]);
-    let run = |format: &str| files.run(&["migrate", "old.yaml", "--format", format]).out;
+    let run = |format: &str| files.run(&["migrate", "old.yaml", "--output-format", format]).out;
     let json: Value = serde_json::from_str(&run("json")).expect("an object");
     assert_eq!(json["policies"][0]["status"], "proved");
     assert_eq!(json["summary"]["proved"], 1);
@@ -159,7 +159,7 @@ fn shadows_are_in_audit_mode_and_name_their_original() {
     assert!(text.contains("validationActions: [Audit]\n"), "{text}");
     assert!(!files.path("new/.kyverno-test").exists(), "the folder is applied as it is");
     let ran = files.run(&["migrate", "old", "--shadow", "--to", "vap"]);
-    assert_eq!((ran.code, ran.err.lines().next()), (Some(1), Some("Error: --shadow goes with --to vpol")));
+    assert_eq!((ran.code, ran.err.lines().next()), (Some(2), Some("Error: --shadow goes with --to vpol")));
     assert_eq!(
         files.run(&["migrate"]).err.lines().next(),
         Some("Error: requires at least one file or folder, or --cluster")
@@ -177,7 +177,7 @@ fn a_policy_that_changes_objects_has_no_shadow() {
         "{}",
         ran.err
     );
-    assert_eq!(ran.code, Some(2));
+    assert_eq!(ran.code, Some(1));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn diff_says_the_word_of_migrate_about_what_migrate_wrote() {
         ("old/denied.yaml", &later(&policy("denied", "Pod", deny))),
         ("old/services.yaml", &later(&policy("services", "Service", deny))),
     ]);
-    let report = files.run(&["migrate", "old", "--out", "new", "--format", "json"]).out;
+    let report = files.run(&["migrate", "old", "--out", "new", "--output-format", "json"]).out;
     let report: Value = serde_json::from_str(&report).expect("an object");
     let rows = report["policies"].as_array().expect("rows");
     assert_eq!(rows.len(), 4);
@@ -294,7 +294,7 @@ fn what_may_be_a_policy_and_cannot_be_read_is_named_and_so_are_patches_and_files
         ("new/good.yaml", "precious: 1\n"),
     ]);
     let ran = files.run(&["migrate", "old", "--out", "new"]);
-    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
     for (line, name) in [(1, "a"), (6, "b"), (11, "c"), (15, "a document without a name")] {
         let row = format!("old/misspelt.yaml:{line}: {name}: cannot be used (");
         assert!(ran.out.contains(&row), "{row}\n{}", ran.out);

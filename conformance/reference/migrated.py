@@ -67,7 +67,7 @@ def report(flags, name, *more):
     """What `ephor migrate` reports of each policy."""
     path = os.path.join(flags.work, name)
     if not os.path.exists(path):
-        command = [flags.ephor, "migrate", *flags.folders, "--format", "json", *more]
+        command = [flags.ephor, "migrate", *flags.folders, "--output-format", "json", *more]
         done = subprocess.run(command, capture_output=True, text=True)
         with open(path, "w") as file:
             file.write(done.stdout)

@@ -203,8 +203,14 @@ pub fn main(args: &[String]) -> i32 {
                 let (command, _) = usage::meant(&all, args);
                 ["diff", "cluster-check", "equivalent", "implies"].contains(&command.get_name())
             };
+            let is_migration = || {
+                let all = commands();
+                !is_kyverno() && usage::meant(&all, args).0.get_name() == "migrate"
+            };
             match error {
                 CommandError::Usage(_) if is_comparison() => 2,
+                // Exit code 1 says that policies differ or are refused.
+                _ if is_migration() => 2,
                 error => error.exit_code(),
             }
         }

@@ -11,7 +11,7 @@ use ephor_value::quote::quote;
 use ephor_value::suggest::did_you_mean;
 
 use super::flags::display_name;
-use crate::cli::program_name;
+use crate::cli::program_name::{self, is_kyverno};
 
 /// A command line that cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -251,9 +251,21 @@ fn unknown_argument(argument: &str, of: (&Command, &str), root: &Command, args: 
     }
 }
 
+/// What commands are called in other programs.
+const OTHER_NAMES: [(&str, &str); 6] = [
+    ("audit", "apply"),
+    ("check", "apply"),
+    ("eval", "apply"),
+    ("scan", "apply"),
+    ("validate", "apply"),
+    ("verify", "apply"),
+];
+
 fn unknown_command(name: String, (command, above): (&Command, &str), root: &Command) -> Usage {
     let below: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
-    let meant = did_you_mean(&name, &below).map(String::from);
+    let by_other_name = OTHER_NAMES.iter().find(|(other, _)| *other == name).map(|(_, own)| *own);
+    let is_own = |own: &&str| !is_kyverno() && below.contains(own);
+    let meant = by_other_name.filter(is_own).or_else(|| did_you_mean(&name, &below)).map(String::from);
     if above == root.get_name() {
         return Usage::UnknownCommand { name, program: above.into(), meant };
     }

@@ -7,6 +7,7 @@ use ephor_value::{Map, Value};
 
 use super::CommandError;
 use crate::cli::console::print;
+use crate::cli::program_name::is_kyverno;
 
 /// The release of Kyverno whose behaviour the program has.
 const KYVERNO: &str = "1.19.1";
@@ -41,6 +42,10 @@ enum VersionFormat {
 pub fn run(args: &VersionArgs) -> Result<i32, CommandError> {
     let version = env!("CARGO_PKG_VERSION");
     match args.output {
+        // Scripts that call Kyverno look for its version.
+        VersionFormat::Text if is_kyverno() => {
+            print(&format!("Version: v{KYVERNO}\nTime: ---\nGit commit ID: ---\n"))
+        }
         VersionFormat::Text => {
             print(&format!("Version: {version}\nReference: Kyverno {KYVERNO}, Kubernetes {KUBERNETES}\n"))
         }

@@ -13,7 +13,7 @@ use crate::question::{Migrate, MigrationTarget, QuestionError, limit, release};
 const PROOF: u64 = 20_000;
 
 /// What takes the place of policies: the text of all files, and the report of
-/// `ephor migrate --format json`.
+/// `ephor migrate --output-format json`.
 ///
 /// # Errors
 /// A text cannot be read, or there is no policy.

@@ -69,10 +69,10 @@ pub(super) use stored::with_flags_of_kyverno;
   ephor migrate policy.yaml
 
   # a folder, with a report for the merge request
-  ephor migrate policies/ --out migrated/ --format markdown > report.md
+  ephor migrate policies/ --out migrated/ --output-format markdown > report.md
 
   # a page with old and new side by side
-  ephor migrate policies/ --format html > report.html
+  ephor migrate policies/ --output-format html > report.html
 
   # policies of Kubernetes, which need no Kyverno
   ephor migrate policies/ --to vap --out migrated/
@@ -82,8 +82,8 @@ pub(super) use stored::with_flags_of_kyverno;
 
 Exit codes:
   0  every policy moved, and is proved or tested to mean the same
-  2  some differ, or are refused
-  1  an error")]
+  1  some differ, or are refused
+  2  policies cannot be read, or the files cannot be written")]
 pub struct MigrateArgs {
     /// files and folders with policies; - for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
@@ -112,8 +112,8 @@ pub struct MigrateArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<String>,
     /// form of the report
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: MigrateFormat,
+    #[arg(long, alias = "format", value_name = "FORMAT", default_value = "text")]
+    output_format: MigrateFormat,
     /// longest time for the proof of one policy, after which it counts as tested
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = time)]
     time_limit: Duration,
@@ -239,7 +239,7 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
             ));
         }
     }
-    match args.format {
+    match args.output_format {
         MigrateFormat::Text if args.out.is_none() => {
             let texts: Vec<String> =
                 migrated.iter().filter(|file| file.has_policies()).map(File::migrated).collect();
@@ -251,7 +251,7 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
         MigrateFormat::Json => print(&(serde_json::to_string_pretty(&report::json(&rows, &tests))? + "\n")),
         MigrateFormat::Html => print(&html::page(&rows)),
     }
-    Ok(if rows.iter().all(MigrateRow::is_good) { 0 } else { 2 })
+    Ok(if rows.iter().all(MigrateRow::is_good) { 0 } else { 1 })
 }
 
 /// The policy of a name as it is in CEL, and what its proof says, as comments before it.
