@@ -27,7 +27,7 @@ fn a_violation_is_new_fixed_or_unchanged_by_policy_rule_and_object() {
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     insta::assert_snapshot!(ran.out, @r"
     new:
-      need-team/team: ConfigMap default/c (r.yaml:9:12)
+      need-team/team: ConfigMap default/c (r.yaml:11)
         label team is needed
     fixed:
       need-team/team: ConfigMap default/a (r.yaml:3)

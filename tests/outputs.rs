@@ -339,7 +339,7 @@ fn standard_output_without_room_is_an_error_and_a_reader_that_has_gone_is_none()
 }
 
 #[test]
-fn violations_of_a_baseline_that_are_gone_are_named_and_taken_out_on_demand() {
+fn violations_of_a_baseline_that_are_gone_are_named_and_taken_out_with_a_flag() {
     let files = files();
     let run = |more: &[&str]| {
         files.run(&[&["apply", "p.yaml", "-r", "r.yaml", "--output-format", "text"][..], more].concat())

@@ -18,8 +18,8 @@
 //! - [`cluster_check`]: `ephor cluster-check`: what an upgrade of Kyverno changes for the policies
 //!   of a cluster.
 //! - [`completion`]: `ephor completion`: completion of commands, flags and values in a shell.
-//! - [`config`]: `ephor.yaml`: what a repository wants of `apply` and `lint`, and `ephor config`, which
-//!   prints it.
+//! - [`config`]: `ephor.yaml`: what a repository wants of `apply` and `lint`, and `ephor config`,
+//!   which prints it.
 //! - [`conformance`]: `ephor conformance`: runs recorded suites.
 //! - `console`: standard output, standard error and their colours.
 //! - [`convert`]: `ephor convert`: policies in another group.

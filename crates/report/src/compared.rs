@@ -9,6 +9,8 @@ use std::io::{BufRead, BufReader, Cursor, Read};
 
 use serde::Deserialize;
 
+use crate::formats::message::message;
+use crate::lines::CountsLine;
 use crate::run::{Counts, Finding, ResourceName, Severity};
 use crate::shards::{ShardFile, ShardsError};
 
@@ -125,28 +127,21 @@ fn violation(finding: &Finding) -> ComparedViolation {
         id: finding.rule_id(),
         resource: finding.resource.as_ref().map(ResourceName::display).unwrap_or_default(),
         severity: finding.policy.severity,
-        message: finding.message.clone(),
-        place: place.map(|place| place.display()).unwrap_or_default(),
+        message: message(finding).to_string(),
+        place: place.map(|place| placed(&place.file, place.line)).unwrap_or_default(),
     }
+}
+
+fn placed(file: &str, line: usize) -> String {
+    if line == 0 { file.to_string() } else { format!("{file}:{line}") }
 }
 
 /// What of a document of JSON is read; new fields may come.
 #[derive(Deserialize)]
 struct JsonRun {
     version: u64,
-    summary: JsonCounts,
+    summary: CountsLine,
     results: Vec<JsonResult>,
-}
-
-#[derive(Deserialize)]
-struct JsonCounts {
-    pass: usize,
-    fail: usize,
-    warn: usize,
-    error: usize,
-    skip: usize,
-    #[serde(default)]
-    known: usize,
 }
 
 #[derive(Deserialize)]
@@ -192,8 +187,7 @@ fn of_document(name: &str, reader: impl Read) -> Result<ComparedRun, ComparedErr
     if document.version != crate::formats::json::VERSION {
         return Err(failed(format!("version {} of the form", document.version)));
     }
-    let JsonCounts { pass, fail, warn, error, skip, known } = document.summary;
-    let counts = Counts { pass, fail, warn, error, skip, known };
+    let counts = document.summary.into();
     let mut run = ComparedRun { name: name.into(), counts, ..ComparedRun::default() };
     for result in document.results {
         if !matches!(&*result.result, "fail" | "warn" | "error") {
@@ -212,11 +206,7 @@ fn of_document(name: &str, reader: impl Read) -> Result<ComparedRun, ComparedErr
             resource: resource.as_ref().map(ResourceName::display).unwrap_or_default(),
             severity: Severity::of(&result.severity),
             message: result.message,
-            place: match result.place {
-                Some(JsonPlace { file, line: 0 }) => file,
-                Some(JsonPlace { file, line }) => format!("{file}:{line}"),
-                None => String::new(),
-            },
+            place: result.place.map(|place| placed(&place.file, place.line)).unwrap_or_default(),
         };
         run.add([result.policy_kind, result.id, path], violation);
     }

@@ -100,7 +100,7 @@ pub fn markdown(all: &Comparison) -> String {
         if violations.is_empty() {
             continue;
         }
-        let _ = writeln!(out, "\n### {title}\n\n| Policy | Resource | Place | Message |\n|---|---|---|---|");
+        let _ = writeln!(out, "\n### {title}\n\n| Rule | Resource | Place | Message |\n|---|---|---|---|");
         for violation in violations {
             let parts = [&violation.id, &violation.resource, &violation.place, &violation.message];
             let _ = writeln!(out, "| {} |", parts.map(|part| cell(part)).join(" | "));

@@ -9,8 +9,8 @@
 //! - [`findings`]: the results of a run, in memory or on disk.
 //! - [`spool`]: bytes that are in memory while they are few.
 //! - [`tally`]: how often each value comes up.
-//! - [`compared`]: runs one after the other: what is new, what is fixed; [`compared_formats`]: as
-//!   text, JSON, Markdown and a page.
+//! - [`compared`]: runs one after the other: what is new, what is fixed.
+//! - [`compared_formats`]: the same as text, JSON, Markdown and a page.
 //! - [`diff`]: differences of two texts, line by line.
 //! - [`invocation`]: commands that read a part of a run.
 //! - `lines`: what stands on each line of a run as JSON lines.

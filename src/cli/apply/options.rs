@@ -340,8 +340,8 @@ pub(super) struct Running {
 }
 
 impl ApplyArgs {
-    /// The flags, with the configuration of the repository in the place of those that are not given.
-    /// Kyverno knows none.
+    /// The flags, with the configuration of the repository in the place of those that are not
+    /// given. Kyverno knows none.
     ///
     /// # Errors
     /// The configuration cannot be used.

@@ -23,12 +23,12 @@ pub struct Key {
     pub name: &'static str,
     /// What it sets.
     pub about: &'static str,
-    kind: Kind,
+    kind: SettingKind,
 }
 
 /// What a key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum SettingKind {
     /// Paths, relative to the file, or addresses.
     Paths,
     /// Patterns or other texts.
@@ -41,15 +41,19 @@ enum Kind {
 
 /// All keys.
 pub const KEYS: [Key; 9] = [
-    Key { name: "policies", about: "policies where a command names none", kind: Kind::Paths },
-    Key { name: "resources", about: "resources where -r names none", kind: Kind::Paths },
-    Key { name: "recursive", about: "resources of all folders below (-R)", kind: Kind::Bool },
-    Key { name: "exclude", about: "patterns of files and folders that are left out", kind: Kind::Texts },
-    Key { name: "kubernetes", about: "release of Kubernetes (--kubernetes)", kind: Kind::Release },
-    Key { name: "strict", about: "exit code 2 for what cannot be used (--strict)", kind: Kind::Bool },
-    Key { name: "failOn", about: "least severity that fails a run (--fail-on)", kind: Kind::Severity },
-    Key { name: "baseline", about: "file with known violations (--baseline)", kind: Kind::Path },
-    Key { name: "reports", about: "files for reports (--report-file)", kind: Kind::Paths },
+    Key { name: "policies", about: "policies where a command names none", kind: SettingKind::Paths },
+    Key { name: "resources", about: "resources where -r names none", kind: SettingKind::Paths },
+    Key { name: "recursive", about: "resources of all folders below (-R)", kind: SettingKind::Bool },
+    Key {
+        name: "exclude",
+        about: "patterns of files and folders that are left out",
+        kind: SettingKind::Texts,
+    },
+    Key { name: "kubernetes", about: "release of Kubernetes (--kubernetes)", kind: SettingKind::Release },
+    Key { name: "strict", about: "exit code 2 for what cannot be used (--strict)", kind: SettingKind::Bool },
+    Key { name: "failOn", about: "least severity that fails a run (--fail-on)", kind: SettingKind::Severity },
+    Key { name: "baseline", about: "file with known violations (--baseline)", kind: SettingKind::Path },
+    Key { name: "reports", about: "files for reports (--report-file)", kind: SettingKind::Paths },
 ];
 
 /// Why a configuration cannot be used.
@@ -138,8 +142,8 @@ impl Config {
         let value = self.values.get(key)?;
         let line = locate_key(&self.text, &[PathPart::Key(key.into())]).map_or(1, |at| at.line);
         let value = match (kind, value) {
-            (Kind::Path, Value::Str(path)) => self.path(path).into(),
-            (Kind::Paths, Value::List(_)) => {
+            (SettingKind::Path, Value::Str(path)) => self.path(path).into(),
+            (SettingKind::Paths, Value::List(_)) => {
                 Value::list(self.texts(key).into_iter().map(Value::from).collect())
             }
             _ => value.clone(),
@@ -149,7 +153,7 @@ impl Config {
 
     /// The texts of a key, none where it is not set; paths lead there from the current folder.
     pub fn texts(&self, key: &str) -> Vec<String> {
-        let are_paths = KEYS.iter().any(|known| known.name == key && known.kind == Kind::Paths);
+        let are_paths = KEYS.iter().any(|known| known.name == key && known.kind == SettingKind::Paths);
         let texts = self.values.get(key).and_then(Value::as_list).unwrap_or_default();
         let texts = texts.iter().filter_map(Value::as_str);
         texts.map(|text| if are_paths { self.path(text) } else { text.to_string() }).collect()
@@ -223,13 +227,13 @@ pub fn schema() -> Value {
         let texts =
             || Value::map([("type", "array".into()), ("items", Value::map([("type", "string".into())]))]);
         let mut schema = match key.kind {
-            Kind::Paths | Kind::Texts => texts(),
-            Kind::Bool => Value::map([("type", "boolean".into())]),
-            Kind::Severity => {
+            SettingKind::Paths | SettingKind::Texts => texts(),
+            SettingKind::Bool => Value::map([("type", "boolean".into())]),
+            SettingKind::Severity => {
                 let names = Severity::ALL.map(|severity| Value::from(severity.name()));
                 Value::map([("enum", Value::list(names.to_vec()))])
             }
-            Kind::Path | Kind::Release => Value::map([("type", "string".into())]),
+            SettingKind::Path | SettingKind::Release => Value::map([("type", "string".into())]),
         };
         if let Value::Map(fields) = &mut schema {
             fields.insert("description", Value::from(key.about));
@@ -246,23 +250,25 @@ pub fn schema() -> Value {
 }
 
 /// Whether a value fits a key; what to write else.
-fn fits(kind: Kind, value: &Value) -> Result<(), String> {
+fn fits(kind: SettingKind, value: &Value) -> Result<(), String> {
     let is_text = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
     match kind {
-        Kind::Paths | Kind::Texts => match value.as_list() {
+        SettingKind::Paths | SettingKind::Texts => match value.as_list() {
             Some(list) if list.iter().all(is_text) => Ok(()),
             _ => Err("write a list of texts, for example `[a, b]`".into()),
         },
-        Kind::Path if is_text(value) => Ok(()),
-        Kind::Path => Err("write the path of a file".into()),
-        Kind::Bool if value.as_bool().is_some() => Ok(()),
-        Kind::Bool => Err("write true or false".into()),
-        Kind::Release => {
+        SettingKind::Path if is_text(value) => Ok(()),
+        SettingKind::Path => Err("write the path of a file".into()),
+        SettingKind::Bool if value.as_bool().is_some() => Ok(()),
+        SettingKind::Bool => Err("write true or false".into()),
+        SettingKind::Release => {
             let text = value.as_str().ok_or("write a version in quotes, for example `\"1.36\"`")?;
             Release::choose(text).map(|_| ()).map_err(|error| error.to_string())
         }
-        Kind::Severity if value.as_str().is_some_and(|text| Severity::of(text).is_some()) => Ok(()),
-        Kind::Severity => Err(format!("write one of {}", Severity::ALL.map(Severity::name).join(", "))),
+        SettingKind::Severity if value.as_str().is_some_and(|text| Severity::of(text).is_some()) => Ok(()),
+        SettingKind::Severity => {
+            Err(format!("write one of {}", Severity::ALL.map(Severity::name).join(", ")))
+        }
     }
 }
 

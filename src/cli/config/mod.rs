@@ -1,4 +1,5 @@
-//! `ephor.yaml`: what a repository wants of `apply` and `lint`, and `ephor config`, which prints it.
+//! `ephor.yaml`: what a repository wants of `apply` and `lint`, and `ephor config`, which prints
+//! it.
 //!
 //! In: the file of that name in the current folder or the nearest one above it, up to the root of
 //! the repository. Out: values in the place of flags that are not given. Semantics:
@@ -18,8 +19,8 @@ use super::{CommandError, console};
 
 /// Prints what the configuration of the repository sets, and where
 ///
-/// The file is `ephor.yaml` in the current folder or the nearest one above it, up to the root of the
-/// repository. Flags win over it.
+/// The file is `ephor.yaml` in the current folder or the nearest one above it, up to the root of
+/// the repository. Flags win over it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # what counts here

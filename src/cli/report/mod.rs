@@ -11,7 +11,8 @@ use super::CommandError;
 /// Compares the results of runs, or merges those of shards
 ///
 /// `ephor report OLD NEW` says which violations are new and which are fixed; with more files, the
-/// oldest first, also how they came and went. The files are the JSON or JSON lines of `ephor apply`.
+/// oldest first, also how they came and went. The files are the JSON or JSON lines of `ephor
+/// apply`.
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,

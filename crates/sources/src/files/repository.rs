@@ -2,7 +2,8 @@
 //!
 //! In: a folder, patterns of what is left out, `.gitignore` and `.ephorignore` files in it and
 //! above it (`.gitignore` in a repository of git alone). Out: the YAML files in the order of
-//! their names, and each chart and kustomization with the command that makes objects of it. Semantics: `docs/reference/cli.md`, "Repositories as they are".
+//! their names, and each chart and kustomization with the command that makes objects of it.
+//! Semantics: `docs/reference/cli.md`, "Repositories as they are".
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
