@@ -44,6 +44,7 @@
 //! - [`release`]: releases of Kubernetes
 //! - [`replace`]: replacing parts of a text where what is around them allows it
 //! - [`semver`]: semantic versions and the range language of `semver_compare`
+//! - [`shard`]: dividing objects over runs and replicas by what they are known by
 //! - [`stack`]: room on the stack for recursion whose depth data or policies decide
 //! - [`stock`]: texts of the program that many values share
 //! - [`suggest`]: what a misspelt name was probably meant to be
@@ -90,6 +91,7 @@ pub mod range;
 pub mod release;
 pub mod replace;
 pub mod semver;
+pub mod shard;
 pub mod stack;
 pub mod stock;
 pub mod suggest;
