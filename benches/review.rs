@@ -3,7 +3,9 @@
 //! Prints the time of each step for a Pod, and for the objects of a pool on the average, with a
 //! hundred mixed policies of a library, as `benches/serve.sh` sends them over a connection.
 //! `EPHOR_PHASE=policies` prints the time of each policy, `EPHOR_RESULT_CACHE` turns the result
-//! cache on. Needs the recorded suites next to the repository (or in `EPHOR_CONFORMANCE`).
+//! cache on, `EPHOR_MORE=10000` adds so many policies of other kinds. `EPHOR_COUNT=100` decides so
+//! often and no more, with another image each time, for programs that count instructions. Needs the
+//! recorded suites next to the repository (or in `EPHOR_CONFORMANCE`).
 
 #![allow(clippy::expect_used)]
 
@@ -55,7 +57,8 @@ fn main() {
         }
     }
     let step = (texts.len() / 100).max(1);
-    let hundred: Vec<SourceText> = texts.into_iter().step_by(step).take(100).collect();
+    let mut hundred: Vec<SourceText> = texts.into_iter().step_by(step).take(100).collect();
+    hundred.extend((0..number("EPHOR_MORE").unwrap_or_default()).map(of_other_kind));
     let caches = std::env::var("EPHOR_RESULT_CACHE").is_ok();
     let gate_of = |texts: &[SourceText]| {
         let policies = load::argument_for(texts, Reader::Server(ephor_value::release::Release::default()));
@@ -79,9 +82,10 @@ fn main() {
     println!("{} policies, {} bytes", hundred.len(), body.len());
     println!("answer: {}", decision.answer.to_json(&incoming));
     println!("{} results before the answer, {} after it", count(&decision.outcomes), count(&later));
-    if let Some(n) = std::env::var("EPHOR_COUNT").ok().and_then(|n| n.parse::<usize>().ok()) {
-        // For counting instructions.
-        for _ in 0..n {
+    if let Some(count) = number("EPHOR_COUNT") {
+        for i in 0..count {
+            let body = body.replacen("cart:1.4.2", &format!("cart:1.4.{i}"), 1);
+            let incoming = decode("application/json", body.as_bytes()).expect("a review");
             std::hint::black_box(decided(&gate, &route, &incoming));
         }
         return;
@@ -101,6 +105,19 @@ fn main() {
         each(common::best(|| bodies.iter().all(|b| decode("application/json", b.as_bytes()).is_ok()))),
     );
     show("decide", each(common::best(|| pool.iter().map(|i| decided(&gate, &route, i)).sum::<usize>() > 0)));
+}
+
+/// A number of the environment.
+fn number(name: &str) -> Option<usize> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// A policy about objects that are not in the pool.
+fn of_other_kind(i: usize) -> SourceText {
+    let text = format!(
+        "{{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {{name: rule-{i}}}, spec: {{rules: [{{name: label, match: {{any: [{{resources: {{kinds: [example.com/v1/Kind{i}]}}}}]}}, validate: {{failureAction: Enforce, message: m, pattern: {{metadata: {{labels: {{a: '?*'}}}}}}}}}}]}}}}"
+    );
+    SourceText { name: format!("rule-{i}.yaml"), text }
 }
 
 fn show(name: &str, ns: f64) {

@@ -209,6 +209,37 @@ fn assert_not_allowed(reply: &Reply) {
 }
 
 #[test]
+fn short_reviews_are_answered_while_long_evaluations_run_on_every_thread() {
+    let (policy, long) = lengthy();
+    let dir = folder(&[("a.yaml", &policy), ("b.yaml", &refusing("latest"))]);
+    let server = start(dir.path(), &[]);
+    // Twice as many as there are threads that read and answer.
+    let threads = std::thread::available_parallelism().map_or(4, |n| n.get().max(2) * 2) + 2;
+    let count = 2 * threads;
+    let mut body = long.to_string();
+    body.insert_str(0, &format!(
+        "POST /validate?timeout=30s HTTP/1.1\r\nHost: e\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    ));
+    let start_one = |_| {
+        let mut client = Client::new(&server.reviews);
+        client.write(body.as_bytes()).unwrap();
+        client
+    };
+    let clients: Vec<Client> = (0..count).map(start_one).collect();
+    let in_flight = || get(&server, "/metrics").body;
+    let line = format!("ephor_requests_in_flight {count}\n");
+    until("they are under way", in_flight, |m| m.contains(&line));
+    let mut short = Client::new(&server.reviews);
+    for (image, allowed) in [("nginx:1", true), ("nginx:latest", false)].repeat(10) {
+        let response = short.review("/validate?timeout=30s", &review("u", image)).unwrap().response();
+        assert_eq!(response["allowed"], allowed);
+    }
+    assert!(in_flight().contains(&line), "no long one has ended before");
+    drop(clients);
+}
+
+#[test]
 fn evaluations_that_take_too_long_are_answered_in_time_and_hold_up_nothing_else() {
     let (policy, long) = lengthy();
     let dir = folder(&[("a.yaml", &policy), ("b.yaml", &refusing("latest"))]);

@@ -2,9 +2,8 @@
 //!
 //! In: a Lease of `coordination.k8s.io/v1` that all replicas know. Out: [`Leader::is_leading`]. One
 //! replica holds the lease and renews it; another takes it over when it was not renewed for its
-//! whole time, as measured by the clock of that other replica, so clocks need not agree. Who cannot
-//! renew stops leading before others may take over. A replica that ends gives the lease back, so
-//! the next one leads at once.
+//! whole time ([`crate::lease_record`]). Who cannot renew stops leading before others may take
+//! over. A replica that ends gives the lease back, so the next one leads at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -15,6 +14,7 @@ use ephor_cluster::{Cluster, Failure};
 use ephor_value::Value;
 
 use crate::field_manager::MANAGER;
+use crate::lease_record::{ObservedLease, given_back, held, is_written, reference};
 
 /// Times of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,12 +44,6 @@ pub struct LeaseName {
     pub name: String,
     /// The name of this replica.
     pub identity: String,
-}
-
-/// The lease as it was last seen to change, and when that was.
-struct ObservedLease {
-    version: String,
-    at: Instant,
 }
 
 #[derive(Default)]
@@ -157,71 +151,31 @@ impl Candidate {
         }
     }
 
-    fn reference(&self) -> Value {
-        let metadata =
-            [("namespace", &*self.place.namespace), ("name", &*self.place.name)].map(|(k, v)| (k, v.into()));
-        Value::map([
-            ("apiVersion", "coordination.k8s.io/v1".into()),
-            ("kind", "Lease".into()),
-            ("metadata", Value::map(metadata)),
-        ])
+    fn current(&self) -> Result<Option<Value>, Failure> {
+        self.cluster.current(&reference(&self.place.namespace, &self.place.name))
     }
 
     /// Renews the lease, or takes it if it is free. Whether it is held then.
     fn hold(&mut self) -> Result<bool, Failure> {
-        let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
-        let Some(lease) = self.cluster.current(&self.reference())? else {
-            let lease = self.written(&self.reference(), &now, 0);
-            return taken(self.cluster.create(&lease, MANAGER));
+        let (place, lasts) = (&self.place, self.times.lease);
+        let Some(lease) = self.current()? else {
+            let lease = held(&reference(&place.namespace, &place.name), &place.identity, lasts);
+            return is_written(self.cluster.create(&lease, MANAGER));
         };
-        let version = lease.text_at(&["metadata", "resourceVersion"]);
-        if self.seen.as_ref().is_none_or(|seen| seen.version != version) {
-            self.seen = Some(ObservedLease { version: version.to_string(), at: Instant::now() });
-        }
-        let spec = |key: &str| lease.at(&["spec", key]);
-        let seconds = spec("leaseDurationSeconds").and_then(Value::as_int).unwrap_or_default();
-        let lasts = u64::try_from(seconds).map_or(self.times.lease, Duration::from_secs);
-        let holder = lease.text_at(&["spec", "holderIdentity"]);
-        let is_free = holder.is_empty() || self.seen.as_ref().is_some_and(|seen| seen.at.elapsed() > lasts);
-        if holder != self.place.identity && !is_free {
+        let now = Instant::now();
+        ObservedLease::note(&mut self.seen, &lease, now);
+        let holder = self.seen.as_ref().and_then(|seen| seen.holder(lasts, now));
+        if holder.is_some_and(|holder| holder != place.identity) {
             return Ok(false);
         }
-        let transitions = spec("leaseTransitions").and_then(Value::as_int).unwrap_or_default();
-        let transitions = if holder == self.place.identity { transitions } else { transitions + 1 };
-        taken(self.cluster.replace(&self.written(&lease, &now, transitions), MANAGER))
-    }
-
-    /// The lease, held by this replica.
-    fn written(&self, lease: &Value, now: &str, transitions: i64) -> Value {
-        let is_own = lease.text_at(&["spec", "holderIdentity"]) == self.place.identity;
-        let acquired = lease.text_at(&["spec", "acquireTime"]);
-        let spec = Value::map([
-            ("holderIdentity", (&*self.place.identity).into()),
-            ("leaseDurationSeconds", Value::Int(i64::try_from(self.times.lease.as_secs()).unwrap_or(12))),
-            ("acquireTime", if is_own && !acquired.is_empty() { acquired } else { now }.into()),
-            ("renewTime", now.into()),
-            ("leaseTransitions", Value::Int(transitions)),
-        ]);
-        lease.with("spec", spec)
+        is_written(self.cluster.replace(&held(&lease, &place.identity, lasts), MANAGER))
     }
 
     fn give_back(&self) -> Result<(), Failure> {
-        let Some(lease) = self.cluster.current(&self.reference())? else { return Ok(()) };
+        let Some(lease) = self.current()? else { return Ok(()) };
         if lease.text_at(&["spec", "holderIdentity"]) != self.place.identity {
             return Ok(());
         }
-        let mut spec = lease.get("spec").and_then(Value::as_map).cloned().unwrap_or_default();
-        spec.insert("holderIdentity", "".into());
-        spec.insert("leaseDurationSeconds", Value::Int(1));
-        self.cluster.replace(&lease.with("spec", Value::Map(spec)), MANAGER).map(drop)
-    }
-}
-
-/// Whether a write took the lease: a conflict says that another replica was faster.
-fn taken(written: Result<Value, Failure>) -> Result<bool, Failure> {
-    match written {
-        Ok(_) => Ok(true),
-        Err(e) if e.is_conflict() => Ok(false),
-        Err(e) => Err(e),
+        self.cluster.replace(&given_back(&lease), MANAGER).map(drop)
     }
 }

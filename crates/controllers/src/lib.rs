@@ -25,7 +25,9 @@
 //! - [`webhooks`]: writing the webhook configurations, as `ephor_admission::registration` builds
 //!   them.
 //! - [`lease`]: which replica leads.
+//! - `lease_record`: what a Lease of `coordination.k8s.io/v1` holds.
 //! - [`queue`]: queues of work.
+//! - [`shards`]: which replica scans which objects.
 #![forbid(unsafe_code)]
 
 pub mod background;
@@ -35,6 +37,7 @@ pub mod events;
 pub(crate) mod field_manager;
 pub mod in_use;
 pub mod lease;
+pub(crate) mod lease_record;
 pub mod lifetime;
 pub mod manager;
 pub mod native;
@@ -42,5 +45,6 @@ pub mod queue;
 pub mod removal;
 pub mod reports;
 pub mod scan;
+pub mod shards;
 pub mod status;
 pub mod webhooks;

@@ -5,6 +5,7 @@
 //! written, never before.
 
 use std::collections::{BTreeSet, HashMap};
+use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +20,9 @@ use crate::lease::{Leader, LeaseName, Times};
 use crate::native::{Made, NativeState, NativeStatuses};
 use crate::queue::{Next, Queue, Workers};
 use crate::scan::Scans;
+use crate::scan::work::ScanWork;
+use crate::shards::assigned::Assigned;
+use crate::shards::leases::ShardLeases;
 use crate::status::Rights;
 use crate::webhooks::WebhookPlan;
 use crate::{background, certificates, cleanup, lifetime, native, scan, status, webhooks};
@@ -81,8 +85,9 @@ enum ManagerWork {
 pub struct Controllers {
     queue: Arc<Queue<ManagerWork>>,
     background: Background,
-    // The lease is given back before the workers end, and they do nothing without it.
+    // Leases are given back before the workers end, and they do nothing without them.
     _leader: Arc<Leader>,
+    _of_shards: Option<ShardLeases>,
     _workers: Workers<ManagerWork>,
     scans: Option<Scans>,
 }
@@ -98,9 +103,18 @@ impl Controllers {
         let tasks: Arc<Tasks> = Arc::default();
         let begun = tasks.clone();
         let scanned = Arc::new(scan::queue());
-        let scans_begin = scanned.clone();
+        let shards = setup.scans.as_ref().map_or(NonZero::<u32>::MIN, |scans| scans.shards);
+        let assigned = Arc::new(Assigned::none_of(shards));
+        let (scans_begin, granted) = (scanned.clone(), assigned.clone());
         let leader = Leader::start(setup.cluster.clone(), setup.place.clone(), setup.times, move |leads| {
-            scans_begin.add(scan::work::ScanWork::Policies);
+            if shards == NonZero::<u32>::MIN {
+                if leads {
+                    granted.grant(0, None)
+                } else {
+                    granted.revoke(0)
+                }
+                scans_begin.add(ScanWork::Policies);
+            }
             if leads {
                 begins.add(ManagerWork::Certificate);
                 begins.add(ManagerWork::Webhooks);
@@ -119,10 +133,15 @@ impl Controllers {
             event_sink: setup.event_sink.clone(),
         };
         let background = Background::start(background, leader.clone(), tasks)?;
-        let leads = leader.clone();
+        let of_shards = (shards > NonZero::<u32>::MIN).then(|| {
+            let (cluster, place, changed) = (setup.cluster.clone(), setup.place.clone(), scanned.clone());
+            let changed = move || changed.add(ScanWork::Policies);
+            ShardLeases::start(cluster, place, setup.times, assigned.clone(), changed)
+        });
+        let of_shards = of_shards.transpose()?;
         let scans = |of| {
             let (cluster, source) = (setup.reports.clone(), setup.source.clone());
-            Scans::start(of, cluster, source, scanned, Arc::new(move || leads.is_leading()))
+            Scans::start(of, cluster, source, scanned, assigned)
         };
         let scans = setup.scans.clone().map(scans).transpose()?;
         let work = PolicyReconciler {
@@ -135,7 +154,14 @@ impl Controllers {
             seen: NativeStatuses::default(),
         };
         let workers = Workers::start("controllers", WORKERS, queue.clone(), move |key| work.run(key))?;
-        Ok(Controllers { queue, background, _leader: leader, _workers: workers, scans })
+        Ok(Controllers {
+            queue,
+            background,
+            _leader: leader,
+            _of_shards: of_shards,
+            _workers: workers,
+            scans,
+        })
     }
 
     /// Says that the server's certificate, or what is to trust it, has changed.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use ephor_value::release::Release;
 use ephor_value::{Str, Value};
 
+use super::binding_index::BindingIndex;
 use super::constraints::Constraints;
 use super::selector::Selector;
 
@@ -29,6 +30,9 @@ pub struct Bound {
     /// server.
     #[serde(default, skip_serializing_if = "super::unset")]
     pub bindings: Box<[PolicyBinding]>,
+    /// The same by what a request must have for them to count.
+    #[serde(skip)]
+    pub index: BindingIndex,
     /// Whether policy and bindings are static manifests of the server: these run before others, and
     /// see requests about policies, too.
     #[serde(default, skip_serializing_if = "super::unset")]

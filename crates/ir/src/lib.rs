@@ -12,6 +12,7 @@
 //!   they check, and the actions
 //! - `binding`: data that a rule may read under a name: variables, ConfigMaps, calls, global
 //!   entries, images
+//! - [`binding_index`]: the bindings of a policy by what a request must have for them to count
 //! - [`cel_exception`]: PolicyExceptions of `policies.kyverno.io`
 //! - [`check`]: what a validate rule checks
 //! - [`condition`]: a key, an operator, a value; combined by `any` and `all`
@@ -63,6 +64,7 @@
 
 pub mod admission;
 mod binding;
+pub mod binding_index;
 pub mod cel_exception;
 pub mod check;
 pub mod condition;

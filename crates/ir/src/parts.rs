@@ -185,7 +185,9 @@ macro_rules! walks {
                         each!($has $each f: when, unless, bindings, admit, expressions, bound, properties);
                         each!($has $each f: body, action);
                     }
-                    $part::Bound(Bound { constraints, param_kind: _, bindings, is_static: _, server: _, params: _ }) => {
+                    $part::Bound(Bound {
+                        constraints, param_kind: _, bindings, index: _, is_static: _, server: _, params: _,
+                    }) => {
                         each!($has $each f: constraints, bindings);
                     }
                     $part::Filter(Filter {

@@ -225,13 +225,35 @@ fn namespace_accepts<'l, E>(
     namespace_labels: impl FnOnce() -> Result<&'l Map, E>,
 ) -> Result<bool, E> {
     let Some(selector) = c.namespace_selector.as_ref().filter(|s| !s.is_empty()) else { return Ok(true) };
-    if a.brings_namespace_labels() {
-        return Ok(a.labels.as_ref().is_some_and(|labels| selects(selector, labels)));
+    match NamespaceLabels::of(a) {
+        NamespaceLabels::Own(labels) => Ok(labels.is_some_and(|labels| selects(selector, labels))),
+        NamespaceLabels::None => Ok(true),
+        NamespaceLabels::OfNamespace => namespace_labels().map(|labels| selects(selector, labels)),
     }
-    if a.namespace.is_empty() && &*a.resource != "namespaces" {
-        return Ok(true);
+}
+
+/// The labels that namespace selectors read for a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NamespaceLabels<'a> {
+    /// Those of the namespace that the request brings, if it has an object.
+    Own(Option<&'a Map>),
+    /// None: such selectors accept what is in no namespace.
+    None,
+    /// Those of the namespace that the request is in.
+    OfNamespace,
+}
+
+impl NamespaceLabels<'_> {
+    /// Those for the request with these attributes.
+    pub fn of(a: &Attributes) -> NamespaceLabels<'_> {
+        if a.brings_namespace_labels() {
+            NamespaceLabels::Own(a.labels.as_ref())
+        } else if a.namespace.is_empty() && &*a.resource != "namespaces" {
+            NamespaceLabels::None
+        } else {
+            NamespaceLabels::OfNamespace
+        }
     }
-    namespace_labels().map(|labels| selects(selector, labels))
 }
 
 fn itself(a: &Attributes) -> Accepted {

@@ -4,6 +4,7 @@
 
 pub(super) mod conflict;
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -194,6 +195,10 @@ struct StoredOptions {
     /// how often objects are scanned even if nothing changes, 0 for never
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = time)]
     background_scan_interval: Duration,
+    /// number of shards in which the objects of background scans are divided over all replicas;
+    /// with one, the leading replica scans
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
+    scan_shards: u32,
     /// policies of Kubernetes with the label reports.kyverno.io/enabled that are part of scans
     #[arg(long, value_name = "KIND", default_value = "validating", value_parser = PossibleValuesParser::new(["validating", "mutating", "none"]))]
     native_reports: Vec<String>,
@@ -297,7 +302,7 @@ struct Logs {
 #[command(next_help_heading = "Limits")]
 struct LimitOptions {
     /// size of the result cache in megabytes, 0 for no cache
-    #[arg(long, value_name = "MEGABYTES", default_value = "32", value_parser = not_negative)]
+    #[arg(long, value_name = "MEGABYTES", default_value = "16", value_parser = not_negative)]
     result_cache_megabytes: usize,
     /// maximum size of an admission review in bytes
     #[arg(long, value_name = "BYTES", default_value = "50331648", value_parser = count)]
@@ -488,7 +493,14 @@ fn scans(options: &StoredOptions, written: &Wanted) -> Option<scan::ScanSetup> {
     let journal = written.journal("kyverno-scan");
     let interval = options.background_scan_interval;
     let reports = written.options.clone();
-    (options.background_scan == "on").then_some(scan::ScanSetup { interval, native, reports, journal })
+    let shards = NonZero::new(options.scan_shards).unwrap_or(NonZero::<u32>::MIN);
+    (options.background_scan == "on").then_some(scan::ScanSetup {
+        interval,
+        native,
+        shards,
+        reports,
+        journal,
+    })
 }
 
 /// The Secrets with credentials for registries.

@@ -3,10 +3,14 @@
 //! In: the policies in use, the objects of the kinds that they are about. Out: reports with the
 //! results, and events about new violations. An object is scanned when it is new, when it or the
 //! policies change, and after an interval; workers take objects from a queue at a limited pace.
-//! Only the replica that leads scans. Semantics: `docs/reference/cluster.md`, "Background scans".
+//! Each replica scans the objects of the shards that it holds ([`crate::shards`]); the one that
+//! holds the first shard removes results whose policies are gone. A shard that is handed over is
+//! scanned again by its new holder: both write the same results. Semantics:
+//! `docs/reference/cluster.md`, "Background scans".
 //!
 //! - `evaluate`: evaluating policies on a stored object.
 //! - `followed`: the kinds whose objects are followed.
+//! - `gone`: results whose policies are gone, and since when.
 //! - [`native`]: policies of Kubernetes that scans report on.
 //! - [`objects`]: the objects that are scanned, as far as they are known.
 //! - [`pace`]: A limit of how much is done in a second.
@@ -16,6 +20,7 @@
 
 pub(crate) mod evaluate;
 pub(crate) mod followed;
+pub(crate) mod gone;
 pub mod native;
 pub mod objects;
 pub mod pace;
@@ -26,6 +31,7 @@ pub mod work;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
+use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -38,6 +44,7 @@ use ephor_kubernetes::Kinds;
 use ephor_value::{Str, Value};
 use evaluate::{Finding, changes_others, evaluate};
 use followed::Followed;
+use gone::GoneResults;
 use native::{Native, Reported};
 use objects::{Objects, Scan, ScannedObject, Uid, content};
 use pace::Pace;
@@ -51,6 +58,7 @@ use crate::reports::results::{ResultKey, key_of};
 use crate::reports::{Reports, object, text};
 use crate::scan::scan_events::ScanEvents;
 use crate::scan::work::ScanWork;
+use crate::shards::assigned::{Assigned, HeldShards};
 
 /// How often policies are compared even if nothing is known to have changed.
 const AT_LEAST: Duration = Duration::from_secs(10);
@@ -60,6 +68,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 const WORKERS: usize = 2;
 /// How many objects are scanned in a second.
 const PER_SECOND: u32 = 100;
+/// The shard whose holder removes results of policies that are gone, from all reports.
+const SWEEPS: u32 = 0;
 
 /// What scans need.
 #[derive(Clone)]
@@ -68,6 +78,8 @@ pub struct ScanSetup {
     pub interval: Duration,
     /// Which policies of Kubernetes have results.
     pub native: Reported,
+    /// In how many shards objects are divided over replicas; with one, the replica that leads scans.
+    pub shards: NonZero<u32>,
     /// What reports hold.
     pub reports: reports::ReportOptions,
     /// Who writes events; `None` = there are none.
@@ -80,9 +92,6 @@ pub fn queue() -> Queue<ScanWork> {
     Queue::with_first(|work| *work == ScanWork::Policies)
 }
 
-/// Whether this replica leads.
-pub type Leads = Arc<dyn Fn() -> bool + Send + Sync>;
-
 /// The scans of a replica; they end when this is dropped.
 pub struct Scans {
     queue: Arc<Queue<ScanWork>>,
@@ -90,8 +99,8 @@ pub struct Scans {
 }
 
 impl Scans {
-    /// Starts scans; `queue` gets [`ScanWork::Policies`] whenever the replica begins or ceases to
-    /// lead.
+    /// Starts scans of the objects of `assigned`; `queue` gets [`ScanWork::Policies`] whenever
+    /// other shards are assigned.
     ///
     /// # Errors
     /// The system has no more threads.
@@ -100,7 +109,7 @@ impl Scans {
         cluster: Arc<Cluster>,
         source: Source,
         queue: Arc<Queue<ScanWork>>,
-        leads: Leads,
+        assigned: Arc<Assigned>,
     ) -> std::io::Result<Scans> {
         let notified = queue.clone();
         let changed = Arc::new(move |_: &str, _: &str| notified.add_after(ScanWork::Policies, PAUSE));
@@ -108,7 +117,7 @@ impl Scans {
         let scanner = Scanner {
             reports: Reports::new(cluster.clone(), setup.reports.clone()),
             native: Native::new(cluster.clone(), setup.native, changed),
-            followed: Followed::new(cluster.clone(), objects.clone(), queue.clone()),
+            followed: Followed::new(cluster.clone(), objects.clone(), queue.clone(), assigned.clone()),
             announcer: setup
                 .journal
                 .clone()
@@ -117,10 +126,11 @@ impl Scans {
             setup,
             cluster,
             source,
-            leads,
+            assigned,
             queue: queue.clone(),
             objects,
             plan: Mutex::default(),
+            gone: Mutex::default(),
             kinds: Mutex::default(),
             labels: Mutex::default(),
             has_no_reports: AtomicBool::new(false),
@@ -160,12 +170,13 @@ struct Scanner {
     reports: Reports,
     native: Native,
     source: Source,
-    leads: Leads,
+    assigned: Arc<Assigned>,
     queue: Arc<Queue<ScanWork>>,
     objects: Arc<Objects>,
     followed: Followed,
     announcer: Option<ScanEvents>,
     plan: Mutex<Option<Arc<ScanPlan>>>,
+    gone: Mutex<GoneResults>,
     /// The kinds of the cluster, as the server knows them.
     kinds: Mutex<Option<Arc<Kinds>>>,
     /// Hashes of the labels of namespaces with objects.
@@ -177,7 +188,8 @@ struct Scanner {
 
 impl Scanner {
     fn run(&self, work: &ScanWork) -> Result<Next, ScanError> {
-        if !(self.leads)() {
+        let held = self.assigned.held();
+        if held.is_empty() {
             if *work == ScanWork::Policies {
                 self.queue.clear();
                 self.followed.end();
@@ -186,9 +198,10 @@ impl Scanner {
             return Ok(Next::Done);
         }
         match work {
-            ScanWork::Policies => self.policies(),
+            ScanWork::Policies => self.policies(&held),
+            ScanWork::Sweep if !held.has(SWEEPS) => Ok(Next::Done),
             ScanWork::Sweep => self.sweep(),
-            ScanWork::Object(uid) => self.object(uid),
+            ScanWork::Object(uid) => self.object(uid, &held),
         }
     }
 
@@ -202,7 +215,7 @@ impl Scanner {
     }
 
     /// Follows the objects that the policies are about.
-    fn policies(&self) -> Result<Next, ScanError> {
+    fn policies(&self, held: &HeldShards) -> Result<Next, ScanError> {
         let in_use = (self.source)();
         self.renew_kinds(&*in_use)?;
         if !self.reports.are_served()? {
@@ -228,7 +241,7 @@ impl Scanner {
         };
         *self.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
         let kinds = self.cluster.kinds()?;
-        let is_changed = self.followed.update(&kinds, &plan.policies);
+        let is_changed = self.followed.update(&kinds, &plan.policies, held);
         let had = before.as_ref().map(|before| &before.policies.alive);
         if is_changed || had != Some(&plan.policies.alive) {
             self.queue.add(ScanWork::Sweep);
@@ -262,7 +275,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Removes results whose policies are gone, or are not about their objects any more.
+    /// Removes results whose policies have been gone, or not about their objects, for a while.
     fn sweep(&self) -> Result<Next, ScanError> {
         let Some(plan) = self.plan() else { return Ok(Next::Done) };
         let (policies, kinds) = (&plan.policies, self.cluster.kinds()?);
@@ -280,29 +293,43 @@ impl Scanner {
             // Results of now matter more.
             Err(error) => tracing::warn!(%error, "reports of the other group stay"),
         }
+        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        gone.begin();
         self.reports.each(&mut |scope, results| {
-            let api_version = scope.text_at(&["apiVersion"]);
+            let (api_version, kind) = (scope.text_at(&["apiVersion"]), scope.text_at(&["kind"]));
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-            let resource = kinds.kind(group, version, scope.text_at(&["kind"]));
+            let resource = kinds.kind(group, version, kind);
             let is_scanned = resource.is_some_and(|resource| policies.are_about(resource));
             let counts =
                 |entry: &Value| policies.alive.has(entry) && (is_scanned || !policies.answer_for(entry));
-            if results.iter().all(counts) {
+            let now = Instant::now();
+            let noted =
+                results.iter().filter(|entry| !counts(entry)).map(|entry| gone.note(entry, kind, now));
+            if noted.filter(|may_go| *may_go).count() == 0 {
                 return;
             }
-            let done = self.reports.update(scope, &|results| results.into_iter().filter(counts).collect());
+            let stays = |entry: &Value| counts(entry) || !gone.may_go(entry, kind, now);
+            let done = self.reports.update(scope, &|results| results.into_iter().filter(stays).collect());
             // One that cannot be written must not hold up the others.
             failed = done.err().or(failed.take());
         })?;
         if let Some(error) = failed {
             return Err(error.into());
         }
-        Ok(self.later())
+        Ok(gone.wait(Instant::now()).map_or_else(|| self.later(), Next::After))
     }
 
-    fn object(&self, uid: &Uid) -> Result<Next, ScanError> {
-        let (Some(known), Some(plan)) = (self.objects.get(uid), self.plan()) else { return Ok(Next::Done) };
+    fn object(&self, uid: &Uid, held: &HeldShards) -> Result<Next, ScanError> {
+        let Some(known) = self.objects.get(uid) else { return Ok(Next::Done) };
+        let shard = known.shard(&self.assigned);
+        if !held.has(shard) {
+            // Another replica scans it; when the shard comes back, it is listed again.
+            return Ok(Next::Done);
+        }
+        // If the policies change in between, the results of the new ones count as those of the
+        // former, and the object is scanned again.
         let Some(digest) = self.followed.digest(&known.resource) else { return Ok(Next::Done) };
+        let Some(plan) = self.plan() else { return Ok(Next::Done) };
         let is_due = known.scan.as_ref().is_none_or(|scan| {
             known.outdated
                 || (scan.content, scan.policies) != (known.content, digest)
@@ -330,6 +357,10 @@ impl Scanner {
             all.entry(known.namespace.clone()).or_insert_with(|| labels(&*plan.in_use, &known.namespace));
         }
         let findings = evaluate(&plan.policies, &current)?;
+        if !self.assigned.held().has_since(held, shard) {
+            // The next holder may know policies that this replica does not know yet.
+            return Ok(Next::Done);
+        }
         let scope = scope(&known, &current);
         let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs());
         let new: Vec<Value> =

@@ -10,8 +10,11 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use ephor_cluster::api_version;
 use ephor_kubernetes::Resource;
 use ephor_value::{Map, Str, Value};
+
+use crate::shards::assigned::Assigned;
 
 /// What identifies an object.
 pub type Uid = Arc<str>;
@@ -33,6 +36,18 @@ pub struct ScannedObject {
     pub outdated: bool,
     /// The list or the watch that has shown it last.
     round: u64,
+}
+
+impl ScannedObject {
+    /// The shard that it belongs to.
+    pub fn shard(&self, assigned: &Assigned) -> u32 {
+        shard_of(assigned, &self.resource, &self.namespace, &self.name)
+    }
+}
+
+/// The shard of an object.
+pub fn shard_of(assigned: &Assigned, resource: &Resource, namespace: &str, name: &str) -> u32 {
+    assigned.shard_of(&[&api_version(resource), namespace, &resource.kind, name])
 }
 
 /// A scan of an object.
@@ -66,7 +81,8 @@ impl Objects {
         let content = content(object);
         let mut all = self.known();
         if let Some(known) = all.get_mut(&uid) {
-            known.round = round;
+            // What a list shows that has ended in between says nothing new.
+            known.round = known.round.max(round);
             let is_changed = known.content != content;
             known.content = content;
             return is_changed.then_some(uid);
@@ -103,14 +119,15 @@ impl Objects {
         self.known().remove(uid);
     }
 
-    /// Removes the objects of a resource that a complete list did not show.
+    /// Removes the objects of a resource that a complete list did not show. Rounds of all lists
+    /// count up.
     pub fn remove_before(&self, resource: &Arc<Resource>, round: u64) {
         self.known().retain(|_, known| !Arc::ptr_eq(&known.resource, resource) || known.round >= round);
     }
 
-    /// Removes the objects of all resources but some.
-    pub fn retain(&self, is_followed: impl Fn(&Resource) -> bool) {
-        self.known().retain(|_, known| is_followed(&known.resource));
+    /// Removes all objects but some.
+    pub fn retain(&self, is_followed: impl Fn(&ScannedObject) -> bool) {
+        self.known().retain(|_, known| is_followed(known));
     }
 
     /// The namespaces with objects.

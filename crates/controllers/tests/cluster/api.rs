@@ -23,6 +23,8 @@ struct Store {
     refused: Option<&'static str>,
     /// How many writes of ConfigMaps and UpdateRequests are still answered; `None` = all.
     left: Option<usize>,
+    /// Who has read which path.
+    reads: Vec<(String, String)>,
     /// The paths of the objects that were created, in order.
     created: Vec<String>,
     /// What watches show: version, type, path and object.
@@ -40,7 +42,20 @@ struct Shared {
 pub struct Api {
     store: Arc<Shared>,
     pub cluster: Arc<Cluster>,
-    _folder: tempfile::TempDir,
+    address: std::net::SocketAddr,
+}
+
+/// A client with a token.
+fn client(address: std::net::SocketAddr, token: &str) -> Arc<Cluster> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config");
+    let config = format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: 'http://{address}'}}}}]\n\
+         users: [{{name: u, user: {{token: {token}}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\ncurrent-context: c\n"
+    );
+    std::fs::write(&path, config).unwrap();
+    let kubeconfig = path.to_string_lossy().into_owned();
+    Arc::new(connect(&Choice { kubeconfig, ..Choice::default() }).unwrap())
 }
 
 /// The account of all clients.
@@ -99,16 +114,24 @@ impl Api {
                 std::thread::spawn(move || serve(stream, &store));
             }
         });
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("config");
-        let config = format!(
-            "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: 'http://{address}'}}}}]\n\
-             users: [{{name: u, user: {{}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\ncurrent-context: c\n"
-        );
-        std::fs::write(&path, config).unwrap();
-        let kubeconfig = path.to_string_lossy().into_owned();
-        let cluster = connect(&Choice { kubeconfig, ..Choice::default() }).unwrap();
-        Api { store, cluster: Arc::new(cluster), _folder: folder }
+        Api { store, cluster: client(address, "test"), address }
+    }
+
+    /// The client of another program.
+    pub fn client(&self, name: &str) -> Arc<Cluster> {
+        client(self.address, name)
+    }
+
+    /// Which clients, of those that [`Api::client`] gave, have read a path since the last call of
+    /// [`Api::forget_reads`].
+    pub fn readers(&self, path: &str) -> Vec<String> {
+        let store = locked(&self.store);
+        store.reads.iter().filter(|(_, read)| read == path).map(|(reader, _)| reader.clone()).collect()
+    }
+
+    /// See [`Api::readers`].
+    pub fn forget_reads(&self) {
+        locked(&self.store).reads.clear();
     }
 
     /// The object at a path, if there is one.
@@ -214,6 +237,9 @@ impl Store {
     fn answer(&mut self, call: &Call<'_>) -> (u16, Value) {
         let Call { method, path, .. } = *call;
         self.log.push(format!("{method} {path}"));
+        if method == "GET" {
+            self.reads.push((call.token.into(), path.into()));
+        }
         let body = json::parse(call.body).unwrap_or_default();
         if let Some(found) = discovery(path) {
             return (200, found);
@@ -305,6 +331,7 @@ struct Call<'c> {
     path: &'c str,
     query: &'c str,
     content_type: &'c str,
+    token: &'c str,
     body: &'c str,
 }
 
@@ -449,7 +476,7 @@ fn serve(stream: TcpStream, store: &Shared) {
         if reader.read_line(&mut first).unwrap_or(0) == 0 {
             return;
         }
-        let (mut length, mut content_type) = (0, String::new());
+        let (mut length, mut content_type, mut token) = (0, String::new(), String::new());
         loop {
             let mut header = String::new();
             if reader.read_line(&mut header).unwrap_or(0) == 0 || header == "\r\n" {
@@ -461,6 +488,9 @@ fn serve(stream: TcpStream, store: &Shared) {
             }
             if let Some(value) = header.strip_prefix("content-type:") {
                 content_type = value.trim().to_string();
+            }
+            if let Some(value) = header.strip_prefix("authorization: bearer") {
+                token = value.trim().to_string();
             }
         }
         let mut body = vec![0; length];
@@ -475,7 +505,7 @@ fn serve(stream: TcpStream, store: &Shared) {
             return watch(reader.get_mut(), store, path, version);
         }
         let body = std::str::from_utf8(&body).unwrap();
-        let call = Call { method, path, query, content_type: &content_type, body };
+        let call = Call { method, path, query, content_type: &content_type, token: &token, body };
         let (code, answer) = locked(store).answer(&call);
         if method != "GET" {
             store.changed.notify_all();

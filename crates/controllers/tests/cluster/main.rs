@@ -6,6 +6,7 @@ mod background;
 mod certificates;
 mod generated;
 mod scans;
+mod shards;
 mod targets;
 
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,6 @@
 //! Background scans on an API server in memory.
 
+use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use ephor_controllers::reports::{Form, ReportOptions, Reports, Subject};
 use ephor_controllers::scan::native::Reported;
 use ephor_controllers::scan::work::ScanWork;
 use ephor_controllers::scan::{ScanSetup, Scans};
+use ephor_controllers::shards::assigned::Assigned;
 use ephor_document::yaml_value;
 use ephor_engine::{RuleOutcome, Status};
 use ephor_external::{ExternalData, NoData};
@@ -27,13 +29,13 @@ use super::{State, until};
 const MAP: &str = "/api/v1/namespaces/shop/configmaps/cart";
 
 /// A ClusterPolicy that wants a label.
-fn policy(name: &str, label: &str, more: &str) -> String {
+pub(super) fn policy(name: &str, label: &str, more: &str) -> String {
     format!(
         "---\napiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  {more}\n  rules:\n  - name: {label}\n    match: {{any: [{{resources: {{kinds: [ConfigMap]}}}}]}}\n    validate: {{message: no {label}, pattern: {{metadata: {{labels: {{{label}: '?*'}}}}}}}}\n"
     )
 }
 
-fn state(policies: &str) -> Arc<State> {
+pub(super) fn state(policies: &str) -> Arc<State> {
     state_with(policies, Arc::new(NoData))
 }
 
@@ -64,12 +66,14 @@ impl Replica {
         let setup = ScanSetup {
             interval: Duration::from_secs(3600),
             native: reported,
+            shards: NonZero::<u32>::MIN,
             reports: form.into(),
             journal: Some(journal),
         };
         let queue = Arc::new(ephor_controllers::scan::queue());
         queue.add(ScanWork::Policies);
-        let scans = Scans::start(setup, cluster.clone(), source, queue, Arc::new(|| true)).unwrap();
+        let scans =
+            Scans::start(setup, cluster.clone(), source, queue, Arc::new(Assigned::everything())).unwrap();
         Replica { in_use, scans }
     }
 
@@ -79,7 +83,7 @@ impl Replica {
     }
 }
 
-const NONE: Reported = Reported { validating: false, mutating: false };
+pub(super) const NONE: Reported = Reported { validating: false, mutating: false };
 
 fn config_map(api: &Api, labels: &str) -> Value {
     let text = format!(
@@ -88,13 +92,13 @@ fn config_map(api: &Api, labels: &str) -> Value {
     api.put(MAP, &yaml_value(&text).unwrap())
 }
 
-fn path_of_report(object: &Value) -> String {
+pub(super) fn path_of_report(object: &Value) -> String {
     let uid = object.text_at(&["metadata", "uid"]);
     format!("/apis/wgpolicyk8s.io/v1alpha2/namespaces/shop/policyreports/{uid}")
 }
 
 /// Policy, rule and result of each entry.
-fn entries(api: &Api, path: &str) -> Vec<String> {
+pub(super) fn entries(api: &Api, path: &str) -> Vec<String> {
     let report = api.object(path).unwrap_or_default();
     let all = report.get("results").and_then(Value::as_list).unwrap_or_default();
     let shown = |e: &Value| ["policy", "rule", "result"].map(|key| e.text_at(&[key]).to_string()).join(" ");

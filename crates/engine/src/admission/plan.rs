@@ -5,9 +5,11 @@
 
 use std::cell::OnceCell;
 
+use ephor_ir::admission::PolicyBinding;
+use ephor_ir::binding_index::{BindingIndex, RequestFacts};
 use ephor_ir::constraints::Constraints;
 use ephor_ir::facts::FailurePolicy;
-use ephor_matching::constraints::{Accepted, accepts};
+use ephor_matching::constraints::{Accepted, NamespaceLabels, accepts};
 use ephor_value::{Map, Str, Value};
 
 use super::bound::BoundPolicy;
@@ -63,7 +65,7 @@ pub(super) fn plan(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterVi
         return broken(None, BindingError::UnknownParamKind { group, version, kind }).into_iter().collect();
     }
     let mut calls = Vec::new();
-    for (at, binding) in policy.bindings().iter().enumerate() {
+    for (at, binding) in candidates(policy, review, cluster) {
         match binding.when.as_ref().map(|when| matched(when, review, cluster)) {
             Some(Ok(None)) => continue,
             Some(Err(error)) => {
@@ -83,6 +85,49 @@ pub(super) fn plan(policy: BoundPolicy<'_>, review: &Review, cluster: &ClusterVi
     calls
 }
 
+/// The bindings that can match a request, with their positions.
+fn candidates<'p>(
+    policy: BoundPolicy<'p>,
+    review: &Review,
+    cluster: &ClusterView<'_>,
+) -> impl Iterator<Item = (usize, &'p PolicyBinding)> {
+    let (bindings, index) = (policy.bindings(), &policy.bound.index);
+    let found = match index.pays_for(bindings) {
+        true => filed(index, bindings, review, cluster),
+        false => (0..bindings.len()).collect(),
+    };
+    found.into_iter().filter_map(move |at| Some((at, bindings.get(at)?)))
+}
+
+/// The positions of these among many.
+fn filed(
+    index: &BindingIndex,
+    bindings: &[PolicyBinding],
+    review: &Review,
+    cluster: &ClusterView<'_>,
+) -> Vec<usize> {
+    let (a, none) = (&review.attributes, Map::new());
+    let labels = NamespaceLabels::of(a);
+    let namespace = matches!(labels, NamespaceLabels::OfNamespace).then(|| cluster.namespace(&a.namespace));
+    let namespace_labels = match labels {
+        NamespaceLabels::Own(labels) => Some(labels.unwrap_or(&none)),
+        NamespaceLabels::None => None,
+        // Where the namespace is not known each binding that selects it has an error of its own.
+        NamespaceLabels::OfNamespace => namespace.iter().flatten().next().map(|of| labels_of(of, &none)),
+    };
+    let facts = RequestFacts {
+        namespace_labels,
+        object_labels: [a.labels.as_ref(), a.old_labels.as_ref()],
+        resource: &a.resource,
+        name: &a.name,
+    };
+    index.candidates(bindings, &facts)
+}
+
+fn labels_of<'v>(namespace: &'v Value, none: &'v Map) -> &'v Map {
+    namespace.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(none)
+}
+
 fn matched(
     when: &Constraints,
     review: &Review,
@@ -92,7 +137,7 @@ fn matched(
     let a = &review.attributes;
     let namespace = OnceCell::new();
     accepts(when, a, cluster.kinds(), || match namespace.get_or_init(|| cluster.namespace(&a.namespace)) {
-        Some(namespace) => Ok(namespace.at(&["metadata", "labels"]).and_then(Value::as_map).unwrap_or(&none)),
+        Some(namespace) => Ok(labels_of(namespace, &none)),
         None => Err(BindingError::NoNamespace(a.namespace.clone())),
     })
 }

@@ -28,6 +28,7 @@ use ephor_cel::library::Admission as Choice;
 use ephor_cel::types::Type;
 use ephor_functions::CelLevel;
 use ephor_ir::admission::{Bound, ParamRef, PolicyBinding};
+use ephor_ir::binding_index::BindingIndex;
 use ephor_ir::check::Check;
 use ephor_ir::expressions::{
     API_SERVER, AuditAnnotation, ExpressionPatch, Expressions, PatchType, Validation, Variable, View,
@@ -139,6 +140,7 @@ pub fn rule(document: &Value, place: Place) -> Rule {
         constraints,
         param_kind: params,
         bindings: Box::default(),
+        index: BindingIndex::default(),
         is_static: false,
         server: match place {
             Place::Server(release) => Some(release),

@@ -165,12 +165,14 @@ impl Store {
     }
 
     /// As [`Store::reload`], if a file is another one than before, or something waits for time to
-    /// pass or to become usable: results that are cached stay usable otherwise.
+    /// pass, or a kind of the cluster to be watched: cached results stay usable otherwise. Other
+    /// problems stay until a file or the cluster changes.
     pub fn reload_what_changed(&self) -> Arc<Snapshot> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let texts = Texts::of(&self.places);
         let before = self.current.load_full();
-        let is_waiting = before.again.is_some() || !before.problems.is_empty() || files.deleted.any();
+        let is_unwatched = self.around.link.as_ref().is_some_and(|link| !link.problems().is_empty());
+        let is_waiting = before.again.is_some() || is_unwatched || files.deleted.any();
         match texts.fingerprint() == files.fingerprint && !is_waiting {
             true => before,
             false => self.replace(&mut files, texts),
@@ -422,5 +424,19 @@ mod tests {
         // nothing has changed.
         assert_eq!(store.reload_what_changed().generation, 2);
         assert_eq!(store.reload().generation, 3, "another source has changed");
+    }
+
+    #[test]
+    fn a_check_leaves_everything_in_use_also_where_policies_have_problems() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let policy = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    context: [{name: x, configMap: {name: m, namespace: shop}}]\n    validate: {message: m, deny: {}}\n";
+        std::fs::write(dir.path().join("a.yaml"), policy).expect("a file");
+        let places = Places { policies: vec![dir.path().to_owned()], ..Places::default() };
+        let store = Store::new(places, Around::default());
+        let first = store.current();
+        assert_eq!((first.problems.len(), first.policies), (1, 1), "{:?}", first.problems);
+        assert!(Arc::ptr_eq(&first, &store.reload_what_changed()));
+        std::fs::write(dir.path().join("b.yaml"), "a: [").expect("a file");
+        assert_eq!(store.reload_what_changed().generation, 1);
     }
 }

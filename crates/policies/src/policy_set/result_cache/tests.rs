@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::policy_set::outcomes::Outcomes;
+use crate::policy_set::outcomes::{Outcomes, Part};
 use crate::policy_set::verdicts::Limits;
 use crate::{Engine, PolicySet};
 use ephor_analysis::reads::{ReadTree, Reads, of_expression};
@@ -128,6 +128,46 @@ fn rules_of_which_the_plan_is_too_large_are_evaluated_every_time() {
     assert!(!are_one(&first, &second));
     let figures = engine.cache_figures().unwrap();
     assert_eq!((figures.entries, figures.misses), (0, 0));
+}
+
+#[test]
+fn results_that_are_hit_stay_however_many_come_that_are_stored_once() {
+    let limit = 256 << 10;
+    let cache = ResultCache::new(limit).unwrap();
+    let place = |n: u32| cache.place(n.into(), "all").unwrap();
+    let store = |n: u32| cache.store_part(place(n), &Arc::new(Part::default()));
+    // It is full when the first of these comes.
+    (0..50_000).for_each(store);
+    let hit = 50_000..50_050;
+    for n in hit.clone() {
+        store(n);
+        assert!(cache.part(place(n)).is_some(), "{n}");
+    }
+    (100_000..200_000).for_each(store);
+    let left = hit.filter(|n| cache.part(place(*n)).is_some()).count();
+    assert_eq!(left, 50);
+    let figures = cache.figures();
+    assert!(figures.bytes <= limit && figures.bytes > limit / 2, "{figures:?}");
+    assert!(figures.evictions > 100_000, "{figures:?}");
+    let known = (0..50_000).filter(|n| cache.part(place(*n)).is_some()).count();
+    assert!(known < 5_000, "{known} of the first are still there: nothing had to go");
+}
+
+#[test]
+fn a_request_that_comes_again_is_a_hit_among_many_that_come_once() {
+    let engine = engine(POLICY).with_result_cache(128 << 10);
+    let once = |n: usize| {
+        request(&format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{labels: {{team: b}}}}, data: {{owner: o{n}}}}}"
+        ))
+    };
+    let first = evaluate(&engine, map(""));
+    for n in 0..2000 {
+        evaluate(&engine, once(n));
+        assert!(n % 20 > 0 || are_one(&first, &evaluate(&engine, map(""))), "{n}");
+    }
+    let figures = engine.cache_figures().unwrap();
+    assert!(figures.evictions > 1000 && figures.bytes <= 128 << 10, "{figures:?}");
 }
 
 #[test]
