@@ -100,7 +100,8 @@ fn are_shared(api: &Api, shards: u32, shares_of: &[(&str, usize)]) -> bool {
     let counts: Vec<(String, usize)> = shares(api, shards).into_iter().collect();
     let mut found: Vec<usize> = counts.iter().map(|(_, count)| *count).collect();
     let mut wanted: Vec<usize> = shares_of.iter().map(|(_, count)| *count).collect();
-    (found.sort_unstable(), wanted.sort_unstable());
+    found.sort_unstable();
+    wanted.sort_unstable();
     found == wanted
         && counts.iter().map(|(name, _)| name.as_str()).eq(shares_of.iter().map(|(name, _)| *name))
 }
