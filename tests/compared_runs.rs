@@ -28,10 +28,10 @@ fn a_violation_is_new_fixed_or_unchanged_by_policy_rule_and_object() {
     insta::assert_snapshot!(ran.out, @r"
     new:
       need-team/team: ConfigMap default/c (r.yaml:11)
-        label team is needed
+        validation error: label team is needed. rule team failed at path /metadata/labels/
     fixed:
       need-team/team: ConfigMap default/a (r.yaml:3)
-        label team is needed
+        validation error: label team is needed. rule team failed at path /metadata/labels/
     1 new, 1 fixed, 1 unchanged
     ");
     let better = files.run(&["report", "2.jsonl", "3.json"]);

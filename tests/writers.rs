@@ -97,7 +97,7 @@ fn standard_input_and_a_file_of_its_name_are_refused_and_nothing_is_written() {
     assert!(ran.code != Some(0) || policies(&files, "new").len() == 2, "{}", ran.err);
     let ran = files.run_on(POLICY, &["migrate", "-", "a/policies.yaml", "--out", "other"]);
     match ran.code {
-        Some(1) => {
+        Some(2) => {
             assert!(ran.err.contains("would be written twice"), "{}", ran.err);
             assert!(names(&files, "other").is_empty());
         }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use crate::compared::{ComparedViolation, Comparison};
-use crate::formats::html::escape;
+use crate::formats::html::{beginning, escape};
 use crate::formats::json::pretty;
 use crate::printable::printable;
 
@@ -115,16 +115,11 @@ const STYLE: &str = "table { border-collapse: collapse; background: var(--card);
 /// A page that stands alone.
 pub fn html(all: &Comparison) -> String {
     let whole = all.whole();
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"ephor {}\">\n\
-         <title>Policy results: {}</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <header>\n<h1>Policy results over time</h1>\n<p class=\"soft\">{}</p>\n</header>\n",
-        env!("CARGO_PKG_VERSION"),
-        summary(all),
-        crate::formats::html::STYLE,
-        summary(all)
+    let summary = summary(all);
+    let mut out = beginning(&format!("Policy results: {summary}"), "", STYLE);
+    let _ = writeln!(
+        out,
+        "<header>\n<h1>Policy results over time</h1>\n<p class=\"soft\">{summary}</p>\n</header>"
     );
     runs(&mut out, all);
     for (title, violations) in [("New", &whole.new), ("Fixed", &whole.fixed)] {

@@ -93,7 +93,7 @@ fn an_object_whose_results_come_at_two_places_of_the_run_is_shown_once() {
         assert_eq!(text.matches("Pod n0/pod-0 (pods.yaml)\n").count(), 1, "{text}");
         let lines: Vec<&str> = text.lines().collect();
         let at = |wanted: &str| lines.iter().position(|line| line.contains(wanted)).unwrap();
-        assert!(at("pod-0") < at("it stays") && at("it stays") < at("pod-1"), "{text}");
+        assert!(at("pod-0") < at("KNOWN late") && at("KNOWN late") < at("pod-1"), "{text}");
         assert!(text.contains("4 resources, 4 policies: 10 failed"), "{text}");
         assert!(text.contains("(14 violations in 18 results)"), "{text}");
     }

@@ -18,7 +18,7 @@ use crate::spool::{Spool, SpoolError};
 use crate::tally::Tally;
 use ephor_engine::Status;
 
-pub(crate) const STYLE: &str = include_str!("html/page.css");
+const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
 
 /// How many bars a chart has.
@@ -50,15 +50,8 @@ pub fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), WriteError> {
         results += object.own.len();
         Ok::<_, SpoolError>(())
     })?;
-    write!(
-        out,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"ephor {}\">\n\
-         <title>Policy results: {} failed</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n",
-        env!("CARGO_PKG_VERSION"),
-        run.counts().fail
-    )?;
+    let title = format!("Policy results: {} failed", run.counts().fail);
+    out.write_all(beginning(&title, "; script-src 'unsafe-inline'", "").as_bytes())?;
     out.write_all(head(run, in_results(violations, results)).as_bytes())?;
     if violations == 0 {
         out.write_all(b"<p>No violations.</p>\n")?;
@@ -71,6 +64,18 @@ pub fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), WriteError> {
     }
     write!(out, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n")?;
     Ok(())
+}
+
+/// What a page begins with: it may load nothing, and run what `sources` allows.
+pub(crate) fn beginning(title: &str, sources: &str, style: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{sources}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"ephor {}\">\n\
+         <title>{}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n<main>\n",
+        env!("CARGO_PKG_VERSION"),
+        escape(title)
+    )
 }
 
 fn head(run: &Run, in_results: Option<String>) -> String {
