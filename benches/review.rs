@@ -4,8 +4,8 @@
 //! hundred mixed policies of a library, as `benches/serve.sh` sends them over a connection.
 //! `EPHOR_PHASE=policies` prints the time of each policy, `EPHOR_RESULT_CACHE` turns the result
 //! cache on, `EPHOR_MORE=10000` adds this number of policies of other kinds. `EPHOR_COUNT=100`
-//! is how often it decides, with another image each time, for programs that count instructions. Needs the
-//! recorded suites next to the repository (or in `EPHOR_CONFORMANCE`).
+//! is how often it decides, with another image each time, for programs that count instructions.
+//! Needs the recorded suites next to the repository (or in `EPHOR_CONFORMANCE`).
 
 #![allow(clippy::expect_used)]
 

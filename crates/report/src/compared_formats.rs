@@ -116,10 +116,10 @@ const STYLE: &str = "table { border-collapse: collapse; background: var(--card);
 pub fn html(all: &Comparison) -> String {
     let whole = all.whole();
     let summary = summary(all);
-    let mut out = beginning(&format!("Policy results: {summary}"), "", STYLE);
+    let mut out = beginning(&format!("Results over time: {summary}"), "", STYLE);
     let _ = writeln!(
         out,
-        "<header>\n<h1>Policy results over time</h1>\n<p class=\"soft\">{summary}</p>\n</header>"
+        "<header>\n<h1>Results over time</h1>\n<p class=\"soft\">{summary}</p>\n</header>"
     );
     runs(&mut out, all);
     for (title, violations) in [("New", &whole.new), ("Fixed", &whole.fixed)] {
