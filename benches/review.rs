@@ -3,9 +3,9 @@
 //! Prints the time of each step for a Pod, and for the objects of a pool on the average, with a
 //! hundred mixed policies of a library, as `benches/serve.sh` sends them over a connection.
 //! `EPHOR_PHASE=policies` prints the time of each policy, `EPHOR_RESULT_CACHE` turns the result
-//! cache on, `EPHOR_MORE=10000` adds so many policies of other kinds. `EPHOR_COUNT=100` decides so
-//! often and no more, with another image each time, for programs that count instructions. Needs the
-//! recorded suites next to the repository (or in `EPHOR_CONFORMANCE`).
+//! cache on, `EPHOR_MORE=10000` adds that number of policies of other kinds. `EPHOR_COUNT=100`
+//! decides a hundred times and no more, with another image each time, for programs that count
+//! instructions. Needs the recorded suites next to the repository (or in `EPHOR_CONFORMANCE`).
 
 #![allow(clippy::expect_used)]
 

@@ -132,5 +132,5 @@ fn a_review_allocates_as_often_as_is_recorded() {
     let other = |i: usize| review(&format!("registry.example.com/shop/cart:1.5.{i}"));
     let miss = least((0..8).map(|i| steps(&gate, &route, &other(i))));
     // Read, decided, answered, audited. More is a reason to look, less one to record it.
-    assert_eq!((hit, miss), ([161, 80, 24, 3], [161, 378, 24, 92]));
+    assert_eq!((hit, miss), ([161, 84, 24, 4], [161, 380, 24, 90]));
 }

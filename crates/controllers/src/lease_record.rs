@@ -2,7 +2,7 @@
 //!
 //! In: a Lease as the cluster has it; which replica holds it from now on. Out: whether another
 //! replica may take it, and the Lease to write. A Lease that is not renewed expires by the clock of
-//! the replica that looks at it, so clocks need not agree.
+//! the replica that reads it, so clocks need not agree.
 
 use std::time::{Duration, Instant};
 

@@ -2,8 +2,8 @@
 //!
 //! In: the bindings of a policy, and what a request is about. Out: the bindings that can match it,
 //! in order: of thousands, one for each namespace or team, the few that concern it. Each binding is
-//! filed under one condition that its constraints imply: a label of the namespace or of an object, a
-//! resource, or a name. It is the condition that the fewest bindings share. A binding without one
+//! filed under one condition that its constraints imply: a label of the namespace or of an object,
+//! a resource, or a name. It is the condition that the fewest bindings share. A binding without one
 //! can match every request. Whether a candidate matches is up to its constraints.
 
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use super::constraints::{Constraints, ResourceRule};
 use super::derived::Derived;
 use super::selector::{Selector, SetOperator};
 
-/// Reading so few bindings takes no longer than looking them up.
+/// Up to this number of bindings reading all takes no longer than looking them up.
 const FEW: usize = 8;
 
 /// See the module page; found when it is first looked up.
@@ -37,7 +37,7 @@ pub struct RequestFacts<'r> {
 }
 
 impl BindingIndex {
-    /// Whether there are so many bindings that looking up takes less time than reading all.
+    /// Whether looking the bindings up takes less time than reading all of them.
     pub fn pays_for(&self, bindings: &[PolicyBinding]) -> bool {
         bindings.len() > FEW
     }
@@ -64,7 +64,7 @@ struct FiledBindings {
 
 /// A condition: one of these must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Condition<'b> {
+enum BindingCondition<'b> {
     NamespaceLabel(&'b Str, &'b Str),
     ObjectLabel(&'b Str, &'b Str),
     Resource(&'b Str),
@@ -73,18 +73,19 @@ enum Condition<'b> {
 
 impl FiledBindings {
     fn of(bindings: &[PolicyBinding]) -> FiledBindings {
-        let implied: Vec<Vec<Vec<Condition<'_>>>> = bindings
+        let implied: Vec<Vec<Vec<BindingCondition<'_>>>> = bindings
             .iter()
             .map(|binding| binding.when.as_ref().map(conditions).unwrap_or_default())
             .collect();
-        let mut counts: HashMap<Condition<'_>, usize> = HashMap::new();
+        let mut counts: HashMap<BindingCondition<'_>, usize> = HashMap::new();
         for condition in implied.iter().flatten().flatten() {
             *counts.entry(*condition).or_default() += 1;
         }
         let mut filed = FiledBindings::default();
         for (at, of_binding) in implied.iter().enumerate() {
-            let shared =
-                |any: &&Vec<Condition<'_>>| any.iter().filter_map(|one| counts.get(one)).sum::<usize>();
+            let shared = |any: &&Vec<BindingCondition<'_>>| {
+                any.iter().filter_map(|one| counts.get(one)).sum::<usize>()
+            };
             match of_binding.iter().min_by_key(shared) {
                 None => filed.always.push(at),
                 Some(any) => any.iter().for_each(|condition| filed.file(at, condition)),
@@ -93,15 +94,17 @@ impl FiledBindings {
         filed
     }
 
-    fn file(&mut self, at: usize, condition: &Condition<'_>) {
+    fn file(&mut self, at: usize, condition: &BindingCondition<'_>) {
         let of_label = |all: &mut ByLabel, key: &Str, value: &Str| {
             all.entry(key.clone()).or_default().entry(value.clone()).or_default().push(at);
         };
         match condition {
-            Condition::NamespaceLabel(key, value) => of_label(&mut self.of_namespaces, key, value),
-            Condition::ObjectLabel(key, value) => of_label(&mut self.of_objects, key, value),
-            Condition::Resource(name) => self.of_resources.entry((*name).clone()).or_default().push(at),
-            Condition::Name(name) => self.of_names.entry((*name).clone()).or_default().push(at),
+            BindingCondition::NamespaceLabel(key, value) => of_label(&mut self.of_namespaces, key, value),
+            BindingCondition::ObjectLabel(key, value) => of_label(&mut self.of_objects, key, value),
+            BindingCondition::Resource(name) => {
+                self.of_resources.entry((*name).clone()).or_default().push(at)
+            }
+            BindingCondition::Name(name) => self.of_names.entry((*name).clone()).or_default().push(at),
         }
     }
 
@@ -136,23 +139,23 @@ fn labelled(all: &ByLabel, labels: &Map, found: &mut Vec<usize>) {
 }
 
 /// The conditions that constraints imply, each of them a choice.
-fn conditions(when: &Constraints) -> Vec<Vec<Condition<'_>>> {
+fn conditions(when: &Constraints) -> Vec<Vec<BindingCondition<'_>>> {
     let mut all = Vec::new();
     let namespaces = when.namespace_selector.iter().flat_map(labels);
     all.extend(namespaces.map(|(key, values)| {
-        values.iter().map(|value| Condition::NamespaceLabel(key, value)).collect::<Vec<_>>()
+        values.iter().map(|value| BindingCondition::NamespaceLabel(key, value)).collect::<Vec<_>>()
     }));
     let objects = when.object_selector.iter().flat_map(labels);
     all.extend(objects.map(|(key, values)| {
-        values.iter().map(|value| Condition::ObjectLabel(key, value)).collect::<Vec<_>>()
+        values.iter().map(|value| BindingCondition::ObjectLabel(key, value)).collect::<Vec<_>>()
     }));
     let named = |rule: &ResourceRule| !rule.names.is_empty();
     if !when.rules.is_empty() && when.rules.iter().all(named) {
-        all.push(when.rules.iter().flat_map(|rule| &rule.names).map(Condition::Name).collect());
+        all.push(when.rules.iter().flat_map(|rule| &rule.names).map(BindingCondition::Name).collect());
     }
     let paths = || when.rules.iter().flat_map(|rule| &rule.resources);
     if !when.rules.is_empty() && paths().all(|path| path.resource.is_some()) {
-        all.push(paths().filter_map(|path| path.resource.as_ref()).map(Condition::Resource).collect());
+        all.push(paths().filter_map(|path| path.resource.as_ref()).map(BindingCondition::Resource).collect());
     }
     // A choice names each condition once.
     for any in &mut all {
@@ -243,7 +246,7 @@ mod tests {
         let mut bindings = of_teams();
         bindings[3].when = None;
         bindings[5].when = Some(Constraints { rules: Box::new([rule(None, &[])]), ..Constraints::default() });
-        // A selector that is not well-formed selects nothing, where it is looked at.
+        // A selector that is not well-formed selects nothing, where it counts.
         let broken = Selector::new(vec![("team".into(), "t9".into())], Vec::new(), false);
         bindings[9].when = Some(Constraints { namespace_selector: Some(broken), ..Constraints::default() });
         let namespace = labels(&[("team", "t4")]);

@@ -2,9 +2,9 @@
 //!
 //! In: the policies, the kinds of the cluster, the shards that this replica holds. Out: each kind
 //! that the policies are about is followed; objects of these shards that are new or have changed,
-//! and all of a kind whose policies have changed, are queued. Kinds that may not be listed are tried
-//! again. Objects of other shards are not in memory: when the replica gets more shards, all kinds
-//! are listed again.
+//! and all of a kind whose policies have changed, are queued. Kinds that may not be listed are
+//! tried again. Objects of other shards are not in memory: when the replica gets more shards, all
+//! kinds are listed again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};

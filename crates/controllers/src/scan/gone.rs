@@ -35,8 +35,8 @@ impl GoneResults {
         self.before = std::mem::take(&mut self.since);
     }
 
-    /// Takes note of a result without a policy, about an object of a kind. Returns whether it may be
-    /// removed.
+    /// Takes note of a result without a policy, about an object of a kind. Returns whether it may
+    /// be removed.
     pub fn note(&mut self, entry: &Value, kind: &str, now: Instant) -> bool {
         let group = group(entry, kind);
         let first = self.before.get(&group).copied().unwrap_or(now);

@@ -78,7 +78,8 @@ pub struct ScanSetup {
     pub interval: Duration,
     /// Which policies of Kubernetes have results.
     pub native: Reported,
-    /// In how many shards objects are divided over replicas; with one, the replica that leads scans.
+    /// In how many shards objects are divided over replicas; with one, the replica that leads
+    /// scans.
     pub shards: NonZero<u32>,
     /// What reports hold.
     pub reports: reports::ReportOptions,

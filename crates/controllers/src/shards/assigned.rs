@@ -69,7 +69,7 @@ impl HeldShards {
 }
 
 impl Assigned {
-    /// None of so many shards.
+    /// None of this number of shards.
     pub fn none_of(shards: NonZero<u32>) -> Assigned {
         Assigned { shards, grants: Mutex::default() }
     }

@@ -15,7 +15,7 @@ use ephor_cluster::{Cluster, Failure};
 use ephor_value::Value;
 
 use super::assigned::{Assigned, HeldShards};
-use super::rule::{ShardLease, Step, steps};
+use super::rule::{ShardLease, ShardStep, steps};
 use crate::field_manager::MANAGER;
 use crate::lease::{LeaseName, Times};
 use crate::lease_record::{ObservedLease, given_back, held, is_written, reference};
@@ -152,7 +152,7 @@ impl Holder {
         let steps = steps(&self.place.identity, &read);
         // Scans of shards that others get, or have, end before anything is written.
         for (shard, step) in self.shards.iter().zip(&steps) {
-            if matches!(step, Step::HandOver(_) | Step::Leave | Step::Want) {
+            if matches!(step, ShardStep::HandOver(_) | ShardStep::Leave | ShardStep::Want) {
                 self.assigned.revoke(shard.number);
             }
         }
@@ -161,7 +161,7 @@ impl Holder {
         for (i, step) in steps.iter().enumerate() {
             let lease = leases.get(&self.shards[i].name);
             match self.write(&self.shards[i].name, lease, step) {
-                Ok(true) if matches!(step, Step::Renew | Step::Take) => {
+                Ok(true) if matches!(step, ShardStep::Renew | ShardStep::Take) => {
                     self.assigned.grant(self.shards[i].number, Some(began + self.times.renew));
                 }
                 Ok(_) => {}
@@ -172,13 +172,13 @@ impl Holder {
     }
 
     /// Writes what a step changes; false = nothing, or another client was faster.
-    fn write(&self, name: &str, lease: Option<&Value>, step: &Step) -> Result<bool, Failure> {
+    fn write(&self, name: &str, lease: Option<&Value>, step: &ShardStep) -> Result<bool, Failure> {
         let own = &*self.place.identity;
         let (holder, wanted_by) = match step {
-            Step::Renew | Step::Take => (Some(own), None),
-            Step::HandOver(other) => (Some(&**other), None),
-            Step::Want => (None, Some(own)),
-            Step::Leave => return Ok(false),
+            ShardStep::Renew | ShardStep::Take => (Some(own), None),
+            ShardStep::HandOver(other) => (Some(&**other), None),
+            ShardStep::Want => (None, Some(own)),
+            ShardStep::Leave => return Ok(false),
         };
         let new = reference(&self.place.namespace, name);
         let mut next = with_wish(lease.unwrap_or(&new), wanted_by);

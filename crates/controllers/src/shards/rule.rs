@@ -37,7 +37,7 @@ pub(super) struct ShardLease {
 
 /// What a replica does with a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ShardStep {
     /// It has it and keeps it.
     Renew,
     /// It has it and gives it to another replica.
@@ -51,32 +51,32 @@ pub(super) enum Step {
 }
 
 /// What the replica `me` does with each of the shards.
-pub(super) fn steps(me: &str, shards: &[ShardLease]) -> Vec<Step> {
+pub(super) fn steps(me: &str, shards: &[ShardLease]) -> Vec<ShardStep> {
     let mut counts = BTreeMap::from([(me, 0_usize)]);
     for holder in shards.iter().filter_map(|shard| shard.holder.as_deref()) {
         *counts.entry(holder).or_default() += 1;
     }
     let fair = shards.len().div_ceil(counts.len());
     let mut own = counts.get(me).copied().unwrap_or_default();
-    let mut steps: Vec<Step> = Vec::with_capacity(shards.len());
+    let mut steps: Vec<ShardStep> = Vec::with_capacity(shards.len());
     for shard in shards {
         steps.push(match (shard.holder.as_deref(), shard.wanted_by.as_deref()) {
             (Some(holder), Some(other)) if holder == me && other != me => {
                 let others = counts.entry(other).or_default();
                 if own >= *others + 2 {
                     (own, *others) = (own - 1, *others + 1);
-                    Step::HandOver(other.into())
+                    ShardStep::HandOver(other.into())
                 } else {
-                    Step::Renew
+                    ShardStep::Renew
                 }
             }
-            (Some(holder), _) if holder == me => Step::Renew,
-            (Some(_), _) => Step::Leave,
+            (Some(holder), _) if holder == me => ShardStep::Renew,
+            (Some(_), _) => ShardStep::Leave,
             (None, _) if own < fair => {
                 own += 1;
-                Step::Take
+                ShardStep::Take
             }
-            (None, _) => Step::Leave,
+            (None, _) => ShardStep::Leave,
         });
     }
     let is_waiting = |shard: &ShardLease| {
@@ -90,13 +90,19 @@ pub(super) fn steps(me: &str, shards: &[ShardLease]) -> Vec<Step> {
 }
 
 /// Wants shards of the replica that has most of them.
-fn want(me: &str, own: usize, counts: &BTreeMap<&str, usize>, shards: &[ShardLease], steps: &mut [Step]) {
+fn want(
+    me: &str,
+    own: usize,
+    counts: &BTreeMap<&str, usize>,
+    shards: &[ShardLease],
+    steps: &mut [ShardStep],
+) {
     let others = counts.iter().filter(|(holder, _)| **holder != me);
     let Some((most, count)) = others.max_by_key(|(_, count)| **count) else { return };
     let wanted = count.saturating_sub(own) / 2;
     let is_open = |shard: &ShardLease| shard.holder.as_deref() == Some(*most) && shard.wanted_by.is_none();
     let open = shards.iter().zip(steps).filter(|(shard, _)| is_open(shard));
-    open.take(wanted).for_each(|(_, step)| *step = Step::Want);
+    open.take(wanted).for_each(|(_, step)| *step = ShardStep::Want);
 }
 
 #[cfg(test)]
@@ -123,21 +129,21 @@ mod tests {
             let seen: Vec<ShardLease> = read.iter().map(|(shard, _)| shard.clone()).collect();
             for (i, step) in steps(me, &seen).into_iter().enumerate() {
                 let (shard, version) = &mut self.shards[i];
-                if step == Step::Leave || *version != read[i].1 {
+                if step == ShardStep::Leave || *version != read[i].1 {
                     continue;
                 }
                 *version += 1;
                 match step {
-                    Step::Renew | Step::Take => {
+                    ShardStep::Renew | ShardStep::Take => {
                         *shard = ShardLease { holder: Some(me.into()), wanted_by: None };
                     }
-                    Step::HandOver(to) => {
+                    ShardStep::HandOver(to) => {
                         assert_eq!(shard.holder.as_deref(), Some(me));
                         *shard = ShardLease { holder: Some(to), wanted_by: None };
                         self.hand_overs += 1;
                     }
-                    Step::Want => shard.wanted_by = Some(me.into()),
-                    Step::Leave => {}
+                    ShardStep::Want => shard.wanted_by = Some(me.into()),
+                    ShardStep::Leave => {}
                 }
             }
         }
@@ -212,7 +218,7 @@ mod tests {
             wanted_by: wanted_by.map(String::from),
         };
         let shards = [lease("a", Some("b")), lease("a", None), lease("b", None)];
-        assert_eq!(steps("a", &shards), [Step::Renew, Step::Renew, Step::Leave]);
+        assert_eq!(steps("a", &shards), [ShardStep::Renew, ShardStep::Renew, ShardStep::Leave]);
     }
 
     /// Numbers that look random (an LCG), the same in every run.

@@ -123,14 +123,14 @@ impl Api {
     }
 
     /// Which clients, of those that [`Api::client`] gave, have read a path since the last call of
-    /// [`Api::forget_reads`].
+    /// [`Api::clear_reads`].
     pub fn readers(&self, path: &str) -> Vec<String> {
         let store = locked(&self.store);
         store.reads.iter().filter(|(_, read)| read == path).map(|(reader, _)| reader.clone()).collect()
     }
 
     /// See [`Api::readers`].
-    pub fn forget_reads(&self) {
+    pub fn clear_reads(&self) {
         locked(&self.store).reads.clear();
     }
 

@@ -100,7 +100,8 @@ fn are_shared(api: &Api, shards: u32, shares_of: &[(&str, usize)]) -> bool {
     let counts: Vec<(String, usize)> = shares(api, shards).into_iter().collect();
     let mut found: Vec<usize> = counts.iter().map(|(_, count)| *count).collect();
     let mut wanted: Vec<usize> = shares_of.iter().map(|(_, count)| *count).collect();
-    (found.sort_unstable(), wanted.sort_unstable());
+    found.sort_unstable();
+    wanted.sort_unstable();
     found == wanted
         && counts.iter().map(|(name, _)| name.as_str()).eq(shares_of.iter().map(|(name, _)| *name))
 }
@@ -141,7 +142,7 @@ fn replicas_scan_every_object_and_each_those_of_its_shards_alone() {
         until("shards are shared", || are_shared(&api, 8, shares));
         // Objects of shards that were handed over are scanned once more, by their new holders.
         until("the new holders have scanned", || have_scanned(&api, 8));
-        api.forget_reads();
+        api.clear_reads();
         let holders = holders(&api, 8);
         started.iter().for_each(|replica| replica.serve(&policy("q", "cost", "")));
         until("all objects have new reports", || reports.iter().all(|r| entries(&api, r) == ["q cost fail"]));
@@ -214,7 +215,7 @@ fn another_number_of_shards_divides_the_same_objects_and_reports_stay() {
     until("the new holders have scanned", || have_scanned(&api, 8));
     drop(eight);
     let before = api.below("/apis/wgpolicyk8s.io/");
-    api.forget_reads();
+    api.clear_reads();
     let _three = both(3);
     until("shards are shared", || {
         are_shared(&api, 3, &[("a", 2), ("b", 1)]) || are_shared(&api, 3, &[("a", 1), ("b", 2)])
@@ -232,7 +233,7 @@ fn results_whose_policies_are_gone_are_removed_by_the_holder_of_the_first_shard_
     until("shards are shared", || are_shared(&api, 8, &[("a", 4), ("b", 4)]));
     until("all objects have reports", || reports.iter().all(|r| entries(&api, r).len() == 2));
     until("the new holders have scanned", || have_scanned(&api, 8));
-    api.forget_reads();
+    api.clear_reads();
     let holder = holders(&api, 8)[0].clone();
     // No scan answers for what is left: results go by the sweep.
     replicas.iter().for_each(|replica| replica.serve(""));
