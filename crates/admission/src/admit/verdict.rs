@@ -53,7 +53,9 @@ pub(super) fn decide(gate: &Gate, route: &Route, incoming: &Incoming, deadline: 
     let done = deadline.within(|| gate.engine().verdicts(&prepared, &limits));
     let mut answer = Answer::default();
     let mut reasons: Vec<String> = Vec::new();
-    let results = || done.outcomes.policies().map(|p| (&*p.policy, &p.rules[..]));
+    let all: Vec<(&Policy, &[RuleOutcome])> =
+        done.outcomes.policies().map(|p| (&*p.policy, &p.rules[..])).collect();
+    let results = || all.iter().copied();
     let denies = |p: &Policy, r: &RuleOutcome| Consequence::of(p, r, Some(target)).denies;
     let blocked = |(policy, rules): &(&Policy, &[RuleOutcome])| {
         policy.actions.is_per_rule() && rules.iter().any(|r| denies(policy, r))

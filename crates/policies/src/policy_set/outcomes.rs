@@ -98,6 +98,11 @@ pub struct Bundle {
 }
 
 impl Bundle {
+    /// With room for this number of parts.
+    pub(super) fn with_room(parts: usize) -> Bundle {
+        Bundle { parts: Vec::with_capacity(parts), ..Bundle::default() }
+    }
+
     /// Of one part.
     pub fn of(part: Part) -> Bundle {
         Bundle { parts: vec![Arc::new(part)], ..Bundle::default() }
@@ -169,8 +174,10 @@ impl Outcomes {
 
     /// The results by policy, in the order of the policies.
     pub fn policies(&self) -> impl Iterator<Item = &PolicyOutcome> {
+        let parts = || self.shares.iter().flat_map(|share| &share.bundle.parts);
         let mut all: Vec<&(u32, PolicyOutcome)> =
-            self.shares.iter().flat_map(|share| share.bundle.policies()).collect();
+            Vec::with_capacity(parts().map(|part| part.policies.len()).sum());
+        parts().for_each(|part| all.extend(&part.policies));
         all.sort_by_key(|(at, _)| *at);
         all.into_iter().map(|(_, policy)| policy)
     }

@@ -11,7 +11,7 @@ use ephor_value::budget;
 
 use super::engine::Engine;
 use super::outcomes::{Bundle, Outcomes, Part};
-use super::result_cache::{Digests, Member, Plan, ResultCache, Subject};
+use super::result_cache::{Digests, Group, Plan, ResultCache, Subject};
 use super::results::PolicyOutcome;
 
 /// What a run over a request is limited to.
@@ -132,8 +132,10 @@ impl Engine {
                 return out;
             }
         };
+        let limits =
+            self.result_cache.as_ref().zip(evaluation.name).and_then(|(cache, name)| cache.limits(name));
         for (group, digest) in plan.groups.iter().zip(&digests.groups) {
-            let place = self.place(*digest, evaluation.name);
+            let place = self.place(*digest, limits);
             if let Some(known) = place.and_then(|(result_cache, place)| result_cache.bundle(place)) {
                 group.needs.found();
                 out.push(known, true);
@@ -142,7 +144,7 @@ impl Engine {
             let left = out.left.len();
             let is_retained = place.is_some();
             let make =
-                || Arc::new(self.bundle(&group.members, digests, evaluation, is_retained, &mut out.left));
+                || Arc::new(self.bundle(group, (digests, limits), evaluation, is_retained, &mut out.left));
             let (bundle, is_untracked) = untracked::during(make);
             if let Some((result_cache, place)) = place {
                 let is_cacheable = !is_untracked && out.left.len() == left;
@@ -162,28 +164,27 @@ impl Engine {
         out
     }
 
-    /// The cache and the key of the results that depend on this.
-    fn place(&self, digest: Option<u128>, name: Option<&str>) -> Option<(&ResultCache, u128)> {
-        let (result_cache, digest, name) = (self.result_cache.as_ref()?, digest?, name?);
-        Some((result_cache, result_cache.place(digest, name)?))
+    /// The cache and the key of the results that depend on this, within limits.
+    fn place(&self, digest: Option<u128>, limits: Option<u128>) -> Option<(&ResultCache, u128)> {
+        Some((self.result_cache.as_ref()?, digest? ^ limits?))
     }
 
     /// The verdicts of policies, those of each from the cache or computed; a single one was looked
     /// up already. `is_retained`: all of them together may be stored.
     fn bundle(
         &self,
-        members: &[Member],
-        digests: &Digests,
+        Group { members, .. }: &Group,
+        (digests, limits): (&Digests, Option<u128>),
         evaluation: &Evaluation<'_>,
         is_retained: bool,
         left: &mut Vec<Arc<Policy>>,
     ) -> Bundle {
-        let mut out = Bundle::default();
+        let mut out = Bundle::with_room(members.len());
         for member in members {
             let result_cache = self.result_cache.as_ref().filter(|_| members.len() > 1);
             let digest = result_cache
                 .and_then(|result_cache| result_cache.digest(digests, &member.needs, evaluation.subject));
-            let place = self.place(digest, evaluation.name);
+            let place = self.place(digest, limits);
             if let Some(known) = place.and_then(|(result_cache, place)| result_cache.part(place)) {
                 member.needs.found();
                 out.cached += known.results();

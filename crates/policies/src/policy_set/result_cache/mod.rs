@@ -26,8 +26,8 @@ mod plan;
 mod store;
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ephor_kubernetes::Kinds;
 use ephor_matching::index::Slot;
@@ -38,7 +38,7 @@ use super::set::PolicySet;
 pub use digest::{Bytes, Subject};
 #[cfg(not(feature = "result-cache"))]
 use no_store::NoStore as Store;
-pub use plan::{Member, Needs, Plan};
+pub use plan::{Group, Needs, Plan};
 #[cfg(feature = "result-cache")]
 use store::Store;
 
@@ -73,11 +73,14 @@ enum Cached {
     Part(Arc<Part>, #[cfg_attr(not(feature = "result-cache"), expect(dead_code))] u64),
 }
 
-/// What the results of all groups of a plan depend on.
+/// What the results of a plan depend on in a request.
 #[derive(Debug)]
 pub struct Digests {
     /// What every result can depend on.
     common: Option<u128>,
+    /// What is read of the request, computed once for all who read the same; `None` = it cannot be
+    /// compared.
+    read: Box<[OnceLock<Option<u128>>]>,
     /// For each group; `None` = its results are not looked up.
     pub groups: Vec<Option<u128>>,
 }
@@ -112,7 +115,7 @@ impl ResultCache {
         let (kind, mut slots) = (Str::from(&*place.0), place.1);
         footprint::fit(&mut slots);
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        let mut plan = Plan::new(id, set, &slots, &kind);
+        let mut plan = Plan::new(id, set, &slots, &kind, &|number| self.key(b'n', &number.to_le_bytes()));
         if !self.store.has_room_for(&plan) {
             // It would be built anew for each request.
             plan = Plan::without_cache(id, &slots, &kind);
@@ -131,25 +134,45 @@ impl ResultCache {
             subject.circumstances(bytes);
             self.store.hash(bytes.bytes()?)
         });
-        let of_group =
-            |needs: &Needs| if needs.is_promising() { self.of(common?, needs, subject) } else { None };
-        let groups = plan.groups.iter().map(|group| of_group(&group.needs)).collect();
-        Digests { common, groups }
+        let read = (0..plan.reads).map(|_| OnceLock::new()).collect();
+        let mut digests = Digests { common, read, groups: Vec::new() };
+        let of_group = |group: &Group| self.digest(&digests, &group.needs, subject);
+        digests.groups = plan.groups.iter().map(of_group).collect();
+        digests
     }
 
-    /// What the results of a policy depend on; `None` = they are not looked up.
+    /// What the results of a group or a policy depend on; `None` = they are not looked up.
+    ///
+    /// It is what is read of the request, combined by exclusive or with a hash of who reads: both
+    /// are hashes under the store's random key, so that no two pairs are alike.
     pub(super) fn digest(&self, digests: &Digests, needs: &Needs, subject: &dyn Subject) -> Option<u128> {
-        if needs.is_promising() { self.of(digests.common?, needs, subject) } else { None }
+        if !needs.is_promising() {
+            return None;
+        }
+        let common = digests.common?;
+        let read = digests.read.get(needs.of_reads)?.get_or_init(|| self.of(common, needs, subject));
+        Some((*read)? ^ needs.key?)
     }
 
     fn of(&self, common: u128, needs: &Needs, subject: &dyn Subject) -> Option<u128> {
         SCRATCH.with_borrow_mut(|bytes| {
             bytes.clear();
             bytes.digest(common);
-            bytes.number(needs.number);
+            bytes.number(needs.of_reads as u64);
             subject.reads(needs.reads(), bytes);
             self.store.hash(bytes.bytes()?)
         })
+    }
+
+    /// The hash of a part of a key, apart from those of other parts.
+    fn key(&self, part: u8, bytes: &[u8]) -> Option<u128> {
+        self.store.hash(&[&[part], bytes].concat())
+    }
+
+    /// What the keys of results have that were evaluated within limits of this name, to be combined
+    /// with digests by exclusive or.
+    pub(super) fn limits(&self, name: &str) -> Option<u128> {
+        self.key(b'l', name.as_bytes())
     }
 
     /// A number for the kinds of the cluster: others have another one.
@@ -162,16 +185,6 @@ impl ResultCache {
         self.store.begin_era(kinds, era);
         self.clear();
         era
-    }
-
-    /// The key of the results of rules that were evaluated within limits of this name.
-    pub(super) fn place(&self, digest: u128, limits: &str) -> Option<u128> {
-        SCRATCH.with_borrow_mut(|bytes| {
-            bytes.clear();
-            bytes.digest(digest);
-            bytes.text(limits);
-            self.store.hash(bytes.bytes()?)
-        })
     }
 
     /// The results of a group at a place.

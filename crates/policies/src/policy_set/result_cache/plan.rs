@@ -22,6 +22,8 @@ pub struct Plan {
     pub groups: Vec<Group>,
     /// Rules that are evaluated every time.
     pub rest: Vec<Slot>,
+    /// How many different parts of requests the groups and their members read.
+    pub reads: usize,
     /// How many bytes it keeps alive on the heap together with the list of rules that it is found
     /// by, once it is shared.
     pub weight: u64,
@@ -48,9 +50,11 @@ pub struct Member {
 /// What results depend on.
 #[derive(Debug)]
 pub struct Needs {
-    /// Unique within the plan.
-    pub number: u64,
+    /// The hash of a number that is unique within the plan.
+    pub key: Option<u128>,
     reads: Arc<Reads>,
+    /// Which of the plan's reads these are.
+    pub of_reads: usize,
     /// How many misses there were in a row.
     misses: AtomicU32,
 }
@@ -63,8 +67,9 @@ const NOW_AND_THEN: u32 = 16;
 const UNTRACKED: u32 = 16;
 
 impl Needs {
-    fn new(number: u64, reads: Arc<Reads>) -> Needs {
-        Needs { number, reads, misses: AtomicU32::new(0) }
+    fn new(key: Option<u128>, reads: (usize, Arc<Reads>)) -> Needs {
+        let (of_reads, reads) = reads;
+        Needs { key, reads, of_reads, misses: AtomicU32::new(0) }
     }
 
     /// The parts of a request.
@@ -100,11 +105,18 @@ impl Needs {
 }
 
 impl Plan {
-    /// Of rules that may match objects of a kind.
-    pub fn new(id: u64, set: &PolicySet, slots: &[Slot], kind: &str) -> Plan {
+    /// Of rules that may match objects of a kind; `key` hashes numbers.
+    pub fn new(
+        id: u64,
+        set: &PolicySet,
+        slots: &[Slot],
+        kind: &str,
+        key: &dyn Fn(u64) -> Option<u128>,
+    ) -> Plan {
         let mut plan = Plan { id, ..Plan::default() };
         let mut numbers = 0..;
-        let mut number = || numbers.next().unwrap_or_default();
+        let mut number = || key(numbers.next().unwrap_or_default());
+        let mut known = KnownReads::default();
         let mut together = [const { Vec::new() }; 2];
         for group in slots.chunk_by(|a, b| a.0 == b.0) {
             let Some(policy) = group.first().and_then(|(p, _)| set.policies.get(*p as usize)) else {
@@ -115,10 +127,10 @@ impl Plan {
                 Ok(mut reads) => {
                     reads.fit();
                     let (is_external, is_apart) = (reads.external, reads.distinguishes_objects());
-                    let needs = Needs::new(number(), Arc::new(reads));
+                    let needs = Needs::new(number(), known.share(reads));
                     let member = Member { slots: group.to_vec(), needs };
                     if is_external {
-                        plan.groups.push(Group::of(number(), vec![member]));
+                        plan.groups.push(Group::of(number(), vec![member], &mut known));
                     } else {
                         together[usize::from(is_apart)].push(member);
                     }
@@ -126,7 +138,10 @@ impl Plan {
             }
         }
         let together = together.into_iter().filter(|all| !all.is_empty());
-        plan.groups.extend(together.map(|all| Group::of(number(), all)));
+        plan.groups.extend(together.map(|all| Group::of(number(), all, &mut known)));
+        plan.reads = known.all.len();
+        // What is shared is weighed by the number of those that hold it.
+        drop(known);
         footprint::fit(&mut plan.rest);
         footprint::fit(&mut plan.groups);
         plan.weighed(slots, kind)
@@ -156,17 +171,34 @@ impl Plan {
 
 impl Group {
     /// What the results of several depend on is what those of each do.
-    fn of(number: u64, mut members: Vec<Member>) -> Group {
+    fn of(key: Option<u128>, mut members: Vec<Member>, known: &mut KnownReads) -> Group {
         footprint::fit(&mut members);
         let reads = match &*members {
-            [member] => member.needs.reads.clone(),
+            [member] => (member.needs.of_reads, member.needs.reads.clone()),
             all => {
                 let mut sum = Reads::default();
                 all.iter().for_each(|member| sum.merge(&member.needs.reads));
                 sum.fit();
-                Arc::new(sum)
+                known.share(sum)
             }
         };
-        Group { needs: Needs::new(number, reads), members }
+        Group { needs: Needs::new(key, reads), members }
+    }
+}
+
+/// The different reads of a plan.
+#[derive(Default)]
+struct KnownReads {
+    all: Vec<Arc<Reads>>,
+}
+
+impl KnownReads {
+    /// The same reads, shared with others that read the same, and their position.
+    fn share(&mut self, reads: Reads) -> (usize, Arc<Reads>) {
+        let at = self.all.iter().position(|known| **known == reads).unwrap_or(self.all.len());
+        if at == self.all.len() {
+            self.all.push(Arc::new(reads));
+        }
+        (at, self.all[at].clone())
     }
 }

@@ -195,12 +195,13 @@ impl Hasher for Identity {
         self.0
     }
 
+    fn write_u128(&mut self, key: u128) {
+        // One half of a hash is a hash.
+        self.0 = (key & u128::from(u64::MAX)) as u64;
+    }
+
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-            self.0 = self.0.rotate_left(1) ^ u64::from_le_bytes(word);
-        }
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
     }
 }
 

@@ -134,7 +134,7 @@ fn rules_of_which_the_plan_is_too_large_are_evaluated_every_time() {
 fn results_that_are_hit_stay_however_many_come_that_are_stored_once() {
     let limit = 256 << 10;
     let cache = ResultCache::new(limit).unwrap();
-    let place = |n: u32| cache.place(n.into(), "all").unwrap();
+    let place = |n: u32| cache.limits(&n.to_string()).unwrap();
     let store = |n: u32| cache.store_part(place(n), &Arc::new(Part::default()));
     // It is full when the first of these comes.
     (0..50_000).for_each(store);
