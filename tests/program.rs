@@ -30,6 +30,7 @@ mod documents;
 mod explain;
 mod functions;
 mod inputs;
+mod instructions;
 mod ir_schema;
 mod jp;
 #[path = "layout/main.rs"]
