@@ -16,8 +16,7 @@ fn compare(counts: &str) -> (bool, String) {
     std::fs::write(&record, RECORD).unwrap();
     std::fs::write(&counted, counts).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/instructions.sh");
-    let output =
-        Command::new("bash").arg(script).arg("--compare").arg(record).arg(counted).output().unwrap();
+    let output = Command::new("bash").arg(script).arg("--compare").arg(record).arg(counted).output().unwrap();
     (output.status.success(), String::from_utf8(output.stdout).unwrap())
 }
 

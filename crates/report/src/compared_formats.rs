@@ -117,10 +117,7 @@ pub fn html(all: &Comparison) -> String {
     let whole = all.whole();
     let summary = summary(all);
     let mut out = beginning(&format!("Results over time: {summary}"), "", STYLE);
-    let _ = writeln!(
-        out,
-        "<header>\n<h1>Results over time</h1>\n<p class=\"soft\">{summary}</p>\n</header>"
-    );
+    let _ = writeln!(out, "<header>\n<h1>Results over time</h1>\n<p class=\"soft\">{summary}</p>\n</header>");
     runs(&mut out, all);
     for (title, violations) in [("New", &whole.new), ("Fixed", &whole.fixed)] {
         let _ = writeln!(out, "<section aria-label=\"{title}\">\n<h2>{title}: {}</h2>", violations.len());
