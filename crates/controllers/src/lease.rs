@@ -2,7 +2,7 @@
 //!
 //! In: a Lease of `coordination.k8s.io/v1` that all replicas know. Out: [`Leader::is_leading`]. One
 //! replica holds the lease and renews it; another takes it over when it was not renewed for its
-//! whole time ([`crate::lease_record`]). Who cannot renew stops leading before others may take
+//! whole time (`lease_record`). Who cannot renew stops leading before others may take
 //! over. A replica that ends gives the lease back, so the next one leads at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,7 @@
 //!
 //! In: the Leases `<name>-scan-0` and so on, in a namespace. Out: grants of the shards that this
 //! replica holds. One thread lists them at a steady pace, takes, renews, wants and hands over what
-//! the rule says ([`super::rule`]). A replica stops scanning a shard before it hands it over, and
+//! the rule says (`rule`). A replica stops scanning a shard before it hands it over, and
 //! gives all back when it ends. A grant lasts as long as a leader may try to renew its lease, from
 //! the moment before the Lease was read.
 
