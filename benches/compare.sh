@@ -1,16 +1,13 @@
 #!/usr/bin/env bash
-# Runs ephor and, when KYVERNO_BIN is set, Kyverno on the same files and prints both times and the ratios.
+# Runs ephor and, when KYVERNO_BIN is set, Kyverno on the same files and prints both times and the ratio.
 # usage: benches/compare.sh [ROUNDS]      (needs EPHOR_CONFORMANCE with `verdicts`; python3 with PyYAML)
-# With KYVERNO_BIN what it prints is kept in `benches/results/compare.json`, from which `benches/draw.py` draws. Kyverno runs
-# THEIR_ROUNDS (1) times. EPHOR_BIN names the program (a `dist` build by default).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 DATA=${EPHOR_CONFORMANCE:-conformance/data}
 ROUNDS=${1:-5}
 [ -d "$DATA/verdicts" ] || { echo "skipped: no $DATA/verdicts"; exit 0; }
-EPHOR=${EPHOR_BIN:-target/dist/ephor}
-THEIR_ROUNDS=${THEIR_ROUNDS:-1}
-[ -n "${EPHOR_BIN:-}" ] || cargo build --profile dist --locked 2>/dev/null
+cargo build --profile dist --locked 2>/dev/null
+EPHOR=target/dist/ephor
 W=$(mktemp -d); trap 'rm -rf "$W"' EXIT
 python3 - "$DATA" "$W" <<'P'
 import json, os, sys, yaml
@@ -40,61 +37,50 @@ spec:
     validate: {message: label team is needed, pattern: {metadata: {labels: {team: "?*"}}}}
 Y
 printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n' > "$W/one.yaml"
-# best ROUNDS COMMAND…: the best wall time in ms, the largest memory in kB and the least processor time in ms
+# best COMMAND…: the best wall time in ms and the largest memory in kB of ROUNDS runs
 best() {
-  PYTHONPATH=benches python3 - "$@" <<'P'
-import sys
-import machine
-best = None
-for _ in range(int(sys.argv[1])):
-    best = machine.faster(best, machine.run(sys.argv[2:]))
-print(f"{best['seconds'] * 1000:.1f} {best['megabytes'] * 1024:.0f} {best['cpu_seconds'] * 1000:.1f}")
+  python3 - "$ROUNDS" "$@" <<'P'
+import os, subprocess, sys, time
+rounds, cmd = int(sys.argv[1]), sys.argv[2:]
+times, memory = [], 0
+for _ in range(rounds):
+    start = time.perf_counter()
+    p = subprocess.Popen(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, usage = os.wait4(p.pid, 0)
+    times.append(time.perf_counter() - start)
+    memory = max(memory, usage.ru_maxrss)
+print(f"{min(times) * 1000:.1f} {memory}")
 P
-}
-# show NAME OUR_MS OUR_KB OUR_CPU [THEIR_MS THEIR_KB THEIR_CPU]: a line, and with both a run for the results
-show() {
-  python3 - "$W/runs.jsonl" "$@" <<'P'
-import json, sys
-out, name, *numbers = sys.argv[1:]
-text = lambda ms, kb, cpu: f"{ms:9.1f} ms, {cpu:9.1f} ms of processors, {kb / 1024:7.1f} MB"
-run = {"name": name}
-for who, part in (("ephor", numbers[:3]), ("kyverno", numbers[3:])):
-    if part:
-        ms, kb, cpu = map(float, part)
-        print(f"{name if who == 'ephor' else '':50} {who:7} {text(ms, kb, cpu)}", end="" if who == "kyverno" else "\n")
-        run |= {who: round(ms, 1), f"{who}_cpu": round(cpu, 1), f"{who}_megabytes": round(kb / 1024, 1)}
-if "kyverno" in run:
-    print(f": {run['kyverno'] / run['ephor']:.0f} times, {run['kyverno_cpu'] / run['ephor_cpu']:.0f} times the processors' time")
-    open(out, "a").write(json.dumps(run) + "\n")
-P
-}
-run() {
-  local name=$1 theirs=''; shift
-  [ -z "${KYVERNO_BIN:-}" ] || theirs=$(best "$THEIR_ROUNDS" "$KYVERNO_BIN" "$@")
-  # shellcheck disable=SC2046,SC2086
-  show "$name" $(best "$ROUNDS" "$EPHOR" "$@") $theirs
 }
 uname -sm; nproc | sed 's/$/ cores/'; date -u +%F
+run() {
+  local name=$1; shift
+  read -r ours kb < <(best "$EPHOR" "$@")
+  printf '%-34s ephor %8.1f ms, %6.1f MB' "$name" "$ours" "$(python3 -c "print($kb/1024)")"
+  if [ -n "${KYVERNO_BIN:-}" ]; then
+    read -r theirs tkb < <(ROUNDS=1 best "$KYVERNO_BIN" "$@")
+    printf ', reference %9.1f ms, %7.1f MB: %.0f times' "$theirs" "$(python3 -c "print($tkb/1024)")" "$(python3 -c "print($theirs/$ours)")"
+  fi
+  echo
+}
 run "one policy, one resource" apply "$W/one-policy.yaml" -r "$W/one.yaml"
-run "102 policy files on 1,155 resources" apply "$W/policies" -r "$DATA/verdicts/pool.yaml"
-run "the same as a policy report" apply "$W/policies" -r "$DATA/verdicts/pool.yaml" -p
+run "pool, plain" apply "$W/policies" -r "$DATA/verdicts/pool.yaml"
+run "pool, policy report" apply "$W/policies" -r "$DATA/verdicts/pool.yaml" -p
 # The tests of the policy library: ephor in one run; Kyverno folder by folder, as one run stops at the first
 # folder that it cannot load.
 run_tests() {
-  local folders theirs=''
+  local folders theirs
   mapfile -t folders < <(find "$DATA/kyverno-policies" -name kyverno-test.yaml -printf '%h\n' | sort)
+  read -r ours kb < <(best "$EPHOR" test "$DATA/kyverno-policies")
+  printf '%-34s ephor %8.1f ms, %6.1f MB' "${#folders[@]} folders of tests" "$ours" "$(python3 -c "print($kb/1024)")"
   if [ -n "${KYVERNO_BIN:-}" ]; then
-    theirs=$(for folder in "${folders[@]}"; do best 1 "$KYVERNO_BIN" test "$folder"; done |
-      awk '{ms += $1; if ($2 > kb) kb = $2; cpu += $3} END {print ms, kb, cpu}')
+    theirs=0
+    for folder in "${folders[@]}"; do
+      read -r one _ < <(ROUNDS=1 best "$KYVERNO_BIN" test "$folder")
+      theirs=$(python3 -c "print($theirs + $one)")
+    done
+    printf ', reference %9.1f ms in all: %.0f times' "$theirs" "$(python3 -c "print($theirs/$ours)")"
   fi
-  # shellcheck disable=SC2046,SC2086
-  show "${#folders[@]} folders of tests (Kyverno: a run each)" $(best "$ROUNDS" "$EPHOR" test "$DATA/kyverno-policies") $theirs
+  echo
 }
 run_tests
-if [ -n "${KYVERNO_BIN:-}" ]; then
-  PYTHONPATH=benches python3 - "$W/runs.jsonl" <<'P'
-import json, sys
-import machine
-machine.keep("compare", {"machine": machine.describe(), "command": "KYVERNO_BIN=… benches/compare.sh", "runs": [json.loads(line) for line in open(sys.argv[1])]})
-P
-fi

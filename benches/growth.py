@@ -89,8 +89,8 @@ def series(work):
 
 def main():
     wanted = sys.argv[1:] or ["policies", "objects", "threads", "bindings"]
-    kept = machine.RESULTS / "growth.json"
-    before = json.loads(kept.read_text())["runs"] if kept.exists() else []
+    stored = machine.RESULTS / "growth.json"
+    before = json.loads(stored.read_text())["runs"] if stored.exists() else []
     results = {"machine": machine.describe(), "command": "benches/growth.py", "rounds": ROUNDS,
                "runs": [run for run in before if run["chart"] not in wanted]}
     with tempfile.TemporaryDirectory() as folder:

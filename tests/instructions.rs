@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 const RECORD: &str = "# a record\ncompiler = \"1.95.0\"\n\n[instructions]\napply = 1000000\ndiff = 2000000\n";
 
-/// Whether these counts are accepted beside the record, and what is printed.
+/// Whether these counts are accepted next to the record, and what is printed.
 fn compare(counts: &str) -> (bool, String) {
     let dir = TempDir::new().unwrap();
     let [record, counted] = ["record.toml", "counts"].map(|name| dir.path().join(name));

@@ -15,7 +15,7 @@
 //! Nothing here ends a run: what could not be read, or was left out, is a [`Notice`], and the
 //! caller knows which of them Kyverno takes for fatal. Semantics: `docs/reference/cli.md`, sources.
 //!
-//! - [`inputs`]: resource files as streams: plain, compressed, or in archives
+//! - [`mod@inputs`]: resource files as streams: plain, compressed, or in archives
 //! - [`repository`]: files of a repository: those that hold objects, and what is skipped
 //! - [`served`]: files that a server reads again and again: reading one never blocks and never
 //!   takes unbounded memory
