@@ -13,7 +13,7 @@ use ephor_cluster::{Choice, Cluster, connect};
 use ephor_document::yaml_value;
 
 /// Answers by path with query, and records requests as `METHOD PATH`.
-struct Server {
+pub(crate) struct Server {
     address: String,
     seen: Arc<Mutex<Vec<String>>>,
     /// What was created.
@@ -23,7 +23,7 @@ struct Server {
 type Table = HashMap<String, (u16, String)>;
 
 impl Server {
-    fn new(table: &[(&str, u16, &str)]) -> Server {
+    pub(crate) fn new(table: &[(&str, u16, &str)]) -> Server {
         let mut all: Table = [
             ("/version", r#"{"major":"1","minor":"36","gitVersion":"v1.36.3"}"#),
             ("/api", r#"{"versions":["v1"]}"#),
@@ -50,7 +50,7 @@ impl Server {
         Server { address, seen, created }
     }
 
-    fn kubeconfig(&self) -> String {
+    pub(crate) fn kubeconfig(&self) -> String {
         format!(
             "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: 'http://{}'}}}}]\nusers: [{{name: u, user: {{}}}}]\n\
              contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\ncurrent-context: c\n",
@@ -64,7 +64,7 @@ impl Server {
         (connect(&Choice { kubeconfig: path, ..Choice::default() }).unwrap(), files)
     }
 
-    fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
 }

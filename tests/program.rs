@@ -49,6 +49,7 @@ mod pictures;
 mod places;
 mod policy_forms;
 mod prose;
+mod recordings;
 #[path = "reference/main.rs"]
 mod reference;
 mod registration;

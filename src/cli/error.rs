@@ -38,6 +38,10 @@ pub enum CommandError {
     #[error(transparent)]
     Serve(#[from] ServeConflict),
 
+    /// A recording cannot be written or read.
+    #[error(transparent)]
+    Recording(#[from] ephor_recording::RecordingError),
+
     /// `play` listens on loopback only.
     #[error("`{address}` is not on loopback: the page is for this machine, for example --address 127.0.0.1:{}", .address.port())]
     NotLoopback {

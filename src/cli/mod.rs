@@ -53,6 +53,7 @@
 //! - `program_name`: the name under which the program was called: its own, or Kyverno's.
 //! - `progress`: the progress bar of long runs.
 //! - `prompt`: prompts on a document.
+//! - `recorded`: flags that record the answers of the outside in a file, or replay them.
 //! - `releases`: `--kubernetes VERSION`: the release whose API server's behaviour applies.
 //! - [`report`]: `ephor report`: what is done with the results of runs.
 //! - `report_file`: the file of a report, and the format that its extension names.
@@ -105,6 +106,7 @@ mod policy_files;
 mod program_name;
 mod progress;
 mod prompt;
+mod recorded;
 mod releases;
 pub mod report;
 mod report_file;

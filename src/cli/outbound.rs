@@ -3,6 +3,7 @@
 //! In: flags, or a profile of the command line. Out: settings of the HTTP client.
 
 use ephor_engine::Profile;
+use ephor_recording::Recording;
 use ephor_sources::http::guard::Guard;
 use ephor_sources::http::{self, Settings, roots};
 
@@ -33,9 +34,9 @@ pub(super) struct Outbound {
 ///
 /// # Errors
 /// An entry or a file cannot be used.
-pub(super) fn configure(options: &Outbound) -> Result<(), CommandError> {
+pub(super) fn configure(options: &Outbound, recording: Option<Recording>) -> Result<(), CommandError> {
     let guard = Guard::of(&fields(&options.http_blocklist), &fields(&options.http_allowlist))?;
-    let mut settings = Settings { guard, ..Settings::default() };
+    let mut settings = Settings { guard, recording, ..Settings::default() };
     for path in fields(&options.ca_file) {
         settings.roots.extend(roots::of_file(&path)?);
     }
@@ -44,8 +45,9 @@ pub(super) fn configure(options: &Outbound) -> Result<(), CommandError> {
 }
 
 /// Chooses the client's settings by profile.
-pub(super) fn configure_for(profile: Profile) {
-    http::configure(if profile.unlimited_services { Settings::kyverno_cli() } else { Settings::default() });
+pub(super) fn configure_for(profile: Profile, recording: Option<Recording>) {
+    let settings = if profile.unlimited_services { Settings::kyverno_cli() } else { Settings::default() };
+    http::configure(Settings { recording, ..settings });
 }
 
 #[cfg(test)]

@@ -18,10 +18,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use ephor_document::json;
 use ephor_kubernetes::groups::PolicyNames;
 use ephor_kubernetes::{Kinds, Resource};
+use ephor_recording::Recording;
+use ephor_sources::http::client;
 use ephor_value::release::{Release, ReleaseChoice};
 use ephor_value::{Map, Value, print};
 
 use crate::failure::{Failure, chain};
+use crate::recorded;
 
 /// What is escaped in a segment of a path and in a value of a query: all but unreserved characters.
 pub(crate) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -97,7 +100,8 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// Connects to a cluster, without a request yet.
+/// Connects to a cluster, without a request yet. With a recording (`sources::http::Settings`) its
+/// answers are recorded, or those of the recording are replayed and nothing is connected to.
 ///
 /// # Errors
 /// There is no configuration, or it cannot be used.
@@ -108,7 +112,11 @@ pub fn connect(choice: &Choice) -> Result<Cluster, Failure> {
         .enable_all()
         .build()
         .map_err(Failure::other)?;
+    let recording = client().settings().recording.as_ref();
     let client = runtime.block_on(async {
+        if let Some(Recording::Replays(player)) = recording {
+            return Ok(recorded::replaying(player.clone()));
+        }
         let options = KubeConfigOptions {
             context: Some(choice.context.clone()).filter(|c| !c.is_empty()),
             ..Default::default()
@@ -122,7 +130,11 @@ pub fn connect(choice: &Choice) -> Result<Cluster, Failure> {
             Config::from_custom_kubeconfig(file, &options).await.map_err(|e| Failure::other(chain(&e)))?
         };
         config.connect_timeout = Some(Duration::from_secs(10));
-        Client::try_from(config).map_err(Failure::from)
+        let client = Client::try_from(config).map_err(Failure::from)?;
+        Ok::<_, Failure>(match recording {
+            Some(Recording::Records(recorder)) => recorded::recording(client, recorder.clone()),
+            _ => client,
+        })
     })?;
     Ok(Cluster { runtime: Some(runtime), client, names: choice.names, served: Arc::default() })
 }

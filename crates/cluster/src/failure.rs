@@ -65,10 +65,23 @@ impl From<kube::Error> for Failure {
                     .filter(|token| !token.is_empty())
                     .map(String::into_boxed_str),
             },
+            // A recording stands between two clients.
+            kube::Error::Service(inner) => match inner.downcast::<kube::Error>() {
+                Ok(inner) => Failure::from(*inner),
+                Err(inner) => match inner.downcast_ref::<Replayed>() {
+                    Some(given) => Failure::other(given),
+                    None => Failure::other(chain(&kube::Error::Service(inner))),
+                },
+            },
             other => Failure::other(chain(&other)),
         }
     }
 }
+
+/// A replayed failure: what [`Failure`] said when it was recorded.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Replayed(pub(crate) String);
 
 /// An error with what caused it.
 pub(crate) fn chain(e: &dyn std::error::Error) -> String {

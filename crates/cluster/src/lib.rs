@@ -13,6 +13,7 @@
 //! - [`follow`]: objects that are followed, not stored: each is shown once when it is listed, and
 //!   whenever it changes.
 //! - [`live`]: the external data of a cluster.
+//! - `recorded`: requests to the API server that are recorded, or answered by a recording.
 #![forbid(unsafe_code)]
 
 pub mod access;
@@ -23,6 +24,7 @@ mod discovery;
 mod failure;
 pub mod follow;
 pub mod live;
+mod recorded;
 
 pub use client::{Choice, Cluster, ListPage, Page, api_version, connect, path_of};
 pub use failure::Failure;

@@ -8,6 +8,7 @@
 //! - `args`: reading checked arguments
 //! - `arithmetic`: arithmetic on numbers, Kubernetes quantities and durations
 //! - [`cel`]: CEL's functions: what they compute and what they cost
+//! - [`chance`]: the chance that functions draw from
 //! - [`collections`]: functions of lists and objects, and the standard functions of any value
 //! - [`encode`]: base64 and hash functions
 //! - [`go_syntax`]: Go's regular expression syntax (RE2), translated to the syntax of the `regex`
@@ -37,6 +38,7 @@
 mod args;
 mod arithmetic;
 pub mod cel;
+pub mod chance;
 pub mod collections;
 pub mod encode;
 pub mod go_syntax;

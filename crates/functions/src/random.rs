@@ -35,7 +35,7 @@ pub(super) fn random(_: &Context, args: &[Arg<'_>]) -> Result<Value, Fault> {
         .parse(&translated.pattern)
         .map_err(|_| Fault::new(format!("error parsing regexp: expression too large: `{pattern}`")))?;
     let mut out = String::new();
-    generate(&hir, &mut out, &mut rand::rng());
+    generate(&hir, &mut out, &mut super::chance::rng());
     budget::step()?;
     Ok(out.into())
 }

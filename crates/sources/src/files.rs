@@ -74,6 +74,28 @@ pub enum FileCause {
     Unread,
 }
 
+#[cfg(feature = "network")]
+impl FileCause {
+    const NAMES: [(FileCause, &str); 8] = [
+        (FileCause::Missing, "missing"),
+        (FileCause::Unreadable, "unreadable"),
+        (FileCause::Skipped, "skipped"),
+        (FileCause::Extension, "extension"),
+        (FileCause::Empty, "empty"),
+        (FileCause::NoMatch, "no match"),
+        (FileCause::Superseded, "superseded"),
+        (FileCause::Unread, "unread"),
+    ];
+
+    fn name(self) -> &'static str {
+        FileCause::NAMES.iter().find(|(cause, _)| *cause == self).map_or("", |(_, name)| name)
+    }
+
+    fn named(name: &str) -> Option<FileCause> {
+        FileCause::NAMES.iter().find(|(_, n)| *n == name).map(|(cause, _)| *cause)
+    }
+}
+
 /// How many folders directly in a folder have YAML files in them, or in folders below; hidden ones
 /// aside.
 fn folders_with_yaml(root: &Path) -> usize {
@@ -214,6 +236,29 @@ pub fn inputs<S: AsRef<str>>(arguments: &[S], reading: &Reading) -> (Vec<Input>,
 }
 
 impl Loaded {
+    /// The texts and what is worth a line, as JSON.
+    #[cfg(feature = "network")]
+    pub(crate) fn as_json(&self) -> String {
+        let texts: Vec<_> = self.sources.iter().map(|s| (&s.name, &s.text)).collect();
+        let notices: Vec<_> = self.notices.iter().map(|n| (&n.place, n.cause.name(), &n.text)).collect();
+        serde_json::json!({ "texts": texts, "notices": notices }).to_string()
+    }
+
+    /// What [`Loaded::as_json`] wrote; `None` for anything else.
+    #[cfg(feature = "network")]
+    pub(crate) fn of_json(text: &str) -> Option<Loaded> {
+        let json: serde_json::Value = serde_json::from_str(text).ok()?;
+        let texts: Vec<(String, String)> = serde_json::from_value(json.get("texts")?.clone()).ok()?;
+        let notices: Vec<(String, String, String)> =
+            serde_json::from_value(json.get("notices")?.clone()).ok()?;
+        let sources = texts.into_iter().map(|(name, text)| SourceText { name, text }).collect();
+        let notice = |(place, cause, text): (String, String, String)| {
+            Some(Notice { place, cause: FileCause::named(&cause)?, text })
+        };
+        let notices = notices.into_iter().map(notice).collect::<Option<_>>()?;
+        Some(Loaded { sources, notices, ..Loaded::default() })
+    }
+
     fn note(&mut self, place: &str, cause: FileCause, text: impl Into<String>) {
         self.notices.push(Notice { place: place.to_string(), cause, text: text.into() });
     }

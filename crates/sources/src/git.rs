@@ -14,8 +14,11 @@ use std::process::{Command, Output, Stdio};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use ephor_recording::Question;
+
 use super::download::is_url;
 use super::files::{Loaded, reason};
+use super::http;
 
 /// Why a repository is not read, in Kyverno's words.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +49,9 @@ pub enum GitError {
     /// The directory cannot be read.
     #[error("failed to list YAMLs in repository ({})", reason(.0))]
     Directory(#[source] io::Error),
+    /// What a recording holds of a failure, or that it holds nothing.
+    #[error("{0}")]
+    Recorded(Box<str>),
 }
 
 /// Why there is no checkout.
@@ -108,6 +114,17 @@ impl Access {
     /// # Errors
     /// The address has another form, the clone fails or the directory is missing.
     pub fn policies(&self, address: &str) -> Result<Loaded, GitError> {
+        let Some(recording) = &http::client().settings().recording else {
+            return self.policies_of_checkout(address);
+        };
+        let name = format!("{address} {}", self.branch);
+        let failed = |text: String| GitError::Recorded(text.into());
+        let work = || self.policies_of_checkout(address).map(|loaded| loaded.as_json());
+        let text = recording.result(&Question::new("CLONE", name.trim_end()), work, failed)?;
+        Loaded::of_json(&text).ok_or_else(|| failed(format!("{address}: the recording holds no files")))
+    }
+
+    fn policies_of_checkout(&self, address: &str) -> Result<Loaded, GitError> {
         let place = Place::parse(address, &self.branch)?;
         let folder = tempfile::tempdir().map_err(|e| GitError::Clone(CloneError::Folder(e)))?;
         self.clone_into(&place, folder.path()).map_err(GitError::Clone)?;

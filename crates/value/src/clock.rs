@@ -4,6 +4,7 @@
 //! The standard library has no clock on `wasm32-unknown-unknown` and panics there; `web-time` reads
 //! that of the browser. Elsewhere the types are those of the standard library.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 #[cfg(not(all(target_arch = "wasm32", target_os = "unknown")))]
@@ -32,8 +33,33 @@ pub fn has_passed(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|end| now() >= end)
 }
 
+/// The time of the world that a run is given, and the moment when it was.
+static GIVEN: OnceLock<Given> = OnceLock::new();
+
+struct Given {
+    time: Duration,
+    at: Instant,
+    stands: bool,
+}
+
+/// Chooses what [`since_epoch`] says from now on: this time, which stands or moves. Only the
+/// first choice counts. For runs that are repeated as they were.
+pub fn begin_at(time: Duration, stands: bool) {
+    let _ = GIVEN.set(Given { time, at: now(), stands });
+}
+
+/// Whether the time of the world stands still.
+pub fn stands() -> bool {
+    GIVEN.get().is_some_and(|given| given.stands)
+}
+
 /// Time since the beginning of 1970 in UTC; zero for a machine whose clock is before that.
 pub fn since_epoch() -> Duration {
+    match GIVEN.get() {
+        None => {}
+        Some(given) if given.stands => return given.time,
+        Some(given) => return given.time + given.at.elapsed(),
+    }
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 

@@ -37,7 +37,7 @@ mod run;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use ephor_engine::Profile;
 use ephor_inspect::results::Collector;
@@ -45,10 +45,11 @@ use ephor_ir::Policy;
 use ephor_policies::by_policy::ByPolicy;
 use ephor_policies::pitfalls::Remarks;
 use ephor_policies::policy_set::Engine;
+use ephor_recording::Recording;
 use ephor_report::formats::{Format, WriteError};
 use ephor_report::policy_report::PolicyFacts;
 use ephor_report::spool::Spool;
-use ephor_value::Value;
+use ephor_value::{Value, clock};
 
 use super::CommandError;
 use super::arguments::{Global, given, use_threads};
@@ -56,6 +57,7 @@ use super::console::{self, StandardOutput, print};
 use super::explain::decisions::{self, Wanted};
 use super::outbound;
 use super::outputs::{self, absolute};
+use super::recorded::{Time, finish};
 pub(super) use arguments::InputArguments;
 pub(super) use inputs::Inputs;
 use inputs::ObjectBlocks;
@@ -82,7 +84,7 @@ pub fn run(args: ApplyArgs, global: &Global) -> Result<i32, CommandError> {
     check(args, global)?;
     let options = OutputOptions::read(args, global, OutputContext::here())?;
     let is_strict = options.strict;
-    match apply(args, global, options) {
+    match recorded(args, global, options) {
         Err(error) if is_strict => {
             console::error(&format!("Error: {error}\n"));
             Ok(CANNOT_RUN)
@@ -91,12 +93,27 @@ pub fn run(args: ApplyArgs, global: &Global) -> Result<i32, CommandError> {
     }
 }
 
-fn apply(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i32, CommandError> {
+/// Runs with the recording of the flags; what it does not hold ends the run with [`CANNOT_RUN`].
+fn recorded(args: &ApplyArgs, global: &Global, options: OutputOptions) -> Result<i32, CommandError> {
+    check_outputs(args, &options)?;
+    let Some(recording) = args.recording.open(Time::Stands)? else {
+        return apply(args, global, options, None);
+    };
+    let done = apply(args, global, options, Some(recording.clone()));
+    let is_complete = finish(&recording)?;
+    if is_complete { done } else { done.map(|_| CANNOT_RUN) }
+}
+
+fn apply(
+    args: &ApplyArgs,
+    global: &Global,
+    options: OutputOptions,
+    recording: Option<Recording>,
+) -> Result<i32, CommandError> {
     let started = Instant::now();
     let log = Log::new(&options);
     let arguments = arguments_of(args, global, &options);
-    outbound::configure_for(arguments.profile);
-    check_outputs(args, &options)?;
+    outbound::configure_for(arguments.profile, recording);
     let destination = destination(given(&args.output.output).unwrap_or_default(), !args.output.stdin)?;
     let (mut inputs, blocks) = Inputs::gather(&arguments, &options, &log)?;
     let engine = inputs.engine()?;
@@ -167,7 +184,7 @@ fn evaluated(
         &run.inputs.policies.policies,
         !run.options.is_own() && run.options.report_files.is_empty(),
     );
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let now = clock::since_epoch().as_secs();
     let style = Style {
         output: run.options.rendered(),
         collector: &collector,
@@ -198,8 +215,7 @@ fn evaluated(
     remarks.take().iter().for_each(|text| run.log.warn(text));
     let verdict = run.finish(sink, &collector, &mut out)?;
     if run.args.output.deletions {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = now.ok().and_then(|d| i64::try_from(d.as_secs()).ok()).unwrap_or(0);
+        let now = i64::try_from(clock::since_epoch().as_secs()).unwrap_or(0);
         run.write_deletions(&engine, now, &mut out);
     }
     let code = run.exit_code(&verdict, &mut out);
@@ -214,7 +230,11 @@ fn evaluated(
 fn check_outputs(args: &ApplyArgs, options: &OutputOptions) -> Result<(), CommandError> {
     let baseline = options.baseline.as_deref().filter(|_| options.writes_baseline);
     let reports = options.report_files.iter().map(|(_, file)| ("--report-file", file.as_str()));
-    let others = [("--output", given(&args.output.output)), ("--baseline", baseline)];
+    let others = [
+        ("--output", given(&args.output.output)),
+        ("--baseline", baseline),
+        ("--record", args.recording.written()),
+    ];
     let others = others.into_iter().filter_map(|(flag, path)| Some((flag, path?)));
     let named: Vec<_> = reports.chain(others).collect();
     outputs::distinct(named.iter().copied())?;
@@ -225,6 +245,7 @@ fn check_outputs(args: &ApplyArgs, options: &OutputOptions) -> Result<(), Comman
         ("a file of targets", input.target_resources()),
         ("a file of parameters", input.parameter_resources()),
         ("a file of exceptions", input.exceptions()),
+        ("the recording", args.recording.read().map(String::from).into_iter().collect()),
         ("the values file", given(&args.values.values_file).map(String::from).into_iter().collect()),
     ];
     for (flag, path) in named {

@@ -17,6 +17,7 @@ use crate::cli::apply::conflict::ApplyConflict;
 use crate::cli::arguments::{Global, given};
 use crate::cli::config::file::{Config, ConfigError};
 use crate::cli::flags::{Record, fields, nanoseconds, whole};
+use crate::cli::recorded::RecordingFlags;
 use crate::cli::{program_name, releases};
 
 /// Applies policies on resources and prints the results
@@ -52,6 +53,8 @@ pub struct ApplyArgs {
     pub(super) cluster: ClusterOptions,
     #[command(flatten)]
     pub(super) repository: Repository,
+    #[command(flatten)]
+    pub(super) recording: RecordingFlags,
     #[command(flatten)]
     pub(super) run: Running,
 }

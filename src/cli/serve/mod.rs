@@ -37,6 +37,7 @@ use tracing_subscriber::EnvFilter;
 use super::CommandError;
 use super::flags::{Record, fields};
 use super::outbound::{self, Outbound};
+use super::recorded::{RecordingFlags, Time, finish};
 use super::releases;
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
 use crate::cli::arguments::{Global, given};
@@ -79,6 +80,8 @@ pub struct ServeArgs {
     listeners: Listeners,
     #[command(flatten)]
     logs: Logs,
+    #[command(flatten)]
+    recording: RecordingFlags,
     #[command(flatten)]
     limits: LimitOptions,
 }
@@ -342,7 +345,8 @@ enum LogFormat {
 /// Flags that exclude each other, certificates that cannot be read, addresses in use.
 pub fn run(args: &ServeArgs, global: &Global) -> Result<i32, CommandError> {
     let settings = settings(args, global)?;
-    outbound::configure(&args.outbound)?;
+    let recording = args.recording.open(Time::Goes)?;
+    outbound::configure(&args.outbound, recording.clone())?;
     log(&args.logs)?;
     if args.check {
         let check = Check::of(&settings)?;
@@ -358,6 +362,9 @@ pub fn run(args: &ServeArgs, global: &Global) -> Result<i32, CommandError> {
             "serving"
         );
     })?;
+    if let Some(recording) = recording {
+        finish(&recording)?;
+    }
     Ok(0)
 }
 

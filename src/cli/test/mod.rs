@@ -48,7 +48,7 @@ const BLOCK: usize = 64;
 /// Tests cannot be read or run, or how many failed.
 pub fn run(args: &TestArgs) -> Result<i32, CommandError> {
     use_threads(args.threads);
-    super::outbound::configure_for(Profile::kyverno_cli());
+    super::outbound::configure_for(Profile::kyverno_cli(), None);
     if args.folders.is_empty() {
         return Err(Usage::NoArguments.into());
     }

@@ -11,6 +11,7 @@ use ephor_engine::generate::Present;
 use ephor_engine::run::{self, EvalContext, Phase, Results};
 use ephor_engine::{Profile, Request, RuleOutcome};
 use ephor_external::{ExternalData, NoData};
+use ephor_functions::chance;
 use ephor_ir::Policy;
 use ephor_ir::facts::Stage;
 use ephor_ir::policy::Cleanup;
@@ -251,6 +252,8 @@ impl Engine {
         rules: impl Iterator<Item = &'p ephor_ir::Rule>,
         request: &Request,
     ) -> Results {
+        let target = &request.target;
+        chance::begin(&[&policy.name, &target.kind, &target.namespace, &target.name]);
         self.with_context(policy, |context| run::policy(phase, policy, rules, request, context))
     }
 

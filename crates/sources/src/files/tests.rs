@@ -120,3 +120,14 @@ fn static_manifests_are_the_yaml_and_json_files_of_a_folder_hidden_ones_too() {
     let (path, _) = manifests(&root.path().join("missing")).unwrap_err();
     assert_eq!(path, root.path().join("missing"));
 }
+
+#[test]
+#[cfg(feature = "network")]
+fn texts_and_notices_in_a_recording_are_those_that_were_read() {
+    let mut loaded = Loaded::default();
+    loaded.sources.push(SourceText { name: "/a.yaml".into(), text: "a: \"ä\"\n".into() });
+    loaded.note("/b.yaml", FileCause::Unreadable, "why");
+    let read = Loaded::of_json(&loaded.as_json()).unwrap();
+    assert_eq!((read.sources, read.notices), (loaded.sources, loaded.notices));
+    assert!(Loaded::of_json("{}").is_none());
+}

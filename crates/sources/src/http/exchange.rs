@@ -19,7 +19,7 @@ use ephor_value::url::split;
 use super::guard::{GuardedResolver, Refusal};
 use super::limit::Permit;
 use super::proxy::Proxy;
-use super::{Caller, Failure, HttpClient, HttpResponse, Request, RequestError};
+use super::{Caller, Failure, HttpClient, HttpResponse, Request, RequestError, recorded};
 
 /// What Go's client says when time is over.
 const LATE: &str = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
@@ -49,10 +49,10 @@ impl<'a> Exchange<'a> {
         let Some(permit) = self.client.under_way.acquire(self.ends) else { return Err(self.failed(LATE)) };
         for sent in 1.. {
             let answer = self.send()?;
-            let is_repeated = matches!(answer.status().as_u16(), 307 | 308);
-            let is_redirect = is_repeated || matches!(answer.status().as_u16(), 301..=303);
-            let place = answer.headers().get(header::LOCATION).map(|v| lossy(v.as_bytes()));
-            let Some(place) = place.filter(|_| is_redirect) else { return Ok(of(answer, permit)) };
+            let is_repeated = matches!(answer.status.as_u16(), 307 | 308);
+            let is_redirect = is_repeated || matches!(answer.status.as_u16(), 301..=303);
+            let place = answer.headers.get(header::LOCATION).map(|v| lossy(v.as_bytes()));
+            let Some(place) = place.filter(|_| is_redirect) else { return Ok(answer.with(permit)) };
             if !is_repeated {
                 self.request.method = "GET";
                 self.request.body = None;
@@ -86,7 +86,9 @@ impl<'a> Exchange<'a> {
         Err(self.failed(self.request.requests.1))
     }
 
-    fn send(&self) -> Result<http::Response<ureq::Body>, RequestError> {
+    /// One step: what can be known of the request is checked, then it is sent, or a recording
+    /// answers it.
+    fn send(&self) -> Result<Step, RequestError> {
         let url = &self.request.url;
         let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
         if !matches!(&*scheme, "http" | "https") {
@@ -105,16 +107,33 @@ impl<'a> Exchange<'a> {
         {
             return Err(self.failed(&problem));
         }
+        if let Some(guard) = self.client.guard_of(self.request.caller) {
+            guard.check_url(url).map_err(|r| self.refused(r))?;
+        }
+        let recording = self.client.settings.recording.as_ref();
+        match recording.filter(|_| !self.request.is_confidential) {
+            None => self.step(&scheme),
+            Some(recording) => {
+                recorded::step(recording, &self.request, || self.step(&scheme)).map_err(|failure| {
+                    match failure {
+                        recorded::NoStep::Failed(error) => error,
+                        recorded::NoStep::Replayed(failure) => RequestError { request: self.name(), failure },
+                    }
+                })
+            }
+        }
+    }
+
+    fn step(&self, scheme: &str) -> Result<Step, RequestError> {
+        let url = &self.request.url;
         let left = self.ends.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(self.failed(LATE));
         }
         let proxy = self.client.proxies.of_url(url).map_err(|e| self.failed(&e.to_string()))?;
-        if let Some(guard) = self.client.guard_of(self.request.caller) {
-            guard.check_url(url).map_err(|r| self.refused(r))?;
-            if let Some(proxy) = proxy.as_ref().filter(|_| self.request.caller == Caller::Policy) {
-                self.check_behind(proxy, left)?;
-            }
+        let is_of_policy = self.request.caller == Caller::Policy;
+        if let Some(proxy) = proxy.as_ref().filter(|_| is_of_policy) {
+            self.check_behind(proxy, left)?;
         }
         let rest = url.get(scheme.len()..).unwrap_or_default();
         let mut builder = http::Request::builder().method(self.request.method).uri(format!("{scheme}{rest}"));
@@ -157,6 +176,7 @@ impl<'a> Exchange<'a> {
             ureq::Error::Timeout(_) => self.failed(LATE),
             e => self.failed(&cause(url, &e)),
         })
+        .map(Step::of)
     }
 
     /// Checks what a proxy would connect to.
@@ -206,9 +226,23 @@ impl<'a> Exchange<'a> {
     }
 }
 
-fn of(answer: http::Response<ureq::Body>, permit: Permit) -> HttpResponse {
-    let (parts, body) = answer.into_parts();
-    HttpResponse { status: parts.status, headers: parts.headers, body, _permit: permit }
+/// What one step answered; its body is not read yet.
+pub(super) struct Step {
+    pub(super) status: http::StatusCode,
+    pub(super) headers: http::HeaderMap,
+    pub(super) body: Box<dyn io::Read + Send>,
+}
+
+impl Step {
+    fn of(answer: http::Response<ureq::Body>) -> Step {
+        let (parts, body) = answer.into_parts();
+        Step { status: parts.status, headers: parts.headers, body: Box::new(body.into_reader()) }
+    }
+
+    fn with(self, permit: Permit) -> HttpResponse {
+        let Step { status, headers, body } = self;
+        HttpResponse { status, headers, body, _permit: permit }
+    }
 }
 
 /// Why nothing came, in Go's words where they are known.

@@ -277,6 +277,13 @@ pub enum Refusal {
     },
     /// The proxy itself is refused.
     Proxy(Box<Refusal>),
+    /// One that a recording holds.
+    Recorded {
+        /// Its text.
+        text: String,
+        /// Its text without the address of a name.
+        discreet: String,
+    },
 }
 
 impl std::error::Error for Refusal {}
@@ -310,6 +317,7 @@ impl Refusal {
             Refusal::Unchecked { host, proxy } => format!(
                 "connection to {host} via proxy {proxy} blocked: the destination cannot be resolved in-pod, so it cannot be checked against the HTTP blocklist; use an IP address destination, exclude the host via NO_PROXY, or permit it explicitly with --http-allowlist: failed to resolve {host}: lookup {host}: no such host"
             ),
+            Refusal::Recorded { text, discreet } => (if shows_addresses { text } else { discreet }).clone(),
             Refusal::Proxy(refusal) => format!("proxyconnect tcp: {}", refusal.text(shows_addresses)),
         }
     }

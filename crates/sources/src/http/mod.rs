@@ -15,12 +15,14 @@
 //!   operators say
 //! - `limit`: how many requests may be under way at once
 //! - `proxy`: proxies, as the environment names them
+//! - `recorded`: steps of requests that are recorded, or answered by a recording
 //! - [`roots`]: which certificates of authorities are trusted
 
 mod exchange;
 pub mod guard;
 mod limit;
 mod proxy;
+mod recorded;
 pub mod roots;
 #[cfg(test)]
 mod tests;
@@ -30,6 +32,7 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use ephor_recording::Recording;
 use ureq::http::{HeaderMap, StatusCode};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{DefaultResolver, Resolver};
@@ -57,12 +60,14 @@ pub struct Settings {
     pub roots: Vec<Certificate<'static>>,
     /// The largest answer of an `apiCall.service`, in bytes.
     pub largest_answer: u64,
+    /// Records answers, or replays them in place of the outside.
+    pub recording: Option<Recording>,
 }
 
 impl Default for Settings {
     /// Those of a server: Kyverno's limit in the admission controller.
     fn default() -> Settings {
-        Settings { guard: Guard::default(), roots: Vec::new(), largest_answer: 10_000_000 }
+        Settings { guard: Guard::default(), roots: Vec::new(), largest_answer: 10_000_000, recording: None }
     }
 }
 
@@ -108,6 +113,8 @@ pub struct Request<'a> {
     /// Whether the body is read as it comes, for as long as it takes: then the time is that until
     /// it begins, and that between two parts of it.
     pub is_stream: bool,
+    /// Whether the answer is a secret, such as a token: it is in no recording.
+    pub is_confidential: bool,
 }
 
 impl Request<'_> {
@@ -123,6 +130,7 @@ impl Request<'_> {
             requests: (10, "stopped after 10 redirects"),
             timeout,
             is_stream: false,
+            is_confidential: false,
         }
     }
 
@@ -165,7 +173,7 @@ pub struct HttpResponse {
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    body: ureq::Body,
+    body: Box<dyn Read + Send>,
     _permit: Permit,
 }
 
@@ -203,7 +211,7 @@ impl HttpResponse {
 
     /// The body as it comes; the caller limits its size.
     pub fn reader(self) -> impl Read {
-        Body { reader: self.body.into_reader(), _permit: self._permit }
+        Body { reader: self.body, _permit: self._permit }
     }
 
     /// The whole body.
@@ -219,7 +227,7 @@ impl HttpResponse {
 }
 
 struct Body {
-    reader: ureq::BodyReader<'static>,
+    reader: Box<dyn Read + Send>,
     _permit: Permit,
 }
 

@@ -13,10 +13,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::http::guard::Refusal;
 use crate::http::{self, Caller, Request, RequestError, Unread};
 use ephor_document::decode_json;
+use ephor_recording::{Question, RecordedFailure, Recording, Replayed};
 
 use super::client::RegistryResponse;
 use super::credentials::{Credentials, Keys};
-use super::{Failure, Repository};
+use super::{Cause, Failure, Repository};
 
 /// The largest answer of a service that gives out tokens, or of an error text.
 const MAX_TEXT: u64 = 256 * 1024;
@@ -140,8 +141,57 @@ fn parameter(challenge: &http_auth::ChallengeRef<'_>, name: &str) -> Option<Stri
     found.map(|(_, value)| value.to_unescaped())
 }
 
-/// The `Authorization` header for the challenges of a registry.
-pub(super) fn authorization(
+/// The `Authorization` header for the challenges of a registry. A recording holds whether there is
+/// one, and a stand-in for it is given.
+fn authorization(
+    at: &Repository,
+    challenges: &[String],
+    keys: &Keys,
+    scheme: &str,
+) -> Result<Option<String>, Failure> {
+    const STAND_IN: &str = "Bearer recorded";
+    let recording = http::client().settings().recording.as_ref();
+    let name = at.to_string();
+    let question = Question::new("TOKEN", &name);
+    match recording {
+        None => of_registry(at, challenges, keys, scheme),
+        Some(Recording::Records(recorder)) => {
+            let done = of_registry(at, challenges, keys, scheme);
+            match &done {
+                Ok(header) => recorder.result(&question, if header.is_some() { "given" } else { "none" }),
+                Err(failure) => {
+                    let causes = [(Cause::Missing, "missing"), (Cause::Network, "network")];
+                    let cause = causes.iter().find(|(cause, _)| *cause == failure.cause);
+                    let cause = cause.map_or("other", |(_, name)| name);
+                    recorder.failure(
+                        &question,
+                        RecordedFailure {
+                            text: failure.text.clone(),
+                            discreet: Some(cause.into()),
+                            unknown_host: None,
+                        },
+                    );
+                }
+            }
+            done
+        }
+        Some(Recording::Replays(player)) => match player.play(&question) {
+            Replayed::Result(text) => Ok((text == "given").then(|| STAND_IN.to_owned())),
+            Replayed::Failure { failure, .. } => {
+                let cause = match failure.discreet.as_deref() {
+                    Some("missing") => Cause::Missing,
+                    Some("network") => Cause::Network,
+                    _ => Cause::Other,
+                };
+                Err(Failure { text: failure.text, cause })
+            }
+            Replayed::Answer { .. } => Err(Failure::other(player.missing(&question))),
+        },
+    }
+}
+
+/// The same from the registry.
+pub(super) fn of_registry(
     at: &Repository,
     challenges: &[String],
     keys: &Keys,
@@ -181,6 +231,7 @@ pub(super) fn authorization(
             let request = Request {
                 method: "POST",
                 body: Some(form.into_bytes()),
+                is_confidential: true,
                 ..Request::get(&realm, MAX_TIME).header("Content-Type", "application/x-www-form-urlencoded")
             };
             send(request, MAX_TEXT)?.checked(&realm)?
@@ -188,7 +239,12 @@ pub(super) fn authorization(
         _ => {
             let join = if realm.contains('?') { '&' } else { '?' };
             let url = format!("{realm}{join}scope={scope}&service={service}");
-            get(&url, &[("Authorization", basic.as_deref())], MAX_TEXT)?.checked(&url)?
+            let request = Request { is_confidential: true, ..Request::get(&url, MAX_TIME) };
+            let request = match &basic {
+                Some(basic) => request.header("Authorization", basic),
+                None => request,
+            };
+            send(request, MAX_TEXT)?.checked(&url)?
         }
     };
     token(&answer.body).map(|token| Some(format!("Bearer {token}")))
@@ -219,7 +275,7 @@ mod tests {
     fn a_challenge_is_read_whatever_its_case_and_quotes() {
         let at = Repository { registry: "registry.example".into(), path: "a/b".into() };
         let refused = |challenge: &str| {
-            authorization(&at, &[challenge.into()], &Keys::anonymous(), "https").map_err(|f| f.text)
+            of_registry(&at, &[challenge.into()], &Keys::anonymous(), "https").map_err(|f| f.text)
         };
         assert_eq!(
             refused(r#"bearer Realm="http://a,b/token",service="x, y=\"z\"""#),
