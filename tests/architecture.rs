@@ -297,6 +297,7 @@ const NAMING_KINDS: &[(&str, &str)] = &[
     ("crates/document/src/scope.rs", "kinds outside of namespaces"),
     ("crates/editor/src/", "documents of policies, as they are written"),
     ("crates/engine/src/admission/answer.rs", "texts of the API server"),
+    ("crates/audit/src/effects.rs", "rows of results name the kind of their policy"),
     ("crates/engine/src/manifests/difference.rs", "kinds of objects whose manifests were signed"),
     ("crates/inspect/src/lint/", "documents of policies, as they are written"),
     ("crates/inspect/src/results.rs", "results of reports name the kind of their policy"),

@@ -55,6 +55,7 @@ mod reference;
 mod registration;
 mod registry;
 mod releases;
+mod replay;
 mod repositories;
 mod result_cache;
 mod reviews;

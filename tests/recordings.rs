@@ -1,5 +1,5 @@
-//! Runs whose answers from outside are recorded, and runs that a recording answers: the same bytes, and
-//! no request.
+//! Runs whose external data is recorded, and runs that a recording answers: the same bytes, and no
+//! request.
 #![allow(clippy::expect_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::cluster::Server;
 use crate::common::oci::{self, Oci, TEAM_KEY};
 use crate::common::{Files, Ran};
 
-/// A policy that draws, and tells the time.
+/// A policy that draws, and shows the time.
 const CHANCE: &str = r#"apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: chance}
@@ -61,7 +61,7 @@ fn chance_and_time_are_those_of_the_recording_in_every_format() {
 }
 
 #[test]
-fn objects_of_a_cluster_come_from_the_recording_and_the_cluster_is_not_asked() {
+fn objects_of_a_cluster_come_from_the_recording_and_the_cluster_gets_no_request() {
     let list =
         |kind: &str, items: &str| format!(r#"{{"apiVersion":"v1","kind":"{kind}List","items":[{items}]}}"#);
     let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bad","namespace":"web"}}"#;
@@ -74,17 +74,17 @@ fn objects_of_a_cluster_come_from_the_recording_and_the_cluster_is_not_asked() {
     let arguments = ["apply", "p.yaml", "--cluster", "--kubeconfig", "config", "--output-format", "text"];
     let recorded = files.run(&[&arguments[..], &["--record", "run.jsonl"]].concat());
     assert!(recorded.out.contains("label team is needed"), "{}{}", recorded.out, recorded.err);
-    let asked = server.requests().len();
-    assert!(asked > 0);
+    let before = server.requests().len();
+    assert!(before > 0);
     // Not even a configuration of the cluster is needed.
     files.write("config", b"");
     let given = files.run(&[&arguments[..], &["--replay", "run.jsonl"]].concat());
     assert_eq!((given.out, given.code), (recorded.out, recorded.code));
-    assert_eq!(server.requests().len(), asked);
+    assert_eq!(server.requests().len(), before);
 }
 
 #[test]
-fn a_registry_is_not_asked_and_a_recording_holds_no_password() {
+fn a_registry_gets_no_request_and_a_recording_holds_no_password() {
     let mut oci = Oci::start();
     let signed = oci.image("app", "signed");
     oci.sign("app", &signed, &oci::team(), &signed, None);
@@ -113,10 +113,10 @@ fn a_registry_is_not_asked_and_a_recording_holds_no_password() {
     };
     let recorded = run(&["--record", "run.jsonl"], true);
     assert_eq!(recorded.code, Some(0), "{}{}", recorded.out, recorded.err);
-    let asked = oci.questions();
+    let before = oci.questions();
     let given = run(&["--replay", "run.jsonl"], false);
     assert_eq!((given.out, given.err, given.code), (recorded.out, recorded.err, recorded.code));
-    assert_eq!(oci.questions(), asked);
+    assert_eq!(oci.questions(), before);
     let text = std::fs::read_to_string(files.path("run.jsonl")).expect("a recording");
     assert!(!text.contains(&login) && !text.contains("correct-horse"), "{text}");
 }
@@ -147,9 +147,9 @@ spec:
     let arguments = ["apply", "p.yaml", "-r", "r.yaml", "--output-format", "text"];
     files.run(&[&arguments[..], &["--record", "run.jsonl"]].concat());
     files.write("r.yaml", pod("/other").as_bytes());
-    let asked = oci.questions();
+    let before = oci.questions();
     let given = files.run(&[&arguments[..], &["--replay", "run.jsonl"]].concat());
-    assert_eq!((given.code, oci.questions()), (Some(2), asked));
+    assert_eq!((given.code, oci.questions()), (Some(2), before));
     let wanted = format!(
         "warning: the recording run.jsonl holds no answer to GET http://{}/other",
         oci.host.replace("127.0.0.1", "0.0.0.0")

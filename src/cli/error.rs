@@ -254,6 +254,15 @@ pub enum CommandError {
         "a comparison needs the results of two runs\nhelp: `ephor report OLD NEW`; `ephor report merge` merges shards"
     )]
     TooFewRuns,
+    /// A log cannot be read.
+    #[error(transparent)]
+    AuditLog(#[from] ephor_audit::reading::LogError),
+    /// Policies or objects that a command needs cannot be used.
+    #[error("{text}")]
+    Data {
+        /// Which, and why.
+        text: Box<str>,
+    },
     /// The results of runs cannot be compared.
     #[error(transparent)]
     Compared(#[from] ComparedError),

@@ -55,6 +55,7 @@
 //! - `prompt`: prompts on a document.
 //! - `recorded`: flags that record the answers of the outside in a file, or replay them.
 //! - `releases`: `--kubernetes VERSION`: the release whose API server's behaviour applies.
+//! - [`replay`]: `ephor replay`: what policies would have answered to the requests of an audit log.
 //! - [`report`]: `ephor report`: what is done with the results of runs.
 //! - `report_file`: the file of a report, and the format that its extension names.
 //! - `roots`: the folders that names of files begin in, for documents that build servers read.
@@ -108,6 +109,7 @@ mod progress;
 mod prompt;
 mod recorded;
 mod releases;
+pub mod replay;
 pub mod report;
 mod report_file;
 mod roots;
@@ -164,6 +166,7 @@ enum Top {
     Lsp(lsp::LspArgs),
     Migrate(migrate::MigrateArgs),
     Play(play::PlayArgs),
+    Replay(replay::ReplayArgs),
     Report(report::ReportArgs),
     Serve(Box<serve::ServeArgs>),
     Test(test::TestArgs),
@@ -270,6 +273,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         Top::Lsp(args) => lsp::run(&args),
         Top::Migrate(args) => migrate::run(&args, &global),
         Top::Play(args) => play::run(&args),
+        Top::Replay(args) => replay::run(&args),
         Top::Report(args) => report::run(&args),
         Top::Serve(args) => serve::run(&args, &global),
         Top::Test(args) => test::run(&args),

@@ -57,6 +57,9 @@ pub enum Usage {
         /// The value that was probably meant.
         meant: Option<String>,
     },
+    /// `ephor replay` needs a log.
+    #[error("audit log required\nhelp: ephor replay LOG… --policies PATH; - reads standard input")]
+    NoLog,
     /// `ephor test` has no such format.
     #[error("invalid format, expected (json, yaml, markdown, junit)")]
     UnknownTestFormat,

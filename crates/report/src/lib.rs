@@ -3,6 +3,8 @@
 //! - [`diagnostic`]: errors with the place in the user's file;
 //! - [`run`]: a run of policies on resources, and [`formats`]: the run as text, SARIF, JUnit and
 //!   others;
+//! - [`replayed`]: what policies would have answered to the requests of a log, counted.
+//! - [`replayed_formats`]: the same as text, JSON and a page.
 //! - [`roots`]: the names that build servers know files by;
 //! - [`policy_report`]: the report objects of a cluster;
 //! - [`table`]: the result table.
@@ -31,6 +33,8 @@ mod lines;
 pub mod lint_formats;
 pub mod policy_report;
 mod printable;
+pub mod replayed;
+pub mod replayed_formats;
 pub mod roots;
 pub mod run;
 pub mod shards;
