@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::common::{Files, POLICY};
+use crate::common::{Files, POLICY, Ran};
 
 /// A ConfigMap that violates the policy, at line 3.
 const BAD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\n";
@@ -26,7 +26,10 @@ fn repository(files: &[(&str, &str)]) -> Files {
 fn checked(files: &Files, more: &[&str]) -> Checked {
     let arguments =
         [&["apply", "policies", "-R", "-r", "."][..], &["--output-format", "json"], more].concat();
-    let ran = files.run(&arguments);
+    results_of(&files.run(&arguments))
+}
+
+fn results_of(ran: &Ran) -> Checked {
     let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_default();
     let of = |place: &serde_json::Value| {
         format!("{}:{}", place["file"].as_str().unwrap_or_default(), place["line"])
@@ -223,4 +226,147 @@ fn kyvernos_own_outputs_still_end_at_a_file_that_cannot_be_read() {
         "{}",
         ran.err
     );
+}
+
+/// A program on the `PATH` of the runs of a repository.
+fn program(files: &Files, name: &str, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    files.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n").as_bytes());
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(files.path(&format!("bin/{name}")), executable).unwrap();
+}
+
+/// A run with the programs of the repository alone, next to those of the system.
+fn checked_with_programs(files: &Files, more: &[&str]) -> Checked {
+    let arguments =
+        [&["apply", "policies", "-R", "-r", ".", "--exclude", "bin", "--output-format", "json"][..], more]
+            .concat();
+    let path = format!("{}:/nowhere", files.path("bin").display());
+    let ran = files.program(&arguments).env("PATH", path).output().unwrap();
+    results_of(&Ran::new(ran))
+}
+
+/// A program that prints a file.
+fn prints(file: &str) -> String {
+    format!("while IFS= read -r line; do printf '%s\\n' \"$line\"; done < {file}")
+}
+
+#[test]
+fn charts_and_kustomizations_are_rendered_where_the_flag_says_so() {
+    let files = repository(&[
+        ("charts/shop/Chart.yaml", "apiVersion: v2\nname: shop\n"),
+        ("charts/shop/templates/map.yaml", "metadata: {name: {{ .Values.team }}}\n"),
+        ("base/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("base/map.yaml", BAD),
+        ("prod/kustomization.yaml", "resources: [../base]\n"),
+        ("out/helm", &format!("---\n# Source: shop/templates/map.yaml\n{BAD}")),
+        ("out/kustomize", &format!("{}\n", BAD.replace("bad", "prod-bad"))),
+    ]);
+    program(
+        &files,
+        "helm",
+        &format!("[ \"$1 $2\" = 'template ./charts/shop' ] || exit 3\n{}", prints("out/helm")),
+    );
+    program(
+        &files,
+        "kubectl",
+        &format!("[ \"$1 $2\" = 'kustomize ./prod' ] || exit 3\n{}", prints("out/kustomize")),
+    );
+    let run = checked_with_programs(&files, &["--render", "--exclude", "out"]);
+    assert_eq!(run.lines, [""; 0]);
+    assert_eq!((run.code, run.violations), (Some(1), vec!["./charts/shop:5".into(), "./prod:3".into()]));
+}
+
+#[test]
+fn what_cannot_be_rendered_is_an_error_that_names_it_and_does_not_end_the_run() {
+    let files = repository(&[
+        ("charts/shop/Chart.yaml", "apiVersion: v2\nname: shop\n"),
+        ("prod/kustomization.yaml", "resources: [../base]\n"),
+        ("map.yaml", BAD),
+    ]);
+    program(&files, "helm", "echo 'Error: missing dependencies' >&2\nexit 1");
+    let run = checked_with_programs(&files, &["--render"]);
+    assert_eq!((run.code, run.violations), (Some(1), vec!["./map.yaml:3".into()]));
+    assert_eq!(
+        run.lines,
+        [
+            "error: ./charts/shop: not rendered: helm template ./charts/shop: missing dependencies",
+            "error: ./prod: not rendered: neither kustomize nor kubectl is on the PATH",
+        ]
+    );
+}
+
+/// `git` in a repository, without the configuration of who runs the tests.
+fn git(files: &Files, arguments: &[&str]) {
+    let ran = std::process::Command::new("git")
+        .args(["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main"])
+        .args(arguments)
+        .current_dir(files.path(""))
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
+fn only_resources_of_changed_files_are_evaluated() {
+    let files = Files::new(&[
+        ("policies/team.yaml", POLICY),
+        ("same.yaml", BAD),
+        ("changed.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, labels: {team: a}}\n"),
+        ("gone.yaml", BAD),
+        ("charts/shop/Chart.yaml", "apiVersion: v2\nname: shop\n"),
+        ("charts/shop/templates/map.yaml", "a: {{ b }}\n"),
+        ("charts/other/Chart.yaml", "apiVersion: v2\nname: other\n"),
+        ("prod/kustomization.yaml", "resources: [../base]\n"),
+        ("base/kustomization.yaml", "resources: [map.yaml]\n"),
+        ("base/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: y, labels: {team: a}}\n"),
+    ]);
+    git(&files, &["init", "-q"]);
+    git(&files, &["add", "."]);
+    git(&files, &["commit", "-qm", "first"]);
+    git(&files, &["checkout", "-qb", "work"]);
+    files.write("changed.yaml", BAD.replace("bad", "changed").as_bytes());
+    git(&files, &["commit", "-qam", "second"]);
+    files.write("new folder/new.yaml", BAD.replace("bad", "new").as_bytes());
+    files.write("charts/shop/templates/map.yaml", b"a: {{ c }}\n");
+    files.write("base/map.yaml", BAD.as_bytes());
+    std::fs::remove_file(files.path("gone.yaml")).unwrap();
+    let run = checked(&files, &["--changed-since", "main"]);
+    assert_eq!(run.violations, ["./base/map.yaml:3", "./changed.yaml:3", "./new folder/new.yaml:3"]);
+    let named: Vec<&str> = run.lines.iter().filter_map(|line| line.split(": ").nth(1)).collect();
+    assert_eq!(named, ["./base/kustomization.yaml", "./charts/shop", "./prod/kustomization.yaml"]);
+    // Files that are named count the same way, and below another folder of the repository.
+    let named = files.run(&[
+        "apply",
+        "policies",
+        "-r",
+        "same.yaml,changed.yaml",
+        "--changed-since",
+        "main",
+        "--output-format",
+        "text",
+    ]);
+    assert!(named.out.contains("1 resource") && named.code == Some(1), "{}{}", named.out, named.err);
+}
+
+#[test]
+fn where_nothing_changed_a_run_is_good_and_says_so() {
+    let files = Files::new(&[("policies/team.yaml", POLICY), ("same.yaml", BAD)]);
+    git(&files, &["init", "-q"]);
+    git(&files, &["add", "."]);
+    git(&files, &["commit", "-qm", "first"]);
+    let run = checked(&files, &["--changed-since", "HEAD"]);
+    assert_eq!((run.code, run.lines), (Some(0), vec!["warning: no resource changed since HEAD".into()]));
+    files.write("policies/team.yaml", POLICY.replace("team is", "TEAM is").as_bytes());
+    let run = checked(&files, &["--changed-since", "HEAD"]);
+    assert_eq!(
+        run.lines.first().map(String::as_str),
+        Some("warning: policies changed since HEAD, too: resources of other files are not evaluated")
+    );
+    let unknown = files.run(&["apply", "policies", "-r", ".", "--changed-since", "no-such"]);
+    assert!(unknown.err.contains("--changed-since no-such: Needed a single revision"), "{}", unknown.err);
+    assert_ne!(unknown.code, Some(0));
+    let flag = files.run(&["apply", "policies", "-r", ".", "--changed-since=--upload-pack=x"]);
+    assert!(flag.err.contains("a commit, a branch or a tag is wanted"), "{}", flag.err);
 }

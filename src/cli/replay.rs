@@ -1,7 +1,7 @@
 //! `ephor replay`: what policies would have answered to the requests of an audit log.
 //!
-//! In: audit logs of an API server or of `ephor serve`, and one or two sets of policies. Out: counts
-//! as text, JSON or a page; exit code 1 where a request would have been denied. Semantics:
+//! In: audit logs of an API server or of `ephor serve`, and one or two sets of policies. Out:
+//! counts as text, JSON or a page; exit code 1 where a request would have been denied. Semantics:
 //! `docs/guides/audit-logs.md`.
 
 use std::io::BufReader;

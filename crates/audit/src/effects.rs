@@ -6,7 +6,7 @@
 use ephor_admission::admit::{Deadline, Gate, Incoming, Phase, Route};
 use ephor_admission::redact::Redactor;
 use ephor_engine::admission::Review;
-use ephor_engine::outcome::Effect as Made;
+use ephor_engine::outcome::Effect as RuleEffect;
 use ephor_engine::{Consequence, RuleOutcome, Status};
 use ephor_ir::Policy;
 use ephor_ir::rule::RuleKind;
@@ -83,7 +83,7 @@ impl Replayer {
         for (policy, result) in done.outcomes.results() {
             let object = incoming.object("object");
             let is_changed = match result.effect.as_deref() {
-                Some(Made::Patched(made)) => *made != object,
+                Some(RuleEffect::Patched(made)) => *made != object,
                 _ => false,
             };
             let effect = match result.status {

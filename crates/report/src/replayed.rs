@@ -1,8 +1,9 @@
 //! What policies would have answered to the requests of a log, counted.
 //!
 //! In: requests and what would have happened, one after the other. Out: a [`Replayed`]: counts by
-//! rule, user, namespace and hour, a few examples, and what the log does not hold. Memory grows with
-//! the number of different rules, users, namespaces and hours, up to a limit, not with requests.
+//! rule, user, namespace and hour, a few examples, and what the log does not hold. Memory grows
+//! with the number of different rules, users, namespaces and hours, up to a limit, not with
+//! requests.
 
 use std::collections::BTreeMap;
 
@@ -131,7 +132,7 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// What is said about it.
+    /// The text about it.
     pub fn text(self) -> &'static str {
         match self {
             Missing::Level => "events without objects: their level is Metadata or less",

@@ -1,6 +1,6 @@
 //! A replayed log as text, JSON or a page.
 //!
-//! In: a [`Replayed`]. Out: the document: how many requests would have been denied, warned about and
+//! In: a [`Replayed`]. Out: the document: how many requests would have been denied, audited and
 //! changed, by rule, user, namespace and hour, and what the log does not hold. The page loads
 //! nothing.
 

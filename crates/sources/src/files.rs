@@ -15,7 +15,9 @@
 //! Nothing here ends a run: what could not be read, or was left out, is a [`Notice`], and the
 //! caller knows which of them Kyverno takes for fatal. Semantics: `docs/reference/cli.md`, sources.
 //!
+//! - [`changed`]: the files of a repository that changed since a commit
 //! - [`mod@inputs`]: resource files as streams: plain, compressed, or in archives
+//! - `render`: charts and kustomizations, rendered by the programs that do so
 //! - [`repository`]: files of a repository: those that hold objects, and what is skipped
 //! - [`served`]: files that a server reads again and again: reading one never blocks and never
 //!   takes unbounded memory
@@ -30,17 +32,19 @@ use ephor_document::split;
 use ephor_ir::json;
 
 #[cfg(feature = "streams")]
+pub mod changed;
+#[cfg(feature = "streams")]
 pub mod inputs;
+#[cfg(feature = "streams")]
+mod render;
 #[cfg(feature = "streams")]
 pub mod repository;
 pub mod served;
 
 #[cfg(all(feature = "streams", feature = "network"))]
 use super::download::stream;
-#[cfg(all(feature = "streams", feature = "network"))]
-use inputs::Answer;
 #[cfg(feature = "streams")]
-use inputs::{Input, Origin};
+use inputs::{Answer, Input, Origin};
 #[cfg(feature = "streams")]
 use repository::{Found, Ignores};
 
@@ -62,6 +66,8 @@ pub enum FileCause {
     Unreadable,
     /// Other programs make objects of it: a chart, a kustomization.
     Skipped,
+    /// Another program should have made objects of it, and did not.
+    NotRendered,
     /// Its name has another extension.
     Extension,
     /// It holds no document.
@@ -76,7 +82,8 @@ pub enum FileCause {
 
 #[cfg(feature = "network")]
 impl FileCause {
-    const NAMES: [(FileCause, &str); 8] = [
+    const NAMES: [(FileCause, &str); 9] = [
+        (FileCause::NotRendered, "not rendered"),
         (FileCause::Missing, "missing"),
         (FileCause::Unreadable, "unreadable"),
         (FileCause::Skipped, "skipped"),
@@ -319,6 +326,12 @@ impl Loaded {
         if is_url(argument) {
             self.download(argument);
         } else if Path::new(argument).exists() {
+            #[cfg(feature = "streams")]
+            if let Some(changed) = self.ignores.as_ref().and_then(|ignores| ignores.changed.as_ref())
+                && !changed.has(Path::new(argument))
+            {
+                return;
+            }
             self.file(Path::new(argument));
         } else {
             self.note(argument, FileCause::Missing, format!("{verb} {argument}: no such file or directory"));
@@ -441,6 +454,14 @@ impl Loaded {
                 self.note(&name(&path), FileCause::Extension, "ignored: not a .yaml or .yml file");
             }
             Found::Skipped(path, text) => self.note(&name(&path), FileCause::Skipped, text),
+            Found::Rendered(path, what) => match what.text(&path) {
+                Ok(bytes) => {
+                    let size = Some(bytes.len() as u64);
+                    let origin = Origin::Answer(Answer::new(io::Cursor::new(bytes), size));
+                    self.inputs.get_or_insert_default().push(Input { name: name(&path), origin });
+                }
+                Err(error) => self.note(&name(&path), FileCause::NotRendered, error.to_string()),
+            },
             Found::Unreadable(path, text) => {
                 let name = name(&path);
                 self.note(&name, FileCause::Unreadable, format!("open {name}: {text}"));
@@ -452,6 +473,10 @@ impl Loaded {
     fn was_read(&mut self, root: &Path, deep: bool, files: usize, notices: usize) {
         let unread = if deep { 0 } else { folders_with_yaml(root) };
         let name = root.to_string_lossy();
+        #[cfg(feature = "streams")]
+        if self.ignores.as_ref().is_some_and(|ignores| ignores.changed.is_some()) {
+            return;
+        }
         if self.count() == files && self.notices.len() == notices {
             let hint = if unread > 0 { "; --recursive reads the folders in it" } else { "" };
             self.note(&name, FileCause::NoMatch, format!("directory without .yaml or .yml file{hint}"));

@@ -3,10 +3,13 @@
 //! In: arguments. Out: typed flags, or Kyverno's text for flags that exclude each other
 //! (`docs/reference/cli.md`, "apply"). Those about output are read by `output_options`.
 
+use std::sync::Arc;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
+use ephor_sources::files::changed::{ChangedError, ChangedFiles};
 use ephor_sources::files::repository;
 use ephor_value::environment;
 use ephor_value::release::Release;
@@ -105,6 +108,13 @@ pub(in crate::cli) struct InputFlags {
     /// several times for several patterns
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
+    /// charts and kustomizations in the folders of -r are rendered, by helm, kustomize or kubectl
+    #[arg(long)]
+    pub render: bool,
+    /// only resources of files that changed since a commit, branch or tag; a chart and a
+    /// kustomization count with their files
+    #[arg(long, value_name = "REF")]
+    pub changed_since: Option<String>,
     /// files with target resources of mutate-existing rules
     #[arg(long, alias = "target-resources", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     target_resource: Vec<Record>,
@@ -130,6 +140,15 @@ pub(in crate::cli) struct InputFlags {
 }
 
 impl InputFlags {
+    /// The files that changed, where only those count.
+    ///
+    /// # Errors
+    /// They are not known.
+    pub fn changed(&self) -> Result<Option<Arc<ChangedFiles>>, ChangedError> {
+        let since = given(&self.changed_since);
+        since.map(|since| ChangedFiles::since(since).map(Arc::new)).transpose()
+    }
+
     /// The resource files.
     pub fn resources(&self) -> Vec<String> {
         fields(&self.resource)

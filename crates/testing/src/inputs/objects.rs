@@ -131,6 +131,7 @@ impl ObjectStream {
                 FileCause::Missing | FileCause::Unreadable if is_first => {
                     return Err(InputError::of(what, &n.text));
                 }
+                FileCause::NotRendered => begun.broken.push(n.to_string()),
                 FileCause::Missing | FileCause::Unreadable => begun.failed.push(failed(&n.place, &n.text)),
                 FileCause::Extension => begun.others.push(n.to_string()),
                 _ => begun.warnings.push(n.to_string()),

@@ -311,7 +311,12 @@ impl ObjectReader {
 
 /// What counts as a resource.
 fn choice(is_unique: bool, output: &OutputOptions) -> Choice {
-    let ignores = Ignores { exclude: output.exclude.clone(), is_repository: output.skips_others() };
+    let ignores = Ignores {
+        exclude: output.exclude.clone(),
+        is_repository: output.skips_others(),
+        renders: output.renders,
+        changed: output.changed.clone(),
+    };
     let reading = Reading { recursive: output.recursive, patterns: !output.is_kyverno, ignores };
     Choice { reading, skips_others: output.skips_others(), is_unique }
 }

@@ -218,7 +218,8 @@ impl Run<'_> {
             n => Some(format!("{n} {many}")),
         };
         // A shard may have none of the objects.
-        let has_no_subject = self.inputs.subjects() == 0 && self.args.run.shard.is_whole();
+        let may_be_empty = !self.args.run.shard.is_whole() || self.options.changed.is_some();
+        let has_no_subject = self.inputs.subjects() == 0 && !may_be_empty;
         let nothing = [
             (!self.inputs.has_policies()).then(|| "no policy".into()),
             has_no_subject.then(|| "no resource".into()),
