@@ -277,11 +277,12 @@ fn finish(
     }
     let _ = out.flush();
     if let Some(file) = given(&args.coverage.file) {
-        let text = match args.coverage.format {
+        let text = match args.coverage.format_of(file) {
             CoverageFormat::Json => {
                 format!("{}\n", ephor_value::print::json_pretty(&totals.coverage.document(), 1))
             }
             CoverageFormat::Lcov => totals.coverage.lcov(),
+            CoverageFormat::Html => totals.coverage.html(),
         };
         outputs::write_whole(file, &text)?;
     }

@@ -74,7 +74,7 @@ pub fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), WriteError> {
 }
 
 /// What a page begins with: it may load nothing, and run what `sources` allows.
-pub(crate) fn beginning(title: &str, sources: &str, style: &str) -> String {
+pub fn beginning(title: &str, sources: &str, style: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{sources}\">\n\
