@@ -215,7 +215,7 @@ fn rules_json(rules: &BTreeMap<RuleId, RuleTally>) -> Value {
 }
 
 /// What tables and the chart add to the style of pages.
-const STYLE: &str = "table { border-collapse: collapse; background: var(--card); margin: 8px 0 20px; }\ncaption { text-align: left; color: var(--soft); padding: 4px 0; }\nth, td { text-align: left; padding: 5px 14px; border: 1px solid var(--line); font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }\ntd.n { text-align: right; }\nsvg.hours { width: 100%; height: auto; max-width: 900px; background: var(--card); border: 1px solid var(--line); }\nsvg.hours text { fill: currentColor; font: 11px system-ui, sans-serif; }\nsection { margin-top: 20px; overflow-x: auto; }\n";
+const STYLE: &str = "td.n { text-align: right; }\nsvg.hours { width: 100%; height: auto; max-width: 900px; background: var(--card); border: 1px solid var(--line); }\nsvg.hours text { fill: currentColor; font: 11px system-ui, sans-serif; }\nsection { margin-top: 20px; overflow-x: auto; }\n";
 
 /// A page that stands alone.
 pub fn html(all: &Replayed) -> String {
