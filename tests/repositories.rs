@@ -370,3 +370,157 @@ fn where_nothing_changed_a_run_is_good_and_says_so() {
     let flag = files.run(&["apply", "policies", "-r", ".", "--changed-since=--upload-pack=x"]);
     assert!(flag.err.contains("a commit, a branch or a tag is wanted"), "{}", flag.err);
 }
+
+#[test]
+fn of_two_teams_in_one_repository_each_has_its_own_configuration() {
+    let files = Files::new(&[
+        (".git/HEAD", "ref: refs/heads/main\n"),
+        (".gitignore", "rendered/\n"),
+        ("ephor.yaml", "policies: [policies]\nresources: [apps]\nrecursive: true\nexclude: [drafts]\n"),
+        ("policies/team.yaml", POLICY),
+        ("apps/a/map.yaml", BAD),
+        ("apps/a/drafts/map.yaml", BAD),
+        ("apps/a/rendered/map.yaml", BAD),
+        ("apps/b/ephor.yaml", "policies: [../../policies]\nresources: [.]\nrecursive: true\n"),
+        ("apps/b/deep/er/map.yaml", &BAD.replace("bad", "other")),
+    ]);
+    let root = results_of(&files.run(&["apply", "--output-format", "json"]));
+    assert_eq!(
+        (root.code, root.violations),
+        (Some(1), vec!["apps/a/map.yaml:3".into(), "apps/b/deep/er/map.yaml:3".into()])
+    );
+    let ran = files
+        .program(&["apply", "--output-format", "json"])
+        .current_dir(files.path("apps/b"))
+        .output()
+        .unwrap();
+    let team = results_of(&Ran::new(ran));
+    assert_eq!((team.code, team.violations), (Some(1), vec!["./deep/er/map.yaml:3".into()]));
+}
+
+#[test]
+fn files_with_other_line_ends_and_marks_have_their_violations_at_the_right_line() {
+    let files = repository(&[
+        ("crlf.yaml", &BAD.replace('\n', "\r\n")),
+        ("mark.yaml", &format!("\u{feff}{}", BAD.replace("bad", "mark"))),
+        ("comments.yaml", &format!("# one\n\n---\n# two\n---\n{}...\n---\n", BAD.replace("bad", "comments"))),
+        (
+            "list.yaml",
+            "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: item}\n",
+        ),
+    ]);
+    let run = checked(&files, &[]);
+    assert_eq!(run.violations, ["./comments.yaml:8", "./crlf.yaml:3", "./list.yaml:6", "./mark.yaml:3"]);
+    assert_eq!((run.code, run.lines), (Some(1), Vec::new()));
+}
+
+#[test]
+fn junk_is_named_once_each_and_the_rest_is_evaluated() {
+    let files = repository(&[
+        ("empty.yaml", ""),
+        ("only-comments.yaml", "# nothing\n"),
+        ("map.yaml", BAD),
+        ("Makefile", "all:\n"),
+    ]);
+    files.write("binary.yaml", b"\x00\x01\x02\xff\xfe");
+    files.write("wide.yaml", &[0xff, 0xfe, b'k', 0, b'i', 0, b'n', 0, b'd', 0]);
+    files.write("logo.png", b"\x89PNG\r\n\x1a\n");
+    let run = checked(&files, &[]);
+    assert_eq!((run.code, run.violations), (Some(1), vec!["./map.yaml:3".into()]));
+    for name in ["binary.yaml", "wide.yaml"] {
+        let named: Vec<&String> = run.lines.iter().filter(|line| line.contains(name)).collect();
+        assert!(named.len() == 1 && named[0].starts_with("error: "), "{name}: {:?}", run.lines);
+    }
+}
+
+#[test]
+fn workflows_and_compositions_of_other_programs_are_counted() {
+    let files = repository(&[
+        (".github/workflows/ci.yaml", "on: push\njobs: {}\n"),
+        ("docker-compose.yaml", "services: {web: {image: x}}\n"),
+        ("mkdocs.yml", "site_name: x\n"),
+        ("app/skaffold.yaml", "apiVersion: skaffold/v4beta11\nkind: Config\n"),
+        ("map.yaml", BAD),
+    ]);
+    let run = checked(&files, &[]);
+    assert_eq!((run.code, run.violations), (Some(1), vec!["./map.yaml:3".into()]));
+    assert_eq!(run.lines.len(), 1, "{:?}", run.lines);
+    assert!(!run.lines[0].contains(".github"), "{:?}", run.lines);
+}
+
+#[test]
+fn objects_of_argo_cd_and_flux_are_objects_of_a_cluster() {
+    let files = repository(&[
+        (
+            "argo.yaml",
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec: {source: {helm: {values: 'a: 1'}}}\n",
+        ),
+        (
+            "flux.yaml",
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: a}\nspec: {path: ./prod}\n",
+        ),
+        (
+            "crd.yaml",
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: shops.acme.io}\nspec: {group: acme.io, scope: Namespaced, names: {kind: Shop, plural: shops}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}\n",
+        ),
+        ("shop.yaml", "apiVersion: acme.io/v1\nkind: Shop\nmetadata: {name: s}\n"),
+    ]);
+    let kinds = "[ConfigMap, Application, Kustomization, CustomResourceDefinition, Shop]";
+    files.write("policies/team.yaml", POLICY.replace("[ConfigMap]", kinds).as_bytes());
+    let run = checked(&files, &["--exclude", "policies"]);
+    assert_eq!(run.violations, ["./argo.yaml:3", "./crd.yaml:3", "./flux.yaml:3", "./shop.yaml:3"]);
+    assert_eq!((run.code, run.lines), (Some(1), Vec::new()));
+}
+
+#[test]
+fn links_that_lead_nowhere_or_in_a_circle_are_named_or_left_alone() {
+    let files = repository(&[("map.yaml", BAD), ("sub/.keep", "")]);
+    std::os::unix::fs::symlink("missing.yaml", files.path("dangling.yaml")).unwrap();
+    std::os::unix::fs::symlink("..", files.path("sub/circle")).unwrap();
+    std::os::unix::fs::symlink("self.yaml", files.path("self.yaml")).unwrap();
+    let run = checked(&files, &[]);
+    assert_eq!(run.violations, ["./map.yaml:3"]);
+    for name in ["dangling.yaml", "self.yaml"] {
+        assert_eq!(run.lines.iter().filter(|line| line.contains(name)).count(), 1, "{name}: {:?}", run.lines);
+    }
+}
+
+#[test]
+fn a_chart_in_a_chart_and_a_folder_of_templates_alone_are_skipped() {
+    let files = repository(&[
+        ("shop/Chart.yaml", "apiVersion: v2\nname: shop\n"),
+        ("shop/charts/db/Chart.yaml", "apiVersion: v2\nname: db\n"),
+        ("shop/charts/db/templates/a.yaml", "{{ fail }}\n"),
+        ("old/templates/_helpers.tpl", "{{ define }}\n"),
+        ("old/templates/map.yaml", "{{- if .Values.on }}\napiVersion: v1\nkind: ConfigMap\n{{- end }}\n"),
+        ("old/values.yaml", "on: true\n"),
+        ("map.yaml", BAD),
+    ]);
+    let run = checked(&files, &[]);
+    assert_eq!((run.code, run.violations), (Some(1), vec!["./map.yaml:3".into()]));
+    assert_eq!(
+        run.lines.iter().filter(|line| line.contains("./shop: a Helm chart")).count(),
+        1,
+        "{:?}",
+        run.lines
+    );
+    assert_eq!(
+        run.lines.iter().filter(|line| line.contains("old/templates/map.yaml")).count(),
+        1,
+        "{:?}",
+        run.lines
+    );
+}
+
+#[test]
+fn the_folder_of_policies_may_be_part_of_what_is_checked() {
+    let files = repository(&[
+        ("map.yaml", BAD),
+        (
+            "policies/kyverno-test.yaml",
+            "apiVersion: cli.kyverno.io/v1alpha1\nkind: Test\nmetadata: {name: t}\npolicies: [team.yaml]\n",
+        ),
+    ]);
+    let run = checked(&files, &[]);
+    assert_eq!((run.code, run.violations), (Some(1), vec!["./map.yaml:3".into()]));
+}

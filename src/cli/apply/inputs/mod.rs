@@ -90,7 +90,7 @@ impl Inputs {
     ) -> Result<(Inputs, Option<ObjectBlocks>), CommandError> {
         let user = values::user(given(&a.values.userinfo), log)?;
         let mut values = values::variables(a.values, log)?;
-        let mut policies = policies::load(a, log)?;
+        let mut policies = policies::load(a, options.skips_others(), log)?;
         let load = |paths: &[String]| resources::load(paths, a.profile, false, options, log);
         let targets = load(&a.input.target_resources())?;
         let params = load(&a.input.parameter_resources())?;
