@@ -93,13 +93,14 @@ print(f"valid: gl-code-quality-report.json, {len(issues)} issues")
 END
 
 if ! command -v promtool > /dev/null; then echo "skipped: metrics are not checked, promtool is not there"; exit 0; fi
-"$ephor" serve "$work/policies.yaml" --listen 127.0.0.1:0 --metrics-listen 127.0.0.1:18088 > "$work/serve.log" 2>&1 &
+"$ephor" serve "$work/policies.yaml" --plain-http --listen 127.0.0.1:0 --metrics-listen 127.0.0.1:18088 > "$work/serve.log" 2>&1 &
 server=$!
 for _ in $(seq 100); do
   if python3 -c 'import sys, urllib.request; sys.stdout.write(urllib.request.urlopen("http://127.0.0.1:18088/metrics").read().decode())' > "$work/metrics" 2> /dev/null; then break; fi
   sleep 0.1
 done
 # Kyverno names two gauges as counters are named; dashboards read them.
+[ -s "$work/metrics" ] || { cat "$work/serve.log"; echo "the server gives no metrics"; exit 1; }
 promtool check metrics < "$work/metrics" 2>&1 | grep -v 'non-counter metrics should not have "_total" suffix' > "$work/found" || true
 if [ -s "$work/found" ]; then cat "$work/found"; exit 1; fi
 echo "valid: metrics, $(grep -c '^# TYPE' "$work/metrics") families"
