@@ -224,7 +224,9 @@ fn plain(
     };
     // Most of it is messages; pieces are many and short.
     let size = |r: &RuleOutcome| r.rule.len() + r.message.len() + 24;
-    out.reserve(p.rules.iter().filter(|r| r.status == Status::Fail).map(size).sum::<usize>() + name.len() + 96);
+    out.reserve(
+        p.rules.iter().filter(|r| r.status == Status::Fail).map(size).sum::<usize>() + name.len() + 96,
+    );
     head(out);
     for (i, r) in failed.enumerate() {
         let message = if r.message.is_empty() { "validation failed" } else { &*r.message };
