@@ -173,6 +173,7 @@ fn arguments_of<'a>(args: &'a ApplyArgs, global: &'a Global, options: &OutputOpt
         details: !is_plain,
         streams: !args.output.explain && !args.output.deletions,
         shard: args.run.shard,
+        severities: &args.run.severities,
         profile: if args.run.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() },
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};
+use ephor_matching::kinds::{self, KindSelector};
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
 use ephor_sources::files::changed::{ChangedError, ChangedFiles};
@@ -108,6 +109,9 @@ pub(in crate::cli) struct InputFlags {
     /// several times for several patterns
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
+    /// only resources of these kinds, such as Pod or apps/v1/Deployment; rules may look up others
+    #[arg(long, value_name = "KIND")]
+    kinds: Vec<Record>,
     /// charts and kustomizations in the folders of -r are rendered, by helm, kustomize or kubectl
     #[arg(long)]
     pub render: bool,
@@ -152,6 +156,11 @@ impl InputFlags {
     /// The resource files.
     pub fn resources(&self) -> Vec<String> {
         fields(&self.resource)
+    }
+
+    /// The kinds that policies are applied on; none = all.
+    pub fn kinds(&self) -> Vec<KindSelector> {
+        fields(&self.kinds).iter().map(|kind| kinds::parse(kind)).collect()
     }
 
     /// The files with targets of mutate-existing rules.
@@ -359,6 +368,9 @@ pub(super) struct Running {
     /// number of threads, 0 for one per core; the output is the same for any
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = whole)]
     pub threads: i64,
+    /// Severities of policies by name, of the configuration alone.
+    #[arg(skip)]
+    pub severities: Vec<(String, Severity)>,
 }
 
 impl ApplyArgs {
@@ -385,6 +397,11 @@ impl ApplyArgs {
             self.input.recursive |= config.is_on("recursive");
         }
         self.input.exclude.extend(config.texts("exclude"));
+        self.input.render |= config.is_on("render");
+        if self.input.kinds.is_empty() {
+            self.input.kinds = vec![Record::from(config.texts("kinds"))];
+        }
+        self.run.severities = config.severities();
         let release = config.text("kubernetes").and_then(|text| Release::choose(&text).ok());
         self.input.kubernetes = self.input.kubernetes.or(release.map(|choice| choice.release));
         self.exit.strict |= config.is_on("strict");

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use ephor_document::locate::{locate, locate_key};
 use ephor_report::run::Severity;
-use ephor_value::Value;
 use ephor_value::file_path::normal;
 use ephor_value::place::PathPart;
 use ephor_value::release::Release;
 use ephor_value::suggest::did_you_mean;
+use ephor_value::{Map, Value};
 
 /// The name of the file.
 pub const NAME: &str = "ephor.yaml";
@@ -37,10 +37,12 @@ enum SettingKind {
     Bool,
     Release,
     Severity,
+    /// Severities by names.
+    Severities,
 }
 
 /// All keys.
-pub const KEYS: [Key; 9] = [
+pub const KEYS: [Key; 12] = [
     Key { name: "policies", about: "policies where a command names none", kind: SettingKind::Paths },
     Key { name: "resources", about: "resources where -r names none", kind: SettingKind::Paths },
     Key { name: "recursive", about: "resources of all folders below (-R)", kind: SettingKind::Bool },
@@ -48,6 +50,17 @@ pub const KEYS: [Key; 9] = [
         name: "exclude",
         about: "patterns of files and folders that are left out",
         kind: SettingKind::Texts,
+    },
+    Key {
+        name: "render",
+        about: "charts and kustomizations are rendered (--render)",
+        kind: SettingKind::Bool,
+    },
+    Key { name: "kinds", about: "kinds of the resources that count (--kinds)", kind: SettingKind::Texts },
+    Key {
+        name: "severities",
+        about: "severities of policies by name, in the place of their own",
+        kind: SettingKind::Severities,
     },
     Key { name: "kubernetes", about: "release of Kubernetes (--kubernetes)", kind: SettingKind::Release },
     Key { name: "strict", about: "exit code 2 for what cannot be used (--strict)", kind: SettingKind::Bool },
@@ -159,6 +172,13 @@ impl Config {
         texts.map(|text| if are_paths { self.path(text) } else { text.to_string() }).collect()
     }
 
+    /// The severities of policies by name.
+    pub fn severities(&self) -> Vec<(String, Severity)> {
+        let all = self.values.get("severities").and_then(Value::as_map).into_iter().flat_map(Map::iter);
+        all.filter_map(|(name, severity)| Some((name.to_string(), Severity::of(severity.as_str()?)?)))
+            .collect()
+    }
+
     /// The text of a key.
     pub fn text(&self, key: &str) -> Option<String> {
         self.setting(key)?.value.as_str().map(String::from)
@@ -233,6 +253,11 @@ pub fn schema() -> Value {
                 let names = Severity::ALL.map(|severity| Value::from(severity.name()));
                 Value::map([("enum", Value::list(names.to_vec()))])
             }
+            SettingKind::Severities => {
+                let names = Severity::ALL.map(|severity| Value::from(severity.name()));
+                let one = Value::map([("enum", Value::list(names.to_vec()))]);
+                Value::map([("type", "object".into()), ("additionalProperties", one)])
+            }
             SettingKind::Path | SettingKind::Release => Value::map([("type", "string".into())]),
         };
         if let Value::Map(fields) = &mut schema {
@@ -264,6 +289,16 @@ fn fits(kind: SettingKind, value: &Value) -> Result<(), String> {
         SettingKind::Release => {
             let text = value.as_str().ok_or("write a version in quotes, for example `\"1.36\"`")?;
             Release::choose(text).map(|_| ()).map_err(|error| error.to_string())
+        }
+        SettingKind::Severities => {
+            let is_severity = |value: &Value| value.as_str().is_some_and(|text| Severity::of(text).is_some());
+            match value.as_map() {
+                Some(all) if all.iter().all(|(_, value)| is_severity(value)) => Ok(()),
+                _ => Err(format!(
+                    "write names of policies, each with one of {}",
+                    Severity::ALL.map(Severity::name).join(", ")
+                )),
+            }
         }
         SettingKind::Severity if value.as_str().is_some_and(|text| Severity::of(text).is_some()) => Ok(()),
         SettingKind::Severity => {

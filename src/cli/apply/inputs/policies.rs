@@ -4,9 +4,11 @@
 //! (`docs/reference/cli.md`); the others are printed as warnings and change nothing.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use ephor_document::{Duplicates, parse_stream};
 use ephor_policies::load::{self, Policies};
+use ephor_report::run::Severity;
 use ephor_sources::download::is_url;
 use ephor_sources::files::{self, FileCause, Loaded, Notice, SourceText};
 use ephor_sources::git::Access;
@@ -34,6 +36,17 @@ pub(super) fn load(
         deprecations(&all.deprecations, all.migrated(), args.warnings_as_errors, log)?;
     }
     Ok(all)
+}
+
+/// Gives policies the severities that a repository chose for them.
+pub(super) fn set_severities(policies: &mut Policies, severities: &[(String, Severity)]) {
+    for (name, severity) in severities {
+        let named = policies.policies.iter_mut().filter(|policy| policy.name == *name);
+        for policy in named.filter_map(|policy| policy.policy.as_mut()) {
+            let annotations = &mut Arc::make_mut(policy).annotations;
+            annotations.insert("policies.kyverno.io/severity", severity.name().into());
+        }
+    }
 }
 
 fn load_all(args: &InputArguments<'_>, skips_others: bool, log: &Log) -> Result<Policies, CommandError> {
