@@ -1,6 +1,7 @@
 //! How to reach a registry: the scheme, and credentials.
 //!
-//! In: a repository and credentials. Out: a [`Session`], or why there is none. Registries say in
+//! In: a repository, credentials, and what is to be done there. Out: a [`Session`], or why there is
+//! none. Registries say in
 //! `WWW-Authenticate` what they want: a password, or a token of a service that they name. A request
 //! that fails for the moment (too many requests, failures of servers) is sent again, twice at most.
 //! Semantics: `docs/semantics/images.md`, "Registries".
@@ -54,7 +55,8 @@ pub(super) fn get(
     send(request, most)
 }
 
-fn send(request: Request<'_>, most: u64) -> Result<RegistryResponse, Failure> {
+/// Sends a request, and reads an answer of at most this many bytes.
+pub(super) fn send(request: Request<'_>, most: u64) -> Result<RegistryResponse, Failure> {
     let ends = Instant::now() + MAX_TIME;
     let mut pauses = PAUSES.iter();
     loop {
@@ -76,6 +78,7 @@ fn send(request: Request<'_>, most: u64) -> Result<RegistryResponse, Failure> {
         let challenges = answer.headers.get_all("www-authenticate").iter();
         let challenges = challenges.filter_map(|v| v.to_str().ok()).map(str::to_owned).collect();
         let media_type = answer.header("content-type").to_owned();
+        let location = answer.header("location").to_owned();
         let most = if status == 200 { most } else { MAX_TEXT };
         let body = answer.bytes(most).map_err(|unread| match unread {
             Unread::TooLarge => {
@@ -83,7 +86,7 @@ fn send(request: Request<'_>, most: u64) -> Result<RegistryResponse, Failure> {
             }
             unread => Failure::network(format!("Get \"{url}\": {unread}")),
         })?;
-        return Ok(RegistryResponse { status, media_type, challenges, body });
+        return Ok(RegistryResponse { status, media_type, location, challenges, body });
     }
 }
 
@@ -108,8 +111,26 @@ fn is_near(registry: &str) -> bool {
     host.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback() || ip.is_private())
 }
 
+/// What a session is for, in the words of scopes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Actions {
+    /// Reading.
+    Pull,
+    /// Reading and writing.
+    PullAndPush,
+}
+
+impl Actions {
+    fn scope(self) -> &'static str {
+        match self {
+            Actions::Pull => "pull",
+            Actions::PullAndPush => "pull,push",
+        }
+    }
+}
+
 /// Finds out how a repository is spoken to.
-pub(super) fn open(at: &Repository, keys: &Keys) -> Result<Session, Failure> {
+pub(super) fn open(at: &Repository, keys: &Keys, actions: Actions) -> Result<Session, Failure> {
     let schemes: &[&str] = if is_near(&at.registry) { &["https", "http"] } else { &["https"] };
     let mut failures: Vec<String> = Vec::new();
     for scheme in schemes {
@@ -125,7 +146,7 @@ pub(super) fn open(at: &Repository, keys: &Keys) -> Result<Session, Failure> {
         return match answer.status {
             200 => Ok(Session { base, authorization: None }),
             401 => {
-                let authorization = authorization(at, &answer.challenges, keys, scheme)?;
+                let authorization = authorization(at, &answer.challenges, keys, (scheme, actions))?;
                 Ok(Session { base, authorization })
             }
             _ => Err(answer.checked(&url).err().unwrap_or_else(|| Failure::other("no answer"))),
@@ -145,7 +166,7 @@ pub(super) fn authorization(
     at: &Repository,
     challenges: &[String],
     keys: &Keys,
-    scheme: &str,
+    (scheme, actions): (&str, Actions),
 ) -> Result<Option<String>, Failure> {
     let known = keys.of(at).map_err(|error| Failure::other(error.to_string()))?;
     let basic = match &known {
@@ -170,7 +191,7 @@ pub(super) fn authorization(
     }
     let service = parameter(&bearer, "service").unwrap_or_default();
     let encoded = |text: &str| utf8_percent_encode(text, VALUE).to_string();
-    let scope = encoded(&format!("repository:{}:pull", at.path));
+    let scope = encoded(&format!("repository:{}:{}", at.path, actions.scope()));
     let service = encoded(&service);
     let answer = match &known {
         Some(Credentials::Identity(token)) => {
@@ -219,7 +240,7 @@ mod tests {
     fn a_challenge_is_read_whatever_its_case_and_quotes() {
         let at = Repository { registry: "registry.example".into(), path: "a/b".into() };
         let refused = |challenge: &str| {
-            authorization(&at, &[challenge.into()], &Keys::anonymous(), "https").map_err(|f| f.text)
+            authorization(&at, &[challenge.into()], &Keys::anonymous(), ("https", Actions::Pull)).map_err(|f| f.text)
         };
         assert_eq!(
             refused(r#"bearer Realm="http://a,b/token",service="x, y=\"z\"""#),

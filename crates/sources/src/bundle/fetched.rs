@@ -1,0 +1,261 @@
+//! A fetched artifact as files.
+//!
+//! In: a manifest whose digest is checked, and who fetches its layers. Out: a [`Bundle`]. A layer
+//! is a file where an annotation names it (`org.opencontainers.image.title`, as ORAS writes it) or
+//! where it has the type of Kyverno's policies, and an archive where its type says so; others are
+//! left out by name. Sizes are limited before anything is fetched.
+
+use std::collections::BTreeMap;
+
+use ephor_external::registry::{Failure, Manifest};
+use ephor_value::{Value, parallel};
+
+use super::archive;
+use super::artifact::{POLICY_LAYER, POLICY_NAME, TITLE};
+use super::error::{ArtifactProblem, BundleError, NameProblem};
+use super::names::{checked, is_policy_file};
+use super::reference::BundleReference;
+
+/// How many layers, and how many files, a bundle may have.
+pub const MAX_FILES: usize = 4096;
+/// How many bytes its files may have together.
+pub const MAX_TOTAL: u64 = 50 * 1024 * 1024;
+/// The annotation with which ORAS says that a layer is a folder as an archive.
+const UNPACK: &str = "io.deis.oras.content.unpack";
+/// Types of layers that are archives.
+const ARCHIVES: [&str; 4] = [
+    "application/vnd.oci.image.layer.v1.tar+gzip",
+    "application/vnd.oci.image.layer.v1.tar",
+    "application/vnd.docker.image.rootfs.diff.tar.gzip",
+    "application/vnd.docker.image.rootfs.diff.tar",
+];
+
+/// A file of a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BundleFile {
+    /// Its path in the folder of the bundle.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// The media type of its layer.
+    pub media_type: String,
+    /// The digest of its layer.
+    pub layer: String,
+}
+
+/// A bundle that was fetched as a whole.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// The reference that was meant.
+    pub reference: BundleReference,
+    /// The digest of its manifest.
+    pub digest: String,
+    /// The type of the artifact: its own, or that of its configuration.
+    pub kind: String,
+    /// Its annotations, by name.
+    pub annotations: BTreeMap<String, String>,
+    /// Its policy files, by name.
+    pub files: Vec<BundleFile>,
+    /// What of it is no policy file, by name or digest.
+    pub left_out: Vec<String>,
+    /// The file with pins that chose the digest.
+    pub pinned_by: Option<String>,
+    /// The name of the key that signed it, where one is required.
+    pub signed_by: Option<String>,
+}
+
+impl Bundle {
+    /// The name of a file in messages.
+    pub fn name_of(&self, file: &BundleFile) -> String {
+        format!("{}#{}", self.reference, file.name)
+    }
+
+    /// Reads an artifact; `blob` fetches a layer of at most this many bytes and checks its digest.
+    ///
+    /// # Errors
+    /// It is no bundle, is larger than one may be, or has a name that leads out of its folder.
+    pub(super) fn read(
+        reference: &BundleReference,
+        manifest: &Manifest,
+        blob: &(dyn Fn(&str, u64) -> Result<Vec<u8>, Failure> + Sync),
+    ) -> Result<Bundle, BundleError> {
+        let wrong =
+            |problem: ArtifactProblem| BundleError::Artifact { reference: reference.to_string(), problem };
+        let read = manifest.read().map_err(|cause| wrong(ArtifactProblem::Json(cause)))?;
+        if manifest.is_index() || read.get("manifests").is_some() {
+            return Err(wrong(ArtifactProblem::Index));
+        }
+        let layers = read.get("layers").and_then(Value::as_list).unwrap_or_default();
+        let layers: Vec<Layer> = layers.iter().map(Layer::of).collect();
+        within_limits(&layers).map_err(wrong)?;
+        let fetched = parallel::map(&layers, |layer| match &layer.form {
+            Form::Other => Ok(Vec::new()),
+            Form::File(name) if !is_policy_file(name) => Ok(Vec::new()),
+            _ => blob(&layer.digest, layer.stated.unsigned_abs()),
+        });
+        let mut files = Files::default();
+        for (layer, bytes) in layers.iter().zip(fetched) {
+            let bytes =
+                bytes.map_err(|cause| BundleError::Registry { reference: reference.to_string(), cause })?;
+            layer.add(bytes, &mut files).map_err(|problem| match problem {
+                Problem::Artifact(problem) => wrong(problem),
+                Problem::Name(name, problem) => {
+                    BundleError::Name { reference: reference.to_string(), name, problem }
+                }
+            })?;
+        }
+        let Files { found, left_out, .. } = files;
+        if found.is_empty() {
+            return Err(wrong(ArtifactProblem::Empty));
+        }
+        if let Some(name) = found.keys().find(|name| is_folder(name, &found)) {
+            return Err(wrong(ArtifactProblem::Twice(name.clone())));
+        }
+        let kind = match read.text_at(&["artifactType"]) {
+            "" => read.text_at(&["config", "mediaType"]),
+            kind => kind,
+        };
+        let annotations = read.get("annotations").and_then(Value::as_map);
+        let annotations = annotations.into_iter().flat_map(|all| all.iter());
+        Ok(Bundle {
+            reference: reference.clone(),
+            digest: manifest.digest.clone(),
+            kind: kind.into(),
+            annotations: annotations.filter_map(|(k, v)| Some((k.to_string(), v.as_str()?.into()))).collect(),
+            files: found.into_values().collect(),
+            left_out,
+            pinned_by: None,
+            signed_by: None,
+        })
+    }
+}
+
+/// Whether a name is also that of a folder of another file.
+fn is_folder(name: &str, all: &BTreeMap<String, BundleFile>) -> bool {
+    let below = format!("{name}/");
+    all.range(below.clone()..).next().is_some_and(|(other, _)| other.starts_with(&below))
+}
+
+fn within_limits(layers: &[Layer]) -> Result<(), ArtifactProblem> {
+    if layers.len() > MAX_FILES {
+        return Err(ArtifactProblem::TooMany(MAX_FILES));
+    }
+    let total = layers.iter().fold(0_u64, |sum, layer| sum.saturating_add(layer.stated.unsigned_abs()));
+    if total > MAX_TOTAL { Err(ArtifactProblem::TooLarge(MAX_TOTAL)) } else { Ok(()) }
+}
+
+/// What a layer is.
+enum Form {
+    File(String),
+    Archive,
+    Other,
+}
+
+struct Layer {
+    digest: String,
+    media_type: String,
+    /// The size that the manifest states.
+    stated: i64,
+    form: Form,
+}
+
+/// What is wrong with a layer.
+enum Problem {
+    Artifact(ArtifactProblem),
+    Name(String, NameProblem),
+}
+
+impl From<ArtifactProblem> for Problem {
+    fn from(problem: ArtifactProblem) -> Problem {
+        Problem::Artifact(problem)
+    }
+}
+
+#[derive(Default)]
+struct Files {
+    found: BTreeMap<String, BundleFile>,
+    left_out: Vec<String>,
+    total: u64,
+}
+
+impl Layer {
+    fn of(layer: &Value) -> Layer {
+        let annotation = |name: &str| layer.text_at(&["annotations", name]);
+        let media_type = layer.text_at(&["mediaType"]);
+        let form = match (annotation(TITLE), media_type) {
+            (title, _) if !title.is_empty() && annotation(UNPACK) != "true" => Form::File(title.into()),
+            // Kyverno names policies, not files.
+            (_, POLICY_LAYER) => Form::File(format!("{}.yaml", annotation(POLICY_NAME))),
+            (_, kind) if ARCHIVES.contains(&kind) => Form::Archive,
+            _ => Form::Other,
+        };
+        Layer {
+            digest: layer.text_at(&["digest"]).into(),
+            media_type: media_type.into(),
+            stated: layer.get("size").and_then(Value::as_int).unwrap_or_default(),
+            form,
+        }
+    }
+
+    fn add(&self, bytes: Vec<u8>, files: &mut Files) -> Result<(), Problem> {
+        match &self.form {
+            Form::Other => {
+                files.left_out.push(self.digest.clone());
+                Ok(())
+            }
+            Form::File(name) => {
+                let checked = checked(name).map_err(|problem| Problem::Name(name.clone(), problem))?;
+                if !is_policy_file(&checked) {
+                    files.left_out.push(checked);
+                    return Ok(());
+                }
+                self.whole(&bytes)?;
+                files.add(checked, bytes, self)
+            }
+            Form::Archive => {
+                self.whole(&bytes)?;
+                let (entries, others) = archive::entries(&self.digest, &bytes, is_policy_file)?;
+                // Names of what is not read are checked too: such an archive is not to be trusted.
+                for name in others {
+                    let name = checked(&name).map_err(|problem| Problem::Name(name, problem))?;
+                    files.left_out.push(name);
+                }
+                for entry in entries {
+                    let name =
+                        checked(&entry.name).map_err(|problem| Problem::Name(entry.name, problem))?;
+                    files.add(name, entry.bytes, self)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether all bytes that the manifest states are there.
+    fn whole(&self, bytes: &[u8]) -> Result<(), ArtifactProblem> {
+        let found = bytes.len() as u64;
+        match i64::try_from(found).is_ok_and(|found| found == self.stated) {
+            true => Ok(()),
+            false => {
+                Err(ArtifactProblem::Size { digest: self.digest.clone(), found, stated: self.stated })
+            }
+        }
+    }
+}
+
+impl Files {
+    fn add(&mut self, name: String, bytes: Vec<u8>, layer: &Layer) -> Result<(), Problem> {
+        self.total = self.total.saturating_add(bytes.len() as u64);
+        if self.total > MAX_TOTAL {
+            return Err(ArtifactProblem::TooLarge(MAX_TOTAL).into());
+        }
+        if self.found.len() >= MAX_FILES {
+            return Err(ArtifactProblem::TooMany(MAX_FILES).into());
+        }
+        let (media_type, digest) = (layer.media_type.clone(), layer.digest.clone());
+        let file = BundleFile { name: name.clone(), bytes, media_type, layer: digest };
+        match self.found.insert(name.clone(), file) {
+            None => Ok(()),
+            Some(_) => Err(ArtifactProblem::Twice(name).into()),
+        }
+    }
+}
