@@ -89,6 +89,15 @@ pub enum BundleError {
         #[source]
         problem: PushProblem,
     },
+    /// A bundle cannot be written to a folder.
+    #[error("{path} {problem}; nothing is written")]
+    Folder {
+        /// The path.
+        path: String,
+        /// Why not.
+        #[source]
+        problem: FolderProblem,
+    },
     /// There is nothing to push.
     #[error("there is no policy file to push\nhelp: name files or folders with .yaml, .yml or .json files")]
     NothingToPush,
@@ -189,6 +198,23 @@ pub enum LockProblem {
     /// It has another form.
     #[error("{0}")]
     Form(&'static str),
+}
+
+/// Why a file of a bundle cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderProblem {
+    /// The system refuses.
+    #[error("cannot be written: {0}")]
+    Write(#[source] io::Error),
+    /// A link may lead out of the folder.
+    #[error("is a link, which is not followed")]
+    Link,
+    /// A folder in the place of a file, or the reverse.
+    #[error("is there, and is no file or folder as in the bundle")]
+    Occupied,
+    /// A file would be lost.
+    #[error("has another content than in the bundle (--force replaces it)")]
+    Other,
 }
 
 /// What is wrong with a file that is to be pushed.

@@ -18,7 +18,7 @@ use super::reference::BundleReference;
 pub const NAME: &str = "ephor.lock";
 /// The largest file.
 const MAX_LOCK: u64 = 1024 * 1024;
-const HEAD: &str = "# Digests of bundles. `ephor bundle lock` writes this file: commit it, and do not edit it.\n";
+const HEAD: &str = "# Digests of bundles; `ephor bundle lock` writes this file.\n";
 
 /// Pins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,10 +113,9 @@ impl BundleLock {
         self.pins.insert(reference.pinnable()?, digest.into())
     }
 
-    /// Keeps the pins of these references only.
-    pub fn retain(&mut self, references: &[BundleReference]) {
-        let named: Vec<String> = references.iter().filter_map(BundleReference::pinnable).collect();
-        self.pins.retain(|pinned, _| named.contains(pinned));
+    /// The references that are pinned, with their digests, in order.
+    pub fn pins(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.pins.iter().map(|(reference, digest)| (&**reference, &**digest))
     }
 
     /// The text of the file.
@@ -185,8 +184,7 @@ mod tests {
         assert_eq!(lock.digest(&reference("oci://ghcr.io/a/b:latest")), Some(DIGEST));
         assert_eq!(lock.digest(&reference("oci://ghcr.io/a/b:v1")), None);
         assert_eq!(lock.digest(&reference(&format!("oci://ghcr.io/a/b@{DIGEST}"))), None);
-        lock.retain(&[reference("oci://localhost:5000/d:1")]);
-        assert_eq!(lock.pins.len(), 1);
+        assert_eq!(lock.pins().count(), 3);
     }
 
     #[test]

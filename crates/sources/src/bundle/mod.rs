@@ -11,6 +11,7 @@
 //! - [`artifact`]: files as a manifest and blobs
 //! - [`error`]: why a bundle cannot be used
 //! - `fetched`: a fetched artifact as files
+//! - [`folder`]: a bundle as files of a folder
 //! - [`key`]: the key that must have signed bundles
 //! - [`lock`]: digests of tags, in `ephor.lock`
 //! - [`names`]: names of files in bundles
@@ -21,6 +22,7 @@ mod archive;
 pub mod artifact;
 pub mod error;
 mod fetched;
+pub mod folder;
 pub mod key;
 pub mod lock;
 pub mod names;
@@ -29,4 +31,5 @@ pub mod reference;
 pub use artifact::Artifact;
 pub use error::BundleError;
 pub use fetched::{Bundle, BundleFile};
-pub use reference::{BundleReference, is_reference};
+pub use lock::BundleLock;
+pub use reference::BundleReference;

@@ -12,11 +12,6 @@ use super::BundleError;
 /// What references of bundles begin with.
 pub const SCHEME: &str = "oci://";
 
-/// Whether an argument means a bundle and not a file.
-pub fn is_reference(argument: &str) -> bool {
-    argument.starts_with(SCHEME)
-}
-
 /// Where a bundle is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BundleReference {
