@@ -130,7 +130,7 @@ pub enum ArtifactProblem {
         /// Its size.
         found: u64,
         /// That of the manifest.
-        stated: i64,
+        stated: u64,
     },
     /// An archive cannot be read.
     #[error("layer {digest} is no archive that can be read: {cause}")]

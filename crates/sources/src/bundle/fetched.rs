@@ -91,7 +91,7 @@ impl Bundle {
         let fetched = parallel::map(&layers, |layer| match &layer.form {
             Form::Other => Ok(Vec::new()),
             Form::File(name) if !is_policy_file(name) => Ok(Vec::new()),
-            _ => blob(&layer.digest, layer.stated.unsigned_abs()),
+            _ => blob(&layer.digest, layer.stated),
         });
         let mut files = Files::default();
         for (layer, bytes) in layers.iter().zip(fetched) {
@@ -140,7 +140,7 @@ fn within_limits(layers: &[Layer]) -> Result<(), ArtifactProblem> {
     if layers.len() > MAX_FILES {
         return Err(ArtifactProblem::TooMany(MAX_FILES));
     }
-    let total = layers.iter().fold(0_u64, |sum, layer| sum.saturating_add(layer.stated.unsigned_abs()));
+    let total = layers.iter().fold(0_u64, |sum, layer| sum.saturating_add(layer.stated));
     if total > MAX_TOTAL { Err(ArtifactProblem::TooLarge(MAX_TOTAL)) } else { Ok(()) }
 }
 
@@ -155,7 +155,7 @@ struct Layer {
     digest: String,
     media_type: String,
     /// The size that the manifest states.
-    stated: i64,
+    stated: u64,
     form: Form,
 }
 
@@ -169,6 +169,11 @@ impl From<ArtifactProblem> for Problem {
     fn from(problem: ArtifactProblem) -> Problem {
         Problem::Artifact(problem)
     }
+}
+
+/// A number of bytes; 0 for what is none, and more than any limit for what is too large.
+fn size(value: &Value) -> u64 {
+    value.as_number().filter(|number| number.fract() == 0.0 && *number >= 0.0).map_or(0, |number| number as u64)
 }
 
 #[derive(Default)]
@@ -192,7 +197,7 @@ impl Layer {
         Layer {
             digest: layer.text_at(&["digest"]).into(),
             media_type: media_type.into(),
-            stated: layer.get("size").and_then(Value::as_int).unwrap_or_default(),
+            stated: layer.get("size").map_or(0, size),
             form,
         }
     }
@@ -233,7 +238,7 @@ impl Layer {
     /// Whether all bytes that the manifest states are there.
     fn whole(&self, bytes: &[u8]) -> Result<(), ArtifactProblem> {
         let found = bytes.len() as u64;
-        match i64::try_from(found).is_ok_and(|found| found == self.stated) {
+        match found == self.stated {
             true => Ok(()),
             false => {
                 Err(ArtifactProblem::Size { digest: self.digest.clone(), found, stated: self.stated })
@@ -257,5 +262,67 @@ impl Files {
             None => Ok(()),
             Some(_) => Err(ArtifactProblem::Twice(name).into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::registry::client::sha256;
+
+    /// An artifact with layers: media type, title and bytes.
+    fn read(layers: &[(&str, &str, &[u8])]) -> Result<Bundle, String> {
+        read_with(layers, |bytes| bytes.len().to_string())
+    }
+
+    fn read_with(layers: &[(&str, &str, &[u8])], size: impl Fn(&[u8]) -> String) -> Result<Bundle, String> {
+        let text = |(kind, title, bytes): &(&str, &str, &[u8])| {
+            format!(
+                r#"{{"mediaType":"{kind}","digest":"{}","size":{},"annotations":{{"{TITLE}":"{title}"}}}}"#,
+                sha256(bytes),
+                size(bytes)
+            )
+        };
+        let texts: Vec<String> = layers.iter().map(text).collect();
+        let bytes = format!(r#"{{"config":{{"mediaType":"c"}},"layers":[{}]}}"#, texts.join(",")).into_bytes();
+        let manifest = Manifest { digest: sha256(&bytes), media_type: String::new(), bytes };
+        let blob = |digest: &str, most: u64| {
+            let (_, _, bytes) = layers.iter().find(|(_, _, bytes)| sha256(bytes) == digest).unwrap();
+            match bytes.len() as u64 <= most {
+                true => Ok(bytes.to_vec()),
+                false => Err(Failure::other("too large")),
+            }
+        };
+        let reference = BundleReference::parse("oci://localhost/a/b:1").unwrap();
+        Bundle::read(&reference, &manifest, &blob).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn files_are_in_the_order_of_their_names_and_others_are_named() {
+        let bundle =
+            read(&[("x", "b.yaml", b"b"), ("y", "a/a.yaml", b"a"), ("z", "LICENSE", b"l"), ("w", "", b"w")]);
+        let bundle = bundle.unwrap();
+        let names: Vec<&str> = bundle.files.iter().map(|file| &*file.name).collect();
+        assert_eq!(names, ["a/a.yaml", "b.yaml"]);
+        assert_eq!(bundle.left_out, ["LICENSE".to_string(), sha256(b"w")]);
+        assert_eq!((&*bundle.kind, &*bundle.name_of(&bundle.files[1])), ("c", "oci://localhost/a/b:1#b.yaml"));
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_manifest_and_limited() {
+        let layers: &[(&str, &str, &[u8])] = &[("x", "a.yaml", b"text")];
+        assert!(read_with(layers, |_| "4".into()).is_ok());
+        assert!(read_with(layers, |_| "9".into()).unwrap_err().contains("has 4 bytes, the manifest says 9"));
+        for small in ["0", "3", "-1", "0.5", "\"4\"", "null"] {
+            assert!(read_with(layers, |_| small.into()).unwrap_err().contains("too large"), "{small}");
+        }
+        for large in ["52428801", "1e300", "18446744073709551616"] {
+            let refused = read_with(layers, |_| large.into()).unwrap_err();
+            assert!(refused.contains("more than 52428800 bytes"), "{large}: {refused}");
+        }
+        let many: Vec<(&str, &str, &[u8])> = vec![("x", "", b""); MAX_FILES + 1];
+        assert!(read(&many).unwrap_err().contains("more than 4096 files"));
     }
 }

@@ -174,7 +174,7 @@ mod tests {
     fn what_is_written_is_read_back_in_the_order_of_references() {
         let mut lock = BundleLock { name: NAME.into(), ..BundleLock::default() };
         assert_eq!(BundleLock::parse(NAME, &lock.text()).unwrap(), lock);
-        for text in ["oci://ghcr.io/b/c:v2", "oci://ghcr.io/a/b", "oci://localhost:5000/d:1"] {
+        for text in ["oci://ghcr.io/b/c:v2", "oci://ghcr.io/a/b", "oci://localhost:5000/dd:1"] {
             assert_eq!(lock.pin(&reference(text), DIGEST), None);
         }
         let text = lock.text();

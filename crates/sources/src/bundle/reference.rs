@@ -77,8 +77,8 @@ mod tests {
         };
         let is = |at: &str, tag: &str, digest: &str| Ok((at.to_owned(), tag.to_owned(), digest.to_owned()));
         assert_eq!(of("oci://ghcr.io/a/b:v1"), is("ghcr.io/a/b", "v1", ""));
-        assert_eq!(of("oci://localhost:5000/b"), is("localhost:5000/b", "latest", ""));
-        assert_eq!(of("localhost:5000/b:1"), is("localhost:5000/b", "1", ""));
+        assert_eq!(of("oci://localhost:5000/bb"), is("localhost:5000/bb", "latest", ""));
+        assert_eq!(of("localhost:5000/bb:1"), is("localhost:5000/bb", "1", ""));
         assert_eq!(of(&format!("oci://ghcr.io/a/b@{DIGEST}")), is("ghcr.io/a/b", "", DIGEST));
         assert_eq!(of(&format!("oci://ghcr.io/a/b:v1@{DIGEST}")), is("ghcr.io/a/b", "v1", DIGEST));
         for wrong in ["oci://", "oci://ghcr.io/A", "oci://ghcr.io/a:", "oci://ghcr.io//a", "oci://x/a@sha256:1"] {
