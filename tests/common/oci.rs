@@ -99,19 +99,24 @@ impl Oci {
     }
 
     /// An artifact with layers: their media type, annotations and bytes; its digest.
-    pub fn artifact(&mut self, repository: &str, tag: &str, layers: &[(&str, &[(&str, &str)], &[u8])]) -> String {
+    pub fn artifact(
+        &mut self,
+        repository: &str,
+        tag: &str,
+        layers: &[(&str, &[(&str, &str)], &[u8])],
+    ) -> String {
         let layers: Vec<serde_json::Value> = layers
             .iter()
             .map(|(media_type, annotations, bytes)| {
                 let mut layer = self.blob(bytes);
                 layer["mediaType"] = (*media_type).into();
-                layer["annotations"] = annotations.iter().copied().collect::<HashMap<_, _>>().into_iter().collect();
+                layer["annotations"] =
+                    annotations.iter().copied().collect::<HashMap<_, _>>().into_iter().collect();
                 layer
             })
             .collect();
         let config = self.blob(b"{}");
-        let manifest =
-            serde_json::json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers});
+        let manifest = serde_json::json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers});
         self.manifest(repository, tag, &manifest)
     }
 
@@ -210,7 +215,7 @@ impl Oci {
 
     /// Attaches a signed statement to an image.
     pub fn state(&mut self, repository: &str, digest: &str, key: &SigningKey, predicate: &str) {
-        let envelope = envelope(repository, digest, key, predicate).to_string();
+        let envelope = envelope(repository, digest, key, SCAN, predicate).to_string();
         let layer = self.blob(envelope.as_bytes());
         self.attach(repository, digest, "att", layer, "");
     }
@@ -221,9 +226,24 @@ impl Oci {
         let bundle = serde_json::json!({
             "mediaType": kind,
             "verificationMaterial": {"publicKey": {"hint": ""}, "tlogEntries": []},
-            "dsseEnvelope": envelope(repository, about, key, r#"{"scanner":{"score":7}}"#),
+            "dsseEnvelope": envelope(repository, about, key, SCAN, r#"{"scanner":{"score":7}}"#),
         });
         self.refer(repository, digest, kind, &bundle.to_string());
+    }
+
+    /// Signs something as `cosign sign --new-bundle-format` does; the list of referrers has this
+    /// type.
+    pub fn sign_as_bundle(&mut self, repository: &str, digest: &str, key: &SigningKey, listed: &str) {
+        let kind = "application/vnd.dev.sigstore.bundle.v0.3+json";
+        let bundle = serde_json::json!({
+            "mediaType": kind,
+            "verificationMaterial": {"publicKey": {"hint": ""}},
+            "dsseEnvelope": envelope(repository, digest, key, "https://sigstore.dev/cosign/sign/v1", "null"),
+        });
+        self.refer(repository, digest, kind, &bundle.to_string());
+        let mut content = self.content.lock().expect("a lock");
+        let list = content.referrers.get_mut(digest).expect("a list");
+        list.last_mut().expect("a referrer")["artifactType"] = listed.into();
     }
 
     /// Keeps a signature of the Notary Project that refers to an image or to something that refers
@@ -267,12 +287,21 @@ impl Oci {
     }
 }
 
+/// The type of statements about scans.
+const SCAN: &str = "https://example.com/scan/v1";
+
 /// A DSSE envelope with a statement about a digest.
-fn envelope(repository: &str, digest: &str, key: &SigningKey, predicate: &str) -> serde_json::Value {
+fn envelope(
+    repository: &str,
+    digest: &str,
+    key: &SigningKey,
+    kind_of_predicate: &str,
+    predicate: &str,
+) -> serde_json::Value {
     let predicate: serde_json::Value = serde_json::from_str(predicate).expect("JSON");
     let statement = serde_json::json!({
         "_type": "https://in-toto.io/Statement/v0.1",
-        "predicateType": "https://example.com/scan/v1",
+        "predicateType": kind_of_predicate,
         "subject": [{"name": repository, "digest": {"sha256": digest.trim_start_matches("sha256:")}}],
         "predicate": predicate,
     })
@@ -303,7 +332,8 @@ fn serve(stream: TcpStream, content: &Mutex<Content>, requests: &AtomicUsize) {
         head.push_str(&line);
         line.clear();
     }
-    let length = head.lines().find_map(|l| l.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
+    let length =
+        head.lines().find_map(|l| l.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
     let mut body = vec![0; length.and_then(|length| length.trim().parse().ok()).unwrap_or_default()];
     if reader.read_exact(&mut body).is_err() {
         return;

@@ -101,9 +101,9 @@ fn text(bundle: &Bundle) -> String {
 fn object(bundle: &Bundle) -> Value {
     let optional = |text: &Option<String>| text.as_deref().map_or(Value::Null, Value::from);
     let file = |file: &BundleFile| {
-        let held = policies(bundle, file).into_iter().map(|one| {
-            Value::map([("kind", Value::from(one.kind)), ("name", Value::from(one.name))])
-        });
+        let held = policies(bundle, file)
+            .into_iter()
+            .map(|one| Value::map([("kind", Value::from(one.kind)), ("name", Value::from(one.name))]));
         Value::map([
             ("name", Value::from(file.name.clone())),
             ("size", Value::from(i64::try_from(file.bytes.len()).unwrap_or(i64::MAX))),

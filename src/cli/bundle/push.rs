@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use clap::ValueHint;
-use ephor_policies::load;
 use ephor_sources::bundle::error::PushProblem;
 use ephor_sources::bundle::{Artifact, BundleError, BundleReference};
 use ephor_sources::download::is_url;
@@ -77,12 +76,6 @@ fn read(argument: &str) -> Result<Vec<(String, Vec<u8>)>, CommandError> {
             // A folder of policies may hold a page about them.
             _ => {}
         }
-    }
-    let read = load::argument(&loaded.sources);
-    let broken: Vec<String> =
-        read.problems.iter().filter(|problem| problem.fatal).map(ToString::to_string).collect();
-    if !broken.is_empty() {
-        return Err(CommandError::SideUnread { path: argument.into(), causes: broken });
     }
     let folder = Some(Path::new(argument)).filter(|path| path.is_dir());
     Ok(loaded.sources.into_iter().map(|source| named(source, folder)).collect())

@@ -67,7 +67,9 @@ pub(in crate::cli) fn fetch<S: AsRef<str>>(
         let bundle = access::fetch(argument)?;
         let access = access::current()?;
         match &bundle.pinned_by {
-            Some(file) => console::error(&format!("note: {argument} is {}, pinned by {file}\n", bundle.digest)),
+            Some(file) => {
+                console::error(&format!("note: {argument} is {}, pinned by {file}\n", bundle.digest))
+            }
             None if access.lock().pins().next().is_some() && bundle.reference.digest.is_none() => {
                 console::warn(&format!(
                     "{argument} is {}, not pinned by {}: `ephor bundle lock {argument}` pins it",

@@ -9,6 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::error::ArtifactProblem;
 use super::fetched::{MAX_FILES, MAX_TOTAL};
+use super::names::is_policy_file;
 
 /// What a gzip stream begins with.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -16,18 +17,15 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// A file of an archive.
 pub(super) struct ArchiveEntry {
     pub name: String,
-    pub bytes: Vec<u8>,
+    /// Its content; `None` for links, devices, and what is no policy file by its name.
+    pub bytes: Option<Vec<u8>>,
 }
 
-/// The regular files that a filter accepts by name, in their order; the names of all others.
+/// What is in an archive, folders aside, in its order.
 ///
 /// # Errors
 /// The archive is broken, or larger than any bundle.
-pub(super) fn entries(
-    digest: &str,
-    layer: &[u8],
-    is_wanted: impl Fn(&str) -> bool,
-) -> Result<(Vec<ArchiveEntry>, Vec<String>), ArtifactProblem> {
+pub(super) fn entries(digest: &str, layer: &[u8]) -> Result<Vec<ArchiveEntry>, ArtifactProblem> {
     let broken = |cause: io::Error| ArtifactProblem::Archive { digest: digest.into(), cause };
     // One byte more than allowed shows that there is more.
     let expanded: Box<dyn Read + '_> = match layer.starts_with(&GZIP) {
@@ -35,23 +33,25 @@ pub(super) fn entries(
         false => Box::new(layer),
     };
     let mut reader = Counted { inner: expanded, count: 0 };
-    let (mut files, mut others) = (Vec::new(), Vec::new());
+    let mut found = Vec::new();
     let read = (|| {
         let mut archive = tar::Archive::new(&mut reader);
         for entry in archive.entries()? {
             let mut entry = entry?;
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-            let is_file = entry.header().entry_type().is_file();
-            if files.len() + others.len() > MAX_FILES {
+            let kind = entry.header().entry_type();
+            if kind.is_dir() {
+                continue;
+            }
+            if found.len() >= MAX_FILES {
                 return Ok(false);
             }
-            if is_file && is_wanted(&name) {
-                let mut bytes = Vec::new();
-                entry.read_to_end(&mut bytes)?;
-                files.push(ArchiveEntry { name, bytes });
-            } else if !entry.header().entry_type().is_dir() {
-                others.push(name);
+            let is_read = kind.is_file() && is_policy_file(name.strip_prefix("./").unwrap_or(&name));
+            let mut bytes = is_read.then(Vec::new);
+            if let Some(bytes) = &mut bytes {
+                entry.read_to_end(bytes)?;
             }
+            found.push(ArchiveEntry { name, bytes });
         }
         Ok(true)
     })();
@@ -60,7 +60,7 @@ pub(super) fn entries(
         return Err(ArtifactProblem::TooLarge(MAX_TOTAL));
     }
     match read.map_err(broken)? {
-        true => Ok((files, others)),
+        true => Ok(found),
         false => Err(ArtifactProblem::TooMany(MAX_FILES)),
     }
 }

@@ -14,10 +14,10 @@ use ephor_value::print::json;
 use super::error::{BundleError, PushProblem};
 use super::fetched::{MAX_FILES, MAX_TOTAL};
 use super::names::{checked, is_policy_file};
+use super::reference::BundleReference;
 use crate::registry::client::sha256;
 use crate::registry::credentials::Keys;
 use crate::registry::upload::Upload;
-use super::reference::BundleReference;
 
 /// The type of manifests.
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -61,6 +61,7 @@ impl Artifact {
             if !is_policy_file(&own) {
                 return Err(wrong(PushProblem::Kind));
             }
+            readable(&own, &bytes).map_err(wrong)?;
             total = total.saturating_add(bytes.len() as u64);
             if total > MAX_TOTAL {
                 return Err(wrong(PushProblem::TooLarge(MAX_TOTAL)));
@@ -103,6 +104,13 @@ impl Artifact {
         let by = reference.tag.as_deref().unwrap_or(&self.digest);
         upload.manifest(by, MANIFEST, &self.manifest).map_err(refused)
     }
+}
+
+/// Whether a file is text and all its documents can be read.
+fn readable(name: &str, bytes: &[u8]) -> Result<(), PushProblem> {
+    let text = std::str::from_utf8(bytes).map_err(PushProblem::Text)?;
+    let documents = parse_stream(name, text, Duplicates::LastWins)?;
+    Ok(documents.into_iter().try_for_each(|document| document.map(|_| ()))?)
 }
 
 fn descriptor(media_type: &str, bytes: &[u8]) -> Value {
@@ -169,6 +177,16 @@ mod tests {
         ] {
             let refused = Artifact::of(files(names));
             assert!(refused.is_err_and(|error| error.to_string().contains(why)), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_pushed() {
+        for (bytes, why) in
+            [(&b"a: 1\n---\na: [\n"[..], "`a.yaml`: the document in line 3"), (b"\xff", "utf-8")]
+        {
+            let refused = Artifact::of(vec![("a.yaml".into(), bytes.to_vec())]);
+            assert!(refused.is_err_and(|error| error.to_string().contains(why)), "{why}");
         }
     }
 }

@@ -60,7 +60,9 @@ pub enum BundleError {
         why: String,
     },
     /// The key that is required cannot be read.
-    #[error("the key of bundles `{name}` {problem}\nhelp: name a file or env://VARIABLE with a public key in PEM, as `cosign.pub`")]
+    #[error(
+        "the key of bundles `{name}` {problem}\nhelp: name a file or env://VARIABLE with a public key in PEM, as `cosign.pub`"
+    )]
     Key {
         /// The file or variable.
         name: String,
@@ -229,11 +231,19 @@ pub enum PushProblem {
     /// It is of another kind.
     #[error("it is no .yaml, .yml or .json file")]
     Kind,
+    /// It is no text.
+    #[error("{0}")]
+    Text(#[source] std::str::Utf8Error),
+    /// It is no YAML.
+    #[error("the document in line {}: {}", .0.line, .0)]
+    Broken(#[from] ephor_document::LoadError),
     /// It is too large.
     #[error("it has more than {0} bytes")]
     TooLarge(u64),
     /// Another file has its name in the bundle.
-    #[error("two files have this name in the bundle\nhelp: push the folder above them, whose files keep their paths")]
+    #[error(
+        "two files have this name in the bundle\nhelp: push the folder above them, whose files keep their paths"
+    )]
     Twice,
     /// There are too many.
     #[error("there are more than {0} files")]

@@ -86,23 +86,23 @@ impl Bundle {
             return Err(wrong(ArtifactProblem::Index));
         }
         let layers = read.get("layers").and_then(Value::as_list).unwrap_or_default();
-        let layers: Vec<Layer> = layers.iter().map(Layer::of).collect();
+        let refused = |problem| match problem {
+            Problem::Artifact(problem) => wrong(problem),
+            Problem::Name(name, problem) => {
+                BundleError::Name { reference: reference.to_string(), name, problem }
+            }
+        };
+        let layers: Vec<Layer> = layers.iter().map(Layer::of).collect::<Result<_, _>>().map_err(refused)?;
         within_limits(&layers).map_err(wrong)?;
         let fetched = parallel::map(&layers, |layer| match &layer.form {
-            Form::Other => Ok(Vec::new()),
-            Form::File(name) if !is_policy_file(name) => Ok(Vec::new()),
-            _ => blob(&layer.digest, layer.stated),
+            Form::Other(_) => Ok(Vec::new()),
+            Form::File(_) | Form::Archive => blob(&layer.digest, layer.stated),
         });
         let mut files = Files::default();
         for (layer, bytes) in layers.iter().zip(fetched) {
             let bytes =
                 bytes.map_err(|cause| BundleError::Registry { reference: reference.to_string(), cause })?;
-            layer.add(bytes, &mut files).map_err(|problem| match problem {
-                Problem::Artifact(problem) => wrong(problem),
-                Problem::Name(name, problem) => {
-                    BundleError::Name { reference: reference.to_string(), name, problem }
-                }
-            })?;
+            layer.add(bytes, &mut files).map_err(refused)?;
         }
         let Files { found, left_out, .. } = files;
         if found.is_empty() {
@@ -146,9 +146,12 @@ fn within_limits(layers: &[Layer]) -> Result<(), ArtifactProblem> {
 
 /// What a layer is.
 enum Form {
+    /// A policy file.
     File(String),
+    /// Files.
     Archive,
-    Other,
+    /// Anything else, with its name or digest.
+    Other(String),
 }
 
 struct Layer {
@@ -171,9 +174,17 @@ impl From<ArtifactProblem> for Problem {
     }
 }
 
+/// A name that stays in the folder.
+fn named(name: &str) -> Result<String, Problem> {
+    checked(name).map_err(|problem| Problem::Name(name.into(), problem))
+}
+
 /// A number of bytes; 0 for what is none, and more than any limit for what is too large.
 fn size(value: &Value) -> u64 {
-    value.as_number().filter(|number| number.fract() == 0.0 && *number >= 0.0).map_or(0, |number| number as u64)
+    value
+        .as_number()
+        .filter(|number| number.fract() == 0.0 && *number >= 0.0)
+        .map_or(0, |number| number as u64)
 }
 
 #[derive(Default)]
@@ -184,51 +195,43 @@ struct Files {
 }
 
 impl Layer {
-    fn of(layer: &Value) -> Layer {
+    /// What the manifest says of a layer; names are checked before anything is fetched.
+    fn of(layer: &Value) -> Result<Layer, Problem> {
         let annotation = |name: &str| layer.text_at(&["annotations", name]);
-        let media_type = layer.text_at(&["mediaType"]);
-        let form = match (annotation(TITLE), media_type) {
-            (title, _) if !title.is_empty() && annotation(UNPACK) != "true" => Form::File(title.into()),
-            // Kyverno names policies, not files.
-            (_, POLICY_LAYER) => Form::File(format!("{}.yaml", annotation(POLICY_NAME))),
-            (_, kind) if ARCHIVES.contains(&kind) => Form::Archive,
-            _ => Form::Other,
+        let (digest, media_type) = (layer.text_at(&["digest"]), layer.text_at(&["mediaType"]));
+        let file = |name: String| match named(&name)? {
+            name if is_policy_file(&name) => Ok::<_, Problem>(Form::File(name)),
+            name => Ok(Form::Other(name)),
         };
-        Layer {
-            digest: layer.text_at(&["digest"]).into(),
-            media_type: media_type.into(),
-            stated: layer.get("size").map_or(0, size),
-            form,
-        }
+        let form = match (annotation(TITLE), media_type) {
+            (title, _) if !title.is_empty() && annotation(UNPACK) != "true" => file(title.into())?,
+            // Kyverno names policies, not files.
+            (_, POLICY_LAYER) => file(format!("{}.yaml", annotation(POLICY_NAME)))?,
+            (_, kind) if ARCHIVES.contains(&kind) => Form::Archive,
+            _ => Form::Other(digest.into()),
+        };
+        let stated = layer.get("size").map_or(0, size);
+        Ok(Layer { digest: digest.into(), media_type: media_type.into(), stated, form })
     }
 
     fn add(&self, bytes: Vec<u8>, files: &mut Files) -> Result<(), Problem> {
         match &self.form {
-            Form::Other => {
-                files.left_out.push(self.digest.clone());
+            Form::Other(name) => {
+                files.left_out.push(name.clone());
                 Ok(())
             }
             Form::File(name) => {
-                let checked = checked(name).map_err(|problem| Problem::Name(name.clone(), problem))?;
-                if !is_policy_file(&checked) {
-                    files.left_out.push(checked);
-                    return Ok(());
-                }
                 self.whole(&bytes)?;
-                files.add(checked, bytes, self)
+                files.add(name.clone(), bytes, self)
             }
             Form::Archive => {
                 self.whole(&bytes)?;
-                let (entries, others) = archive::entries(&self.digest, &bytes, is_policy_file)?;
-                // Names of what is not read are checked too: such an archive is not to be trusted.
-                for name in others {
-                    let name = checked(&name).map_err(|problem| Problem::Name(name, problem))?;
-                    files.left_out.push(name);
-                }
-                for entry in entries {
-                    let name =
-                        checked(&entry.name).map_err(|problem| Problem::Name(entry.name, problem))?;
-                    files.add(name, entry.bytes, self)?;
+                for entry in archive::entries(&self.digest, &bytes)? {
+                    // Names of what is not read are checked too: such an archive is not to be trusted.
+                    match (named(&entry.name)?, entry.bytes) {
+                        (name, Some(bytes)) => files.add(name, bytes, self)?,
+                        (name, None) => files.left_out.push(name),
+                    }
                 }
                 Ok(())
             }
@@ -240,9 +243,7 @@ impl Layer {
         let found = bytes.len() as u64;
         match found == self.stated {
             true => Ok(()),
-            false => {
-                Err(ArtifactProblem::Size { digest: self.digest.clone(), found, stated: self.stated })
-            }
+            false => Err(ArtifactProblem::Size { digest: self.digest.clone(), found, stated: self.stated }),
         }
     }
 }
@@ -286,7 +287,8 @@ mod tests {
             )
         };
         let texts: Vec<String> = layers.iter().map(text).collect();
-        let bytes = format!(r#"{{"config":{{"mediaType":"c"}},"layers":[{}]}}"#, texts.join(",")).into_bytes();
+        let bytes =
+            format!(r#"{{"config":{{"mediaType":"c"}},"layers":[{}]}}"#, texts.join(",")).into_bytes();
         let manifest = Manifest { digest: sha256(&bytes), media_type: String::new(), bytes };
         let blob = |digest: &str, most: u64| {
             let (_, _, bytes) = layers.iter().find(|(_, _, bytes)| sha256(bytes) == digest).unwrap();
@@ -307,7 +309,10 @@ mod tests {
         let names: Vec<&str> = bundle.files.iter().map(|file| &*file.name).collect();
         assert_eq!(names, ["a/a.yaml", "b.yaml"]);
         assert_eq!(bundle.left_out, ["LICENSE".to_string(), sha256(b"w")]);
-        assert_eq!((&*bundle.kind, &*bundle.name_of(&bundle.files[1])), ("c", "oci://localhost/a/b:1#b.yaml"));
+        assert_eq!(
+            (&*bundle.kind, &*bundle.name_of(&bundle.files[1])),
+            ("c", "oci://localhost/a/b:1#b.yaml")
+        );
     }
 
     #[test]

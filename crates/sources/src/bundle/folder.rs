@@ -26,7 +26,8 @@ pub fn write(bundle: &Bundle, folder: &Path, replaces: bool) -> Result<Vec<PathB
     }
     fs::create_dir_all(folder).map_err(failed(folder))?;
     let staging = tempfile::Builder::new().prefix(".ephor-").tempdir_in(folder).map_err(failed(folder))?;
-    let staged: Vec<PathBuf> = (0..bundle.files.len()).map(|at| staging.path().join(at.to_string())).collect();
+    let staged: Vec<PathBuf> =
+        (0..bundle.files.len()).map(|at| staging.path().join(at.to_string())).collect();
     for (path, file) in staged.iter().zip(&bundle.files) {
         fs::write(path, &file.bytes).map_err(failed(path))?;
     }

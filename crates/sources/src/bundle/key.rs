@@ -36,9 +36,7 @@ impl BundleKey {
     pub fn read(name: &str) -> Result<BundleKey, BundleError> {
         let wrong = |problem| BundleError::Key { name: name.into(), problem };
         let text = match name.split_once("://") {
-            Some(("env", variable)) => {
-                std::env::var(variable).map_err(|_| wrong(KeyProblem::NoVariable))?
-            }
+            Some(("env", variable)) => std::env::var(variable).map_err(|_| wrong(KeyProblem::NoVariable))?,
             Some(_) => return Err(wrong(KeyProblem::Service)),
             None => {
                 let mut bytes = Vec::new();
@@ -81,7 +79,8 @@ impl BundleKey {
             Ok(_) => "no signatures found".to_string(),
             Err(refused) => refused.text,
         };
-        let bundles = bundle::fetch(&subject).map_err(|unread| format!("{refused}; {}", unread.text))?;
+        let bundles =
+            bundle::fetch_untyped(&subject).map_err(|unread| format!("{refused}; {}", unread.text))?;
         let is_signature = |one: &bundle::Bundle| {
             // A statement about the artifact, such as the result of a scan, approves of nothing.
             let statement = one.statement(&self.key, Hash::Sha256, &manifest.digest);

@@ -153,9 +153,7 @@ pub fn schema() -> Value {
     );
     let bundles = Value::map([("type", "array".into()), ("items", entry)]);
     let whole = object(Value::map([("bundles", bundles)]), vec!["bundles".into()]);
-    whole
-        .with("$schema", "https://json-schema.org/draft/2020-12/schema".into())
-        .with("title", NAME.into())
+    whole.with("$schema", "https://json-schema.org/draft/2020-12/schema".into()).with("title", NAME.into())
 }
 
 #[cfg(test)]
@@ -199,7 +197,10 @@ mod tests {
             one(&format!("reference: 'oci://ghcr.io/a:1', digest: '{DIGEST}', mode: soft")),
             one("reference: 'oci://ghcr.io/a:1', digest: 'sha256:12'"),
             one(&format!("reference: 'oci://ghcr.io/a@{DIGEST}', digest: '{DIGEST}'")),
-            format!("bundles:\n{0}{0}", format!("- {{reference: 'oci://ghcr.io/aa:1', digest: '{DIGEST}'}}\n")),
+            format!(
+                "bundles:\n{0}{0}",
+                format!("- {{reference: 'oci://ghcr.io/aa:1', digest: '{DIGEST}'}}\n")
+            ),
         ] {
             let refused = BundleLock::parse(NAME, &text);
             assert!(refused.is_err_and(|e| e.to_string().starts_with(NAME)), "{text}");

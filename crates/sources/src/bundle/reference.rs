@@ -81,7 +81,9 @@ mod tests {
         assert_eq!(of("localhost:5000/bb:1"), is("localhost:5000/bb", "1", ""));
         assert_eq!(of(&format!("oci://ghcr.io/a/b@{DIGEST}")), is("ghcr.io/a/b", "", DIGEST));
         assert_eq!(of(&format!("oci://ghcr.io/a/b:v1@{DIGEST}")), is("ghcr.io/a/b", "v1", DIGEST));
-        for wrong in ["oci://", "oci://ghcr.io/A", "oci://ghcr.io/a:", "oci://ghcr.io//a", "oci://x/a@sha256:1"] {
+        for wrong in
+            ["oci://", "oci://ghcr.io/A", "oci://ghcr.io/a:", "oci://ghcr.io//a", "oci://x/a@sha256:1"]
+        {
             assert!(of(wrong).is_err_and(|text| text.contains("help: ")), "{wrong}");
         }
         let long = format!("oci://ghcr.io/a@sha512:{}", "0".repeat(128));

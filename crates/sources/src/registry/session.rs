@@ -240,7 +240,8 @@ mod tests {
     fn a_challenge_is_read_whatever_its_case_and_quotes() {
         let at = Repository { registry: "registry.example".into(), path: "a/b".into() };
         let refused = |challenge: &str| {
-            authorization(&at, &[challenge.into()], &Keys::anonymous(), ("https", Actions::Pull)).map_err(|f| f.text)
+            authorization(&at, &[challenge.into()], &Keys::anonymous(), ("https", Actions::Pull))
+                .map_err(|f| f.text)
         };
         assert_eq!(
             refused(r#"bearer Realm="http://a,b/token",service="x, y=\"z\"""#),

@@ -44,8 +44,7 @@ impl Upload {
             return Ok(());
         }
         let begin = self.url("blobs/uploads/");
-        let begun =
-            self.request("POST", &begin, Some((Vec::new(), "")))?.expected("POST", &begin, &[202])?;
+        let begun = self.request("POST", &begin, Some((Vec::new(), "")))?.expected("POST", &begin, &[202])?;
         let place = self.continued(&begun.location)?;
         let join = if place.contains('?') { '&' } else { '?' };
         let url = format!("{place}{join}digest={}", digest.replace(':', "%3A"));
