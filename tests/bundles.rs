@@ -10,7 +10,7 @@ use crate::common::{Files, POLICY, RESOURCES, Ran};
 const TITLE: &str = "org.opencontainers.image.title";
 const LAYER: &str = "application/vnd.cncf.kyverno.policy.layer.v1+yaml";
 
-/// The same policy that asks for another label.
+/// The same policy for another label.
 fn other_policy() -> String {
     POLICY.replace("need-team", "need-owner").replace("team", "owner")
 }
@@ -88,6 +88,13 @@ fn every_command_that_takes_policies_takes_bundles() {
         json["results"].as_array().map(Vec::len)
     };
     assert_eq!(results(&of_bundle), results(&of_folder));
+    // Messages name a file of it so that it can be named in turn.
+    let text = files.run(&["apply", bundle, "-r", "r.yaml", "--output-format", "text"]);
+    let team = format!("{bundle}#team.yaml");
+    assert!(text.out.contains(&format!("policy {team}:10:")), "{}", text.out);
+    let explained = files.run(&["explain", &team]).out;
+    assert!(explained.contains("need-team") && !explained.contains("need-owner"), "{explained}");
+    refused(&files.run(&["explain", &format!("{bundle}#gone.yaml")]), "the bundle has no such file");
     let lint = files.run(&["lint", bundle, "--notes"]);
     assert_eq!(lint.code, Some(0), "{}{}", lint.out, lint.err);
     assert!(lint.out.contains("2 policies"), "{}", lint.out);
@@ -159,7 +166,7 @@ fn a_pinned_tag_means_its_digest_wherever_it_has_moved() {
     let check = files.run(&["bundle", "lock", "--check"]);
     assert_eq!(check.code, Some(1));
     assert!(check.out.contains(&format!("(was {digest})")), "{}", check.out);
-    // Another tag is not pinned, and that is said.
+    // Another tag is not pinned, which is a warning.
     let other = files.run(&["lint", &reference(&oci, "owner")]);
     assert!(other.err.contains("not pinned by ephor.lock"), "{}", other.err);
     assert_eq!(files.run(&["bundle", "lock"]).code, Some(0));
@@ -381,7 +388,7 @@ fn what_cannot_be_part_of_a_bundle_is_not_pushed() {
     for (arguments, why) in [
         (&["broken.yaml"][..], "broken.yaml"),
         (&["page.md"], "it is no .yaml, .yml or .json file"),
-        (&["empty"], "directory without"),
+        (&["empty"], "there is no policy file to push"),
         (&["policies/team.yaml", "policies/./team.yaml"], "two files have this name"),
         (&["https://example.com/a.yaml"], "it is no .yaml"),
     ] {

@@ -333,12 +333,12 @@ impl Loaded {
 
     /// The files of a bundle, in the order of their names. One that cannot be used gives nothing.
     #[cfg(feature = "bundles")]
-    fn bundle(&mut self, reference: &str) {
-        let bundle = match bundle::access::fetch(reference) {
+    fn bundle(&mut self, argument: &str) {
+        let bundle = match bundle::access::fetch(argument) {
             Ok(bundle) => bundle,
-            Err(error) => return self.note(reference, FileCause::Unreadable, error.to_string()),
+            Err(error) => return self.note(argument, FileCause::Unreadable, error.to_string()),
         };
-        for file in &bundle.files {
+        for file in bundle.files_of(argument) {
             let name = bundle.name_of(file);
             let with_json = self.with_json || self.served.is_some();
             let is_read = !file.name.ends_with(".json") || with_json || begins_as_ir(&file.bytes);
@@ -350,8 +350,8 @@ impl Loaded {
     }
 
     #[cfg(not(feature = "bundles"))]
-    fn bundle(&mut self, reference: &str) {
-        self.note(reference, FileCause::Unreadable, "built without the feature `bundles`");
+    fn bundle(&mut self, argument: &str) {
+        self.note(argument, FileCause::Unreadable, "built without the feature `bundles`");
     }
 
     fn pattern(&mut self, pattern: &str) {

@@ -36,8 +36,8 @@ Exit codes:
      policy or a file cannot be used, a result is an error, or the run ends early
   --warn-exit-code  no failure, but a warning; with --warn-no-pass also when nothing passed")]
 pub struct ApplyArgs {
-    /// files, folders, addresses, git repositories or bundles (oci://…) with policies, - for standard
-    /// input
+    /// files, folders, addresses, git repositories or bundles (oci://…) with policies, - for
+    /// standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     pub(super) policies: Vec<String>,
     #[command(flatten)]

@@ -60,7 +60,7 @@ pub fn run(args: &LockArgs) -> Result<i32, CommandError> {
     for name in &names {
         let reference = BundleReference::parse(name)?;
         let is_new = |known: &BundleReference| known.pinnable() != reference.pinnable();
-        // A digest in the reference is a pin itself.
+        // A digest is a pin itself.
         if reference.pinnable().is_some() && references.iter().all(is_new) {
             references.push(reference);
         }

@@ -49,7 +49,7 @@ pub(super) fn config() -> Result<Option<Config>, ConfigError> {
 
 /// Where pins are.
 pub(super) fn lock_file(config: Option<&Config>) -> PathBuf {
-    config.map_or_else(|| PathBuf::from(NAME), |config| PathBuf::from(config.beside(NAME)))
+    config.map_or_else(|| PathBuf::from(NAME), |config| PathBuf::from(config.sibling(NAME)))
 }
 
 /// Fetches the bundles among the arguments.
@@ -66,6 +66,7 @@ pub(in crate::cli) fn fetch<S: AsRef<str>>(
         }
         let bundle = access::fetch(argument)?;
         let access = access::current()?;
+        let argument = &bundle.reference;
         match &bundle.pinned_by {
             Some(file) => {
                 console::error(&format!("note: {argument} is {}, pinned by {file}\n", bundle.digest))

@@ -142,7 +142,7 @@ impl Config {
     }
 
     /// The path of another file of its folder, from the current folder.
-    pub fn beside(&self, name: &str) -> String {
+    pub fn sibling(&self, name: &str) -> String {
         self.path(name)
     }
 

@@ -53,12 +53,16 @@ pub fn current() -> Result<Arc<BundleAccess>, BundleError> {
     Ok(current.insert(Arc::new(access)).clone())
 }
 
-/// Fetches a bundle with what the program requires.
+/// Fetches the bundle of an argument with what the program requires. An argument may name one of
+/// its files behind `#`, as messages do.
 ///
 /// # Errors
-/// There is none that may be used.
-pub fn fetch(reference: &str) -> Result<Arc<Bundle>, BundleError> {
-    current()?.fetch(&BundleReference::parse(reference)?)
+/// There is none that may be used, or no such file in it.
+pub fn fetch(argument: &str) -> Result<Arc<Bundle>, BundleError> {
+    let reference = argument.split_once('#').map_or(argument, |(reference, _)| reference);
+    let bundle = current()?.fetch(&BundleReference::parse(reference)?)?;
+    let has_files = bundle.files_of(argument).next().is_some();
+    if has_files { Ok(bundle) } else { Err(BundleError::NoFile { argument: argument.into() }) }
 }
 
 impl BundleAccess {

@@ -32,7 +32,7 @@ pub(super) fn entries(digest: &str, layer: &[u8]) -> Result<Vec<ArchiveEntry>, A
         true => Box::new(MultiGzDecoder::new(layer).take(MAX_TOTAL + 1)),
         false => Box::new(layer),
     };
-    let mut reader = Counted { inner: expanded, count: 0 };
+    let mut reader = CountedLayer { inner: expanded, count: 0 };
     let mut found = Vec::new();
     let read = (|| {
         let mut archive = tar::Archive::new(&mut reader);
@@ -66,12 +66,12 @@ pub(super) fn entries(digest: &str, layer: &[u8]) -> Result<Vec<ArchiveEntry>, A
 }
 
 /// A reader that counts its bytes.
-struct Counted<R> {
+struct CountedLayer<R> {
     inner: R,
     count: u64,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountedLayer<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.count += read as u64;

@@ -23,6 +23,12 @@ pub enum BundleError {
         #[source]
         cause: Failure,
     },
+    /// The bundle does not have a file.
+    #[error("{argument}: the bundle has no such file\nhelp: `ephor bundle inspect` lists its files")]
+    NoFile {
+        /// The reference with the file.
+        argument: String,
+    },
     /// A manifest that is none of a bundle.
     #[error("{reference}: {problem}\nhelp: `ephor bundle push` and `kyverno oci push` write bundles")]
     Artifact {
@@ -252,9 +258,9 @@ pub enum PushProblem {
 
 fn advice(cause: &Failure) -> &'static str {
     match cause.cause {
-        Cause::Missing => "`ephor bundle push` writes a bundle; look at repository, tag and digest",
-        Cause::Network => "the registry was not reached; look at its name and at the proxy",
-        Cause::Other => "look at the credentials (`docker login`), the repository and the digest",
+        Cause::Missing => "`ephor bundle push` writes a bundle; check repository, tag and digest",
+        Cause::Network => "the registry was not reached; check its name and the proxy",
+        Cause::Other => "check the credentials (`docker login`), the repository and the digest",
     }
 }
 

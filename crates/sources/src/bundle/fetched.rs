@@ -70,6 +70,12 @@ impl Bundle {
         format!("{}#{}", self.reference, file.name)
     }
 
+    /// The files that an argument means: that behind `#`, else all.
+    pub fn files_of<'b>(&'b self, argument: &'b str) -> impl Iterator<Item = &'b BundleFile> {
+        let one = argument.split_once('#').map(|(_, name)| name);
+        self.files.iter().filter(move |file| one.is_none_or(|name| file.name == name))
+    }
+
     /// Reads an artifact; `blob` fetches a layer of at most this many bytes and checks its digest.
     ///
     /// # Errors
@@ -227,7 +233,8 @@ impl Layer {
             Form::Archive => {
                 self.whole(&bytes)?;
                 for entry in archive::entries(&self.digest, &bytes)? {
-                    // Names of what is not read are checked too: such an archive is not to be trusted.
+                    // Names of what is not read are checked too: one that leads out of the folder
+                    // makes the archive one that is not to be trusted.
                     match (named(&entry.name)?, entry.bytes) {
                         (name, Some(bytes)) => files.add(name, bytes, self)?,
                         (name, None) => files.left_out.push(name),

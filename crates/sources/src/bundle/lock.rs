@@ -87,7 +87,7 @@ impl BundleLock {
                 return form(Some(at), "`digest` is no digest: want sha256: and 64 hexadecimal digits");
             }
             if pins.insert(pinnable, digest.to_owned()).is_some() {
-                return form(Some(at), "the reference is pinned twice");
+                return form(Some(at), "it is pinned twice");
             }
         }
         Ok(BundleLock { name: name.into(), pins })
