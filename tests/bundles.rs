@@ -91,7 +91,7 @@ fn every_command_that_takes_policies_takes_bundles() {
     // Messages name a file of it so that it can be named in turn.
     let text = files.run(&["apply", bundle, "-r", "r.yaml", "--output-format", "text"]);
     let team = format!("{bundle}#team.yaml");
-    assert!(text.out.contains(&format!("policy {team}:10:")), "{}", text.out);
+    assert!(text.out.contains(&format!("policy {team}:11:")), "{}", text.out);
     let explained = files.run(&["explain", &team]).out;
     assert!(explained.contains("need-team") && !explained.contains("need-owner"), "{explained}");
     refused(&files.run(&["explain", &format!("{bundle}#gone.yaml")]), "the bundle has no such file");
