@@ -15,11 +15,11 @@ use super::fetched::Bundle;
 use super::key::BundleKey;
 use super::lock::BundleLock;
 use super::reference::BundleReference;
-use crate::registry::client::registry;
+use crate::registry::client::RegistryClient;
 
 /// Bundles by what is required of them.
 pub struct BundleAccess {
-    registry: Option<Arc<dyn Registry>>,
+    registry: RegistryClient,
     key: Option<BundleKey>,
     lock: BundleLock,
     fetched: Mutex<HashMap<String, Arc<Bundle>>>,
@@ -68,7 +68,7 @@ pub fn fetch(argument: &str) -> Result<Arc<Bundle>, BundleError> {
 impl BundleAccess {
     /// Bundles that are signed by a key, if there is one, and have the digests that are pinned.
     pub fn new(key: Option<BundleKey>, lock: BundleLock) -> BundleAccess {
-        BundleAccess { registry: registry(true), key, lock, fetched: Mutex::default() }
+        BundleAccess { registry: RegistryClient::default(), key, lock, fetched: Mutex::default() }
     }
 
     /// The pins.
@@ -106,23 +106,17 @@ impl BundleAccess {
 
     fn read(&self, reference: &BundleReference, by: &str) -> Result<Bundle, BundleError> {
         let failed = |cause| BundleError::Registry { reference: reference.to_string(), cause };
-        let registry = self.registry.as_deref().ok_or_else(|| BundleError::Reference(by.into()))?;
-        let manifest = registry.manifest(&reference.at, by).map_err(failed)?;
-        self.verify(registry, reference, &manifest)?;
-        let blob = |digest: &str, most: u64| registry.blob(&reference.at, digest, most);
+        let manifest = self.registry.manifest(&reference.at, by).map_err(failed)?;
+        self.verify(reference, &manifest)?;
+        let blob = |digest: &str, most: u64| self.registry.blob(&reference.at, digest, most);
         let mut bundle = Bundle::read(reference, &manifest, &blob)?;
         bundle.signed_by = self.key.as_ref().map(|key| key.name().to_owned());
         Ok(bundle)
     }
 
-    fn verify(
-        &self,
-        registry: &dyn Registry,
-        reference: &BundleReference,
-        manifest: &Manifest,
-    ) -> Result<(), BundleError> {
+    fn verify(&self, reference: &BundleReference, manifest: &Manifest) -> Result<(), BundleError> {
         let Some(key) = &self.key else { return Ok(()) };
-        key.verify(registry, &reference.at, manifest).map_err(|why| BundleError::Unsigned {
+        key.verify(&self.registry, &reference.at, manifest).map_err(|why| BundleError::Unsigned {
             reference: reference.to_string(),
             digest: manifest.digest.clone(),
             key: key.name().to_owned(),

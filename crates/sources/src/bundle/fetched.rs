@@ -30,6 +30,9 @@ const ARCHIVES: [&str; 4] = [
     "application/vnd.docker.image.rootfs.diff.tar",
 ];
 
+/// Fetches the layer of a digest, of at most this many bytes, and checks it.
+type FetchLayer<'f> = &'f (dyn Fn(&str, u64) -> Result<Vec<u8>, Failure> + Sync);
+
 /// A file of a bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleFile {
@@ -76,14 +79,14 @@ impl Bundle {
         self.files.iter().filter(move |file| one.is_none_or(|name| file.name == name))
     }
 
-    /// Reads an artifact; `blob` fetches a layer of at most this many bytes and checks its digest.
+    /// Reads an artifact; `blob` fetches its layers.
     ///
     /// # Errors
     /// It is no bundle, is larger than one may be, or has a name that leads out of its folder.
     pub(super) fn read(
         reference: &BundleReference,
         manifest: &Manifest,
-        blob: &(dyn Fn(&str, u64) -> Result<Vec<u8>, Failure> + Sync),
+        blob: FetchLayer<'_>,
     ) -> Result<Bundle, BundleError> {
         let wrong =
             |problem: ArtifactProblem| BundleError::Artifact { reference: reference.to_string(), problem };

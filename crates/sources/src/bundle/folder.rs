@@ -1,8 +1,8 @@
 //! A bundle as files of a folder.
 //!
 //! In: a [`Bundle`] and a folder. Out: its files there, all of them or none: they are written to a
-//! temporary folder next to their places first, and then moved. A file with another content is only
-//! replaced where that is wanted, and no link in the folder is followed.
+//! temporary folder in it first and then moved, and moved back where one cannot be. A file with
+//! another content is only replaced where that is wanted, and no link in the folder is followed.
 
 use std::fs;
 use std::io;
@@ -31,16 +31,40 @@ pub fn write(bundle: &Bundle, folder: &Path, replaces: bool) -> Result<Vec<PathB
     for (path, file) in staged.iter().zip(&bundle.files) {
         fs::write(path, &file.bytes).map_err(failed(path))?;
     }
-    let mut written = Vec::new();
-    for (from, file) in staged.iter().zip(&bundle.files) {
-        let path = folder.join(&file.name);
-        if let Some(above) = path.parent() {
-            fs::create_dir_all(above).map_err(failed(above))?;
-        }
-        fs::rename(from, &path).map_err(failed(&path))?;
-        written.push(path);
-    }
+    let written: Vec<PathBuf> = bundle.files.iter().map(|file| folder.join(&file.name)).collect();
+    move_all(&staged, &written, staging.path())
+        .map_err(|(path, cause)| wrong(&path, FolderProblem::Write(cause)))?;
     Ok(written)
+}
+
+/// Moves files to their places; if one cannot be moved, all are as they were before.
+fn move_all(from: &[PathBuf], to: &[PathBuf], staging: &Path) -> Result<(), (PathBuf, io::Error)> {
+    let former = |at: usize| staging.join(format!("former-{at}"));
+    for (at, (staged, place)) in from.iter().zip(to).enumerate() {
+        let above = place.parent().map_or(Ok(()), fs::create_dir_all);
+        let moved = above.and_then(|()| match fs::rename(place, former(at)) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(cause),
+            _ => fs::rename(staged, place),
+        });
+        if let Err(cause) = moved {
+            undo(to.get(..at).unwrap_or_default(), former);
+            // Of this one only the file before it may have been moved.
+            let _ = fs::rename(former(at), place);
+            return Err((place.clone(), cause));
+        }
+    }
+    Ok(())
+}
+
+/// Puts back what was in places that have new files. What fails here has no better cause than the
+/// first error.
+fn undo(places: &[PathBuf], former: impl Fn(usize) -> PathBuf) {
+    for (at, place) in places.iter().enumerate() {
+        let _ = match former(at).exists() {
+            true => fs::rename(former(at), place),
+            false => fs::remove_file(place),
+        };
+    }
 }
 
 /// Whether a file can be written without leaving the folder or losing another one.
@@ -117,6 +141,24 @@ mod tests {
         assert_eq!(names(&out), ["a.yaml", "b", "d.yaml"]);
         assert!(write(&bundle(&["0.yaml", "a.yaml"]), &out, true).is_ok());
         assert_eq!(fs::read(out.join("a.yaml")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn files_that_were_moved_before_an_error_are_moved_back() {
+        let root = tempfile::tempdir().unwrap();
+        let path = |name: &str| root.path().join(name);
+        for (name, text) in [("0", "new"), ("1", "new"), ("a.yaml", "old"), ("c.yaml", "old")] {
+            fs::write(path(name), text).unwrap();
+        }
+        fs::create_dir(path("staging")).unwrap();
+        let from = ["0", "1", "gone"].map(path);
+        let to = ["a.yaml", "b.yaml", "c.yaml"].map(path);
+        let failed = move_all(&from, &to, &path("staging"));
+        assert_eq!(failed.map_err(|(path, _)| path), Err(path("c.yaml")));
+        for name in ["a.yaml", "c.yaml"] {
+            assert_eq!(fs::read(path(name)).unwrap(), b"old", "{name}");
+        }
+        assert!(!path("b.yaml").exists());
     }
 
     #[cfg(unix)]
