@@ -84,7 +84,7 @@ pub fn run(args: &LockArgs) -> Result<i32, CommandError> {
         return Ok(i32::from(changes > 0));
     }
     if changes > 0 {
-        write_whole(&requirements::lock_file(config.as_ref()), lock.text().as_bytes())?;
+        write_whole(requirements::lock_file(config.as_ref()), lock.text())?;
     }
     Ok(0)
 }

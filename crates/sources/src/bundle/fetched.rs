@@ -326,6 +326,43 @@ mod tests {
     }
 
     #[test]
+    fn no_bit_of_a_manifest_or_an_archive_leads_out_of_the_folder() {
+        let mut archive = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_old();
+        header.set_size(1);
+        archive.append_data(&mut header, "b/c.yaml", &b"a"[..]).unwrap();
+        let archive = archive.into_inner().unwrap();
+        let manifest = format!(
+            r#"{{"layers":[{{"digest":"0","size":{},"mediaType":"{}"}},{{"digest":"1","size":1,"annotations":{{"{TITLE}":"a/b.yaml"}}}}]}}"#,
+            archive.len(),
+            ARCHIVES[1]
+        );
+        let reference = BundleReference::parse("oci://localhost/a/b:1").unwrap();
+        let read = |manifest: &[u8], archive: &[u8]| {
+            let manifest =
+                Manifest { digest: String::new(), media_type: String::new(), bytes: manifest.to_vec() };
+            let blob = |digest: &str, _: u64| Ok(if digest == "0" { archive.to_vec() } else { vec![b'a'] });
+            Bundle::read(&reference, &manifest, &blob)
+        };
+        let mut read_any = 0;
+        for (bytes, is_manifest) in [(manifest.as_bytes(), true), (&archive, false)] {
+            for (at, bit) in (0..bytes.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+                let mut changed = bytes.to_vec();
+                changed[at] ^= 1 << bit;
+                let bundle = match is_manifest {
+                    true => read(&changed, &archive),
+                    false => read(manifest.as_bytes(), &changed),
+                };
+                for file in bundle.iter().flat_map(|bundle| &bundle.files) {
+                    assert_eq!(checked(&file.name).as_ref(), Ok(&file.name));
+                    read_any += 1;
+                }
+            }
+        }
+        assert!(read_any > 1000, "{read_any}");
+    }
+
+    #[test]
     fn sizes_are_those_of_the_manifest_and_limited() {
         let layers: &[(&str, &str, &[u8])] = &[("x", "a.yaml", b"text")];
         assert!(read_with(layers, |_| "4".into()).is_ok());
