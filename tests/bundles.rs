@@ -284,7 +284,7 @@ fn an_artifact_that_is_not_to_be_trusted_is_refused_as_a_whole() {
     let (files, mut oci) = (files(), Oci::start());
     let policy = POLICY.as_bytes();
     let tar = "application/vnd.oci.image.layer.v1.tar+gzip";
-    let good: (&str, &[(&str, &str)], &[u8]) = (LAYER, &[(TITLE, "a.yaml")], policy);
+    let good: oci::Layer<'_> = (LAYER, &[(TITLE, "a.yaml")], policy);
     oci.artifact("acme", "outside", &[good, (LAYER, &[(TITLE, "../b.yaml")], policy)]);
     oci.artifact("acme", "absolute", &[good, (LAYER, &[(TITLE, "/tmp/b.yaml")], policy)]);
     oci.artifact("acme", "backslash", &[good, (LAYER, &[(TITLE, "..\\b.yaml")], policy)]);

@@ -67,6 +67,9 @@ fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{hex}")
 }
 
+/// A layer: its media type, annotations and bytes.
+pub type Layer<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [u8]);
+
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 impl Oci {
@@ -98,13 +101,8 @@ impl Oci {
         sha256(content.manifests[&(repository.to_owned(), tag.to_owned())].as_bytes())
     }
 
-    /// An artifact with layers: their media type, annotations and bytes; its digest.
-    pub fn artifact(
-        &mut self,
-        repository: &str,
-        tag: &str,
-        layers: &[(&str, &[(&str, &str)], &[u8])],
-    ) -> String {
+    /// An artifact with layers; its digest.
+    pub fn artifact(&mut self, repository: &str, tag: &str, layers: &[Layer<'_>]) -> String {
         let layers: Vec<serde_json::Value> = layers
             .iter()
             .map(|(media_type, annotations, bytes)| {
