@@ -15,7 +15,7 @@
 //! - [`key`]: the key that must have signed bundles
 //! - [`lock`]: digests of tags, in `ephor.lock`
 //! - [`names`]: names of files in bundles
-//! - [`reference`]: references of bundles
+//! - [`mod@reference`]: references of bundles
 
 pub mod access;
 mod archive;
