@@ -36,7 +36,7 @@ Exit codes:
   0  a policy has an equivalent
   1  none has, or there is no policy that could")]
 pub struct AdmissionArgs {
-    /// files, folders or addresses with policies, - for standard input
+    /// files, folders, addresses or bundles (oci://…) with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = clap::ValueHint::AnyPath)]
     policies: Vec<String>,
     /// files with PolicyExceptions

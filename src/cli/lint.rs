@@ -22,6 +22,7 @@ use super::flags::{Record, fields};
 use super::{CommandError, lint_deep};
 use crate::cli::arguments::given;
 use crate::cli::arguments::some_policies;
+use crate::cli::bundle::requirements;
 use crate::cli::config::file::Config;
 use crate::cli::{console, policy_files, releases};
 
@@ -57,7 +58,7 @@ Exit codes:
   1  one has, or a file cannot be read
   2  with --deep: a policy cannot be read, and no finding says so")]
 pub struct LintArgs {
-    /// files, folders or addresses with policies, - for standard input
+    /// files, folders, addresses or bundles (oci://…) with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     policies: Vec<String>,
     /// configuration with policies where none are named, instead of ephor.yaml
@@ -123,6 +124,7 @@ enum LintFormat {
 /// # Errors
 /// No policy, files that cannot be read.
 pub fn run(mut args: LintArgs) -> Result<i32, CommandError> {
+    requirements::use_config(given(&args.config));
     let config = if args.policies.is_empty() { Config::find(given(&args.config))? } else { None };
     if let Some(config) = config {
         args.policies = config.texts("policies");

@@ -25,6 +25,7 @@ use ephor_value::release::Release;
 
 use super::apply::conflict::ApplyConflict;
 use super::arguments::use_threads;
+use super::bundle::requirements;
 use super::flags::{Record, fields, whole};
 use super::outputs::write_whole;
 use super::report_file::extension;
@@ -198,6 +199,7 @@ fn replayer(
     args: &ReplayArgs,
     notes: &mut Vec<String>,
 ) -> Result<Replayer, CommandError> {
+    requirements::fetch(paths)?;
     paths.iter().try_for_each(|path| policy_files::exists(path))?;
     let sources = files::served_policies(paths);
     let unread = |cause: FileCause| matches!(cause, FileCause::Missing | FileCause::Unreadable);

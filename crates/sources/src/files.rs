@@ -27,6 +27,8 @@ use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "bundles")]
+use super::bundle;
 use super::download::{fetch, is_url};
 use ephor_document::split;
 use ephor_ir::json;
@@ -311,6 +313,8 @@ impl Loaded {
             self.stdin();
         } else if is_url(argument) {
             self.download(argument);
+        } else if is_bundle(argument) {
+            self.bundle(argument);
         } else if path.is_dir() {
             self.directory(path, true);
         } else if path.exists() {
@@ -383,6 +387,29 @@ impl Loaded {
             Ok(bytes) => self.text(url, bytes),
             Err(error) => self.note(url, FileCause::Unreadable, error.to_string()),
         }
+    }
+
+    /// The files of a bundle, in the order of their names. One that cannot be used gives nothing.
+    #[cfg(feature = "bundles")]
+    fn bundle(&mut self, argument: &str) {
+        let bundle = match bundle::access::fetch(argument) {
+            Ok(bundle) => bundle,
+            Err(error) => return self.note(argument, FileCause::Unreadable, error.to_string()),
+        };
+        for file in bundle.files_of(argument) {
+            let name = bundle.name_of(file);
+            let with_json = self.with_json || self.served.is_some();
+            let is_read = !file.name.ends_with(".json") || with_json || begins_as_ir(&file.bytes);
+            match is_read {
+                true => self.text(&name, file.bytes.clone()),
+                false => self.note(&name, FileCause::Extension, "ignored: not a .yaml or .yml file"),
+            }
+        }
+    }
+
+    #[cfg(not(feature = "bundles"))]
+    fn bundle(&mut self, argument: &str) {
+        self.note(argument, FileCause::Unreadable, "built without the feature `bundles`");
     }
 
     fn pattern(&mut self, pattern: &str) {
@@ -566,8 +593,21 @@ fn is_pattern(argument: &str) -> bool {
 /// Whether a file begins as the IR of policies does, which is JSON.
 fn is_ir(path: &Path) -> bool {
     let mut start = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(256).read_to_end(&mut start));
-    read.is_ok() && json::is_written(&String::from_utf8_lossy(&start))
+    let read = fs::File::open(path).and_then(|file| file.take(IR_START).read_to_end(&mut start));
+    read.is_ok() && begins_as_ir(&start)
+}
+
+/// How many bytes say whether a file is the IR of policies.
+const IR_START: u64 = 256;
+
+fn begins_as_ir(bytes: &[u8]) -> bool {
+    let start = bytes.get(..bytes.len().min(IR_START as usize)).unwrap_or_default();
+    json::is_written(&String::from_utf8_lossy(start))
+}
+
+/// Whether an argument means a bundle in a registry and not a file.
+pub fn is_bundle(argument: &str) -> bool {
+    argument.starts_with("oci://")
 }
 
 /// An operating system's error in Kyverno's words.

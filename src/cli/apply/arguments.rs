@@ -11,7 +11,7 @@ use crate::cli::arguments::Global;
 /// What is loaded.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct InputArguments<'a> {
-    /// Files, folders, addresses and repositories with policies.
+    /// Files, folders, addresses, repositories and bundles with policies.
     pub policies: &'a [String],
     /// Objects.
     pub input: &'a InputFlags,

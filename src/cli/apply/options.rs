@@ -19,6 +19,7 @@ use ephor_value::shard::Shard;
 use crate::cli::CommandError;
 use crate::cli::apply::conflict::ApplyConflict;
 use crate::cli::arguments::{Global, given};
+use crate::cli::bundle::requirements;
 use crate::cli::config::file::{Config, ConfigError};
 use crate::cli::flags::{Record, fields, nanoseconds, whole};
 use crate::cli::recorded::RecordingFlags;
@@ -40,7 +41,8 @@ Exit codes:
      policy or a file cannot be used, a result is an error, or the run ends early
   --warn-exit-code  no failure, but a warning; with --warn-no-pass also when nothing passed")]
 pub struct ApplyArgs {
-    /// files, folders, addresses or git repositories with policies, - for standard input
+    /// files, folders, addresses, git repositories or bundles (oci://…) with policies, - for
+    /// standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     pub(super) policies: Vec<String>,
     #[command(flatten)]
@@ -383,6 +385,7 @@ impl ApplyArgs {
         if program_name::is_kyverno() {
             return Ok(self);
         }
+        requirements::use_config(given(&self.run.config));
         let Some(config) = Config::find(given(&self.run.config))? else { return Ok(self) };
         if self.policies.is_empty() {
             self.policies = config.texts("policies");

@@ -42,7 +42,7 @@ enum SettingKind {
 }
 
 /// All keys.
-pub const KEYS: [Key; 12] = [
+pub const KEYS: [Key; 13] = [
     Key { name: "policies", about: "policies where a command names none", kind: SettingKind::Paths },
     Key { name: "resources", about: "resources where -r names none", kind: SettingKind::Paths },
     Key { name: "recursive", about: "resources of all folders below (-R)", kind: SettingKind::Bool },
@@ -67,6 +67,11 @@ pub const KEYS: [Key; 12] = [
     Key { name: "failOn", about: "least severity that fails a run (--fail-on)", kind: SettingKind::Severity },
     Key { name: "baseline", about: "file with known violations (--baseline)", kind: SettingKind::Path },
     Key { name: "reports", about: "files for reports (--report-file)", kind: SettingKind::Paths },
+    Key {
+        name: "bundleKey",
+        about: "public key that must have signed bundles (--bundle-key)",
+        kind: SettingKind::Path,
+    },
 ];
 
 /// Why a configuration cannot be used.
@@ -147,6 +152,11 @@ impl Config {
     /// The file as messages name it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The path of another file of its folder, from the current folder.
+    pub fn sibling(&self, name: &str) -> String {
+        self.path(name)
     }
 
     /// What the file sets for a key.

@@ -1,4 +1,4 @@
-//! The policies of `apply`: files, folders, addresses and repositories.
+//! The policies of `apply`: files, folders, addresses, repositories and bundles.
 //!
 //! In: arguments. Out: loaded policies. Which failures end the run is Kyverno's choice
 //! (`docs/reference/cli.md`); the others are printed as warnings and change nothing.
@@ -19,6 +19,7 @@ use super::super::log::{Log, Use};
 use super::super::options::Repository;
 use crate::cli::CommandError;
 use crate::cli::arguments::given;
+use crate::cli::bundle::requirements;
 use crate::cli::policy_files::helps;
 
 /// The policies that the arguments mean; deprecated kinds of them are printed. `skips_others`: a
@@ -50,6 +51,7 @@ pub(super) fn set_severities(policies: &mut Policies, severities: &[(String, Sev
 }
 
 fn load_all(args: &InputArguments<'_>, skips_others: bool, log: &Log) -> Result<Policies, CommandError> {
+    requirements::fetch(args.policies)?;
     let access = access(args.repository);
     let mut all = Policies::default();
     let mut lines: Vec<(String, Use)> = Vec::new();
