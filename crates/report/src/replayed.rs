@@ -217,6 +217,8 @@ pub struct Replayed {
     pub namespaces: BTreeMap<String, Answers>,
     /// By hour: `2026-11-30T16`.
     pub hours: BTreeMap<String, Answers>,
+    /// Requests that were evaluated without data that rules need, and the first one.
+    pub undecided: (u64, String),
     /// What was not evaluated.
     pub left_out: LeftOut,
     /// The differences to other policies, where there are some.
@@ -262,6 +264,14 @@ impl Replayed {
                 None => add(map.entry(if is_full { OTHERS } else { name }.into()).or_default()),
             }
         }
+    }
+
+    /// Counts a request that could not be decided on in whole.
+    pub fn undecided(&mut self, object: &str) {
+        if self.undecided.0 == 0 {
+            self.undecided.1 = object.into();
+        }
+        self.undecided.0 += 1;
     }
 
     /// Counts what a rule did.

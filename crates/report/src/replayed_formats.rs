@@ -54,6 +54,13 @@ fn left_out(all: &Replayed) -> Vec<String> {
         .iter()
         .map(|(why, (count, first))| format!("{count} {} (first: {first})", why.text()))
         .collect();
+    if all.undecided.0 > 0 {
+        lines.push(format!(
+            "{} could not be decided on in whole: rules need data that --data gives (first: {})",
+            counted(all.undecided.0, "request", "requests"),
+            all.undecided.1
+        ));
+    }
     if all.left_out.without_before > 0 {
         lines.push(format!(
             "{} were evaluated without the object as it was before",
@@ -180,6 +187,7 @@ pub fn json(all: &Replayed) -> String {
             "reads": all.left_out.reads,
             "missing": missing,
         },
+        "undecided": all.undecided.0,
         "updatesWithoutObjectBefore": all.left_out.without_before,
         "notes": all.notes,
     });
