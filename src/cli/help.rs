@@ -17,7 +17,7 @@ const PAGE: &str = "{about-with-newline}\nUsage:\n  {usage}\n\n{all-args}{after-
 /// The commands by what they are for; a test compares them with those of the program.
 pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Run policies", &["apply", "test", "replay", "report"]),
-    ("Write policies", &["lint", "create", "fix", "migrate", "schema", "jp", "cel", "lsp", "play"]),
+    ("Write policies", &["lint", "create", "fix", "migrate", "schema", "jp", "cel", "lsp", "mcp", "play"]),
     ("Look into policies", &["explain", "diff", "equivalent", "implies", "admission"]),
     ("Operate in a cluster", &["serve", "webhook-config", "crds", "convert", "cluster-check"]),
     ("About the program", &["config", "conformance", "completion", "docs", "help", "version"]),

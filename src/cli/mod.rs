@@ -43,6 +43,7 @@
 //! - [`lint`]: `ephor lint`: checks of policies before they run.
 //! - `lint_deep`: `ephor lint --deep`: what rules do on all objects that they distinguish.
 //! - [`lsp`]: `ephor lsp`: the language server of editors.
+//! - [`mcp`]: `ephor mcp`: tools of the Model Context Protocol for agents.
 //! - [`migrate`]: `ephor migrate`.
 //! - `outbound`: flags about requests to services, registries and other servers that are not the
 //!   cluster.
@@ -99,6 +100,7 @@ pub mod jp;
 pub mod lint;
 mod lint_deep;
 pub mod lsp;
+pub mod mcp;
 pub mod migrate;
 mod outbound;
 mod outputs;
@@ -164,6 +166,7 @@ enum Top {
     Jp(jp::JpArgs),
     Lint(lint::LintArgs),
     Lsp(lsp::LspArgs),
+    Mcp(mcp::McpArgs),
     Migrate(migrate::MigrateArgs),
     Play(play::PlayArgs),
     Replay(replay::ReplayArgs),
@@ -271,6 +274,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         Top::Jp(args) => jp::run(args, commands),
         Top::Lint(args) => lint::run(args),
         Top::Lsp(args) => lsp::run(&args),
+        Top::Mcp(args) => mcp::run(&args),
         Top::Migrate(args) => migrate::run(&args, &global),
         Top::Play(args) => play::run(&args),
         Top::Replay(args) => replay::run(&args),

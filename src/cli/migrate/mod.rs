@@ -47,7 +47,7 @@ use crate::cli::flag_values::time;
 use crate::cli::policy_files;
 use crate::cli::program_name::is_kyverno;
 use crate::cli::releases;
-use out::Layout;
+pub(super) use out::Layout;
 pub(super) use stored::with_flags_of_kyverno;
 
 /// Writes policies in CEL for ClusterPolicies, and proves that they mean the same
