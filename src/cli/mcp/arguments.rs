@@ -234,9 +234,8 @@ fn checked(row: &ToolArgument, value: &Json) -> Result<(), ToolError> {
 
 fn checked_file(place: &str, value: &Json) -> Result<(), ToolError> {
     let form = || ArgumentForm::File.words().to_string();
-    let wrong = |place: String, form: String, value: &Json| {
-        Err(ToolError::Form { place, form, found: found(value) })
-    };
+    let wrong =
+        |place: String, form: String, value: &Json| Err(ToolError::Form { place, form, found: found(value) });
     let Some(members) = value.as_object() else { return wrong(place.into(), form(), value) };
     for (name, member) in members {
         match &**name {

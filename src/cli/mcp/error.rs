@@ -15,11 +15,7 @@ use crate::cli::CommandError;
 pub(super) enum ToolError {
     /// There is no such tool.
     #[error("there is no tool `{name}`")]
-    UnknownTool {
-        name: String,
-        meant: Option<&'static str>,
-        tools: Vec<&'static str>,
-    },
+    UnknownTool { name: String, meant: Option<&'static str>, tools: Vec<&'static str> },
     /// The tool has no such argument.
     #[error("`{tool}` has no argument `{name}`")]
     UnknownArgument {
@@ -105,14 +101,14 @@ impl ToolError {
         let one_of = |names: &[&str]| format!("there are {}", names.join(", "));
         match self {
             ToolError::UnknownTool { meant: Some(meant), .. }
-            | ToolError::UnknownArgument { meant: Some(meant), .. } => Some(format!("did you mean `{meant}`?")),
+            | ToolError::UnknownArgument { meant: Some(meant), .. } => {
+                Some(format!("did you mean `{meant}`?"))
+            }
             ToolError::UnknownTool { tools, .. } => Some(one_of(tools)),
             ToolError::UnknownArgument { known, .. } => Some(one_of(known)),
             ToolError::Missing { form, .. } => Some(format!("it is {form}")),
             ToolError::TooLarge { .. } => Some("name fewer files, or call the tool for each folder".into()),
-            ToolError::NoFile { meant, .. } => {
-                meant.as_ref().map(|meant| format!("did you mean `{meant}`?"))
-            }
+            ToolError::NoFile { meant, .. } => meant.as_ref().map(|meant| format!("did you mean `{meant}`?")),
             ToolError::NoPath { .. } => {
                 Some("addresses and standard input are not read: give the `text`".into())
             }

@@ -92,12 +92,8 @@ pub(super) fn explain() -> Json {
         ("status", text_or_null()),
         ("decisions", list(&decision)),
     ]);
-    let resource = object(&[
-        ("name", text()),
-        ("file", text()),
-        ("line", number()),
-        ("decisions", list(&decided)),
-    ]);
+    let resource =
+        object(&[("name", text()), ("file", text()), ("line", number()), ("decisions", list(&decided))]);
     object(&[("rules", list(&rule)), ("resources", list(&resource)), notes()])
 }
 

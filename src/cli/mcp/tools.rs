@@ -57,8 +57,7 @@ const fn optional(name: &'static str, form: ArgumentForm, about: &'static str) -
     ToolArgument { name, form, is_required: false, about }
 }
 
-const POLICIES: ToolArgument =
-    files("policies", true, "The policies, with their bindings and exceptions.");
+const POLICIES: ToolArgument = files("policies", true, "The policies, with their bindings and exceptions.");
 const DEFINITIONS: ToolArgument = files("definitions", false, "CustomResourceDefinitions.");
 const KUBERNETES: ToolArgument = optional(
     "kubernetes",
@@ -70,20 +69,32 @@ const OUTPUT: ToolArgument = optional(
     ArgumentForm::Output,
     "Where the new texts are written: a .yaml file, or a folder that is laid out as the inputs. Without it nothing is written.",
 );
-const OVERWRITE: ToolArgument =
-    optional("overwrite", ArgumentForm::Flag, "Whether files that are there, inputs among them, are replaced.");
+const OVERWRITE: ToolArgument = optional(
+    "overwrite",
+    ArgumentForm::Flag,
+    "Whether files that are there, inputs among them, are replaced.",
+);
 const RESOURCES: &str = "The objects that policies are evaluated on; they are also what rules look up.";
 const OLD: ToolArgument = optional("oldResource", ArgumentForm::File, "The former object of an UPDATE.");
 const USER: ToolArgument =
     optional("user", ArgumentForm::File, "Who sends the requests: a file as for --userinfo.");
-const VALUES: ToolArgument =
-    optional("values", ArgumentForm::File, "Values of variables, labels of namespaces: a file as for --values-file.");
+const VALUES: ToolArgument = optional(
+    "values",
+    ArgumentForm::File,
+    "Values of variables, labels of namespaces: a file as for --values-file.",
+);
 const CONTEXT: ToolArgument =
     optional("context", ArgumentForm::File, "What policies in CEL look up: a file as for --context-path.");
-const OPERATION: ToolArgument =
-    optional("operation", ArgumentForm::Word(&["CREATE", "UPDATE", "DELETE", "CONNECT"]), "The operation of the requests; default that of `values`, or CREATE.");
-const AS: ToolArgument =
-    optional("as", ArgumentForm::Word(&["kyverno", "cluster"]), "Whose decisions: those of Kyverno's command line (default), or of a cluster.");
+const OPERATION: ToolArgument = optional(
+    "operation",
+    ArgumentForm::Word(&["CREATE", "UPDATE", "DELETE", "CONNECT"]),
+    "The operation of the requests; default that of `values`, or CREATE.",
+);
+const AS: ToolArgument = optional(
+    "as",
+    ArgumentForm::Word(&["kyverno", "cluster"]),
+    "Whose decisions: those of Kyverno's command line (default), or of a cluster.",
+);
 const SECONDS: ToolArgument =
     optional("seconds", ArgumentForm::Seconds, "The longest time for the proof of a policy; default 20.");
 
