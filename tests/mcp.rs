@@ -56,7 +56,7 @@ results:
 
 /// A policy with a kind that does not exist, and a safe fix for it.
 fn misspelt() -> String {
-    POLICY.replace("[Pod]", "[Deploymnt]").replace("          containers:", "          replicas: 1\n#")
+    POLICY.replace("[Pod]", "[Deploymnt]")
 }
 
 fn files() -> Files {
@@ -280,7 +280,7 @@ fn each_tool_answers_a_bad_call_with_what_to_write_instead() {
         ("migrate", json!({"policies": path("policy.yaml"), "to": "cel"}), "must be one of vpol, vap"),
         ("migrate", json!({"policies": [{"path": "policy.yaml", "text": ""}]}), "`policies[0]` must be"),
         ("migrate", json!({"policies": path("policy.yaml"), "kubernetes": "new"}), "new"),
-        ("migrate", json!({"policies": [{"text": "a: ["}]}), "there is no policy"),
+        ("migrate", json!({"policies": [{"text": ""}]}), "there is no policy"),
     ];
     let rows: Vec<(&str, Value)> =
         bad.iter().map(|(tool, arguments, _)| (*tool, arguments.clone())).collect();
@@ -303,7 +303,7 @@ fn each_tool_answers_a_bad_call_with_what_to_write_instead() {
 }
 
 #[test]
-fn what_is_no_message_is_answered_and_the_session_goes_on() {
+fn what_is_no_message_is_answered_and_the_session_continues() {
     let files = files();
     let large =
         format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"a\":\"{}\"}}", "a".repeat(33 << 20));

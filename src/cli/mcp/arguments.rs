@@ -3,12 +3,28 @@
 //! In: the rows of a tool, and the arguments of a call. Out: a JSON schema; a [`ToolCall`] whose
 //! arguments have the forms of their rows, or what is wrong with the first that has not.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value as Json, json};
 
 use ephor_value::suggest::did_you_mean;
 
 use super::error::ToolError;
-use super::tools::McpSettings;
+
+/// What holds for all calls.
+#[derive(Clone, Debug)]
+pub(super) struct McpSettings {
+    /// Whether calls that write are refused.
+    pub read_only: bool,
+    /// The longest time of a call.
+    pub time_limit: Duration,
+}
+
+impl Default for McpSettings {
+    fn default() -> Self {
+        McpSettings { read_only: false, time_limit: Duration::from_secs(60) }
+    }
+}
 
 /// An argument of a tool.
 pub(super) struct ToolArgument {
@@ -268,19 +284,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::cli::mcp::tools::TOOLS;
-
-    #[test]
-    fn every_name_that_a_tool_reads_is_one_of_its_arguments() {
-        // `ToolCall::value` checks it in builds for tests; here the names are unique and sorted by
-        // nothing but their rows.
-        for tool in &TOOLS {
-            let mut names: Vec<&str> = tool.arguments.iter().map(|a| a.name).collect();
-            names.sort_unstable();
-            names.dedup();
-            assert_eq!(names.len(), tool.arguments.len(), "{}", tool.name);
-        }
-    }
 
     #[test]
     fn arguments_of_other_forms_are_refused_with_what_they_must_be() {

@@ -5,11 +5,10 @@ use serde_json::{Value as Json, json};
 use ephor_page::answered;
 use ephor_page::question::{Diff, Question};
 
+use super::answer::{ToolAnswer, items, noted, taken, text};
 use super::arguments::ToolCall;
-use super::decide::{items, noted, taken, text};
 use super::error::ToolError;
 use super::files;
-use super::tools::ToolAnswer;
 
 /// Compares two sets of policies.
 ///

@@ -11,10 +11,10 @@ use ephor_page::answered;
 use ephor_page::question::{As, Evaluate, Question};
 use ephor_value::suggest::did_you_mean;
 
+use super::answer::{ToolAnswer, items, noted, place, taken, text};
 use super::arguments::ToolCall;
 use super::error::ToolError;
 use super::files;
-use super::tools::ToolAnswer;
 
 /// Evaluates policies on objects.
 ///
@@ -135,38 +135,6 @@ fn evaluated(call: &ToolCall<'_>, explain: bool) -> Result<(Json, Vec<String>), 
         return Err(ToolError::NoPolicy { causes: notes });
     }
     Ok((answer, notes))
-}
-
-/// Takes a list out of an answer.
-pub(super) fn taken(answer: &mut Json, name: &str) -> Vec<Json> {
-    match answer.get_mut(name).map(Json::take) {
-        Some(Json::Array(items)) => items,
-        _ => Vec::new(),
-    }
-}
-
-/// The items of a member that is a list.
-pub(super) fn items<'j>(value: &'j Json, name: &str) -> impl Iterator<Item = &'j Json> {
-    value.get(name).and_then(Json::as_array).into_iter().flatten()
-}
-
-/// A member that is a text; empty where it is none.
-pub(super) fn text<'j>(value: &'j Json, name: &str) -> &'j str {
-    value.get(name).and_then(Json::as_str).unwrap_or_default()
-}
-
-/// `FILE:LINE`; empty where there is no file.
-pub(super) fn place(value: &Json) -> String {
-    match (text(value, "file"), value.get("line").and_then(Json::as_u64)) {
-        ("", _) => String::new(),
-        (file, Some(line)) => format!("{file}:{line}"),
-        (file, None) => file.into(),
-    }
-}
-
-/// Notes as lines.
-pub(super) fn noted(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("note: {note}\n")).collect()
 }
 
 /// `pod.yaml:1 Pod dev/cart`

@@ -5,11 +5,10 @@ use serde_json::{Value as Json, json};
 use ephor_page::answered;
 use ephor_page::question::{FixLevel, Lint, Question};
 
+use super::answer::{ToolAnswer, items, noted, place, taken, text};
 use super::arguments::ToolCall;
-use super::decide::{items, noted, place, taken, text};
 use super::error::ToolError;
 use super::files;
-use super::tools::ToolAnswer;
 
 /// Checks policies, and writes those with fixes where the call says so.
 ///

@@ -5,6 +5,7 @@
 //! a tool does is what the command of its name does, mostly through `ephor_page`. Files are written
 //! only where a call names a path for them.
 //!
+//! - `answer`: results of calls: JSON, and what texts show of it
 //! - `arguments`: the arguments of tools: their schemas, and calls that are checked against them
 //! - `compare`: `diff`: whether two sets of policies mean the same
 //! - `decide`: `apply` and `explain`: what policies decide about objects, and why
@@ -18,6 +19,7 @@
 //! - `tools`: the tools
 //! - `transport`: messages on standard input and output
 
+mod answer;
 mod arguments;
 mod compare;
 mod decide;
@@ -40,7 +42,8 @@ use crate::cli::flag_values::time;
 ///
 /// A server of the Model Context Protocol (MCP) on standard input and output. Its tools do what the
 /// commands of the same names do, on texts in the call or on files and folders. They write no file
-/// but where a call has `output`, replace one only with `overwrite`, and read no cluster. Clients set it up (`docs/guides/agents.md`). It ends when its input ends.
+/// but where a call has `output`, replace one only with `overwrite`, and read no cluster. Clients
+/// set it up (`docs/guides/agents.md`). It ends when its input ends.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # Claude Code
@@ -73,7 +76,7 @@ const MAX_TIME: Duration = Duration::from_secs(120);
 /// The threads cannot be started. What is wrong with a message or a call is answered to the client.
 pub fn run(args: &McpArgs) -> Result<i32, CommandError> {
     let time_limit = args.time_limit.clamp(Duration::from_millis(1), MAX_TIME);
-    let settings = tools::McpSettings { read_only: args.read_only, time_limit };
+    let settings = arguments::McpSettings { read_only: args.read_only, time_limit };
     server::serve(settings).map_err(CommandError::StandardInput)?;
     Ok(0)
 }

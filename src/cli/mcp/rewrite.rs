@@ -5,12 +5,11 @@ use serde_json::{Value as Json, json};
 use ephor_page::answered;
 use ephor_page::question::{Migrate, MigrationTarget, Question};
 
+use super::answer::{ToolAnswer, items, noted, place, taken, text};
 use super::arguments::ToolCall;
 use super::compare::{difference, proof_time};
-use super::decide::{items, noted, place, taken, text};
 use super::error::ToolError;
 use super::files;
-use super::tools::ToolAnswer;
 
 /// Migrates policies, and writes the new texts where the call says so.
 ///

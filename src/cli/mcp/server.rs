@@ -18,9 +18,10 @@ use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::Semaphore;
 
-use super::arguments::schema;
+use super::answer::ToolAnswer;
+use super::arguments::{McpSettings, schema};
 use super::error::ToolError;
-use super::tools::{self, McpSettings, McpTool, TOOLS, ToolAnswer};
+use super::tools::{self, McpTool, TOOLS};
 use super::transport::LineTransport;
 
 /// Calls that run at a time. A choice: each uses all cores for a large input, so more of them only

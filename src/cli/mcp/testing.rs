@@ -14,11 +14,10 @@ use ephor_testing::testing::rows::{Row, Verdict};
 use ephor_testing::testing::run::{Options, Ran, run};
 use ephor_value::parallel;
 
+use super::answer::{ToolAnswer, noted, place, text};
 use super::arguments::{FileArgument, ToolCall};
-use super::decide::{noted, place, text};
 use super::error::ToolError;
 use super::files;
-use super::tools::ToolAnswer;
 use crate::cli::outputs::write_with_folders;
 
 /// The name of test files.

@@ -3,38 +3,14 @@
 //! In: the name of a tool and the arguments of a call. Out: a result as JSON and as text, or why
 //! there is none.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value as Json};
 
 use ephor_value::suggest::did_you_mean;
 
-use super::arguments::{ArgumentForm, ToolArgument, ToolCall};
+use super::answer::ToolAnswer;
+use super::arguments::{ArgumentForm, McpSettings, ToolArgument, ToolCall};
 use super::error::ToolError;
 use super::{compare, decide, fixes, rewrite, schemas, testing};
-
-/// What holds for all calls.
-#[derive(Clone, Debug)]
-pub(super) struct McpSettings {
-    /// Whether calls that write are refused.
-    pub read_only: bool,
-    /// The longest time of a call.
-    pub time_limit: Duration,
-}
-
-impl Default for McpSettings {
-    fn default() -> Self {
-        McpSettings { read_only: false, time_limit: Duration::from_secs(60) }
-    }
-}
-
-/// The result of a call.
-pub(super) struct ToolAnswer {
-    /// As the schema of the tool has it.
-    pub result: Json,
-    /// For people, and for clients without structured results.
-    pub text: String,
-}
 
 /// A tool.
 pub(super) struct McpTool {
@@ -241,5 +217,20 @@ impl McpTool {
         settings: &McpSettings,
     ) -> Result<ToolAnswer, ToolError> {
         (self.run)(&ToolCall::new((self.name, self.arguments), given, settings)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_of_a_tool_have_names_of_their_own() {
+        for tool in &TOOLS {
+            let mut names: Vec<&str> = tool.arguments.iter().map(|argument| argument.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), tool.arguments.len(), "{}", tool.name);
+        }
     }
 }
