@@ -14,6 +14,38 @@ pub struct Global {
     /// kubeconfig file
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, global = true, env = "EPHOR_KUBECONFIG", hide_env_values = true)]
     pub(super) kubeconfig: Option<String>,
+    /// whether output has colours: on a terminal, always or never
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto", hide_default_value = true)]
+    pub(super) color: ColorWhen,
+}
+
+/// When output has colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ColorWhen {
+    /// On a terminal, unless the environment says otherwise
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The flag of commands that can be silent.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct Quiet {
+    /// no warnings, no progress: errors and results only
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Quiet {
+    /// From here on warnings are not printed, if the flag is set.
+    pub(super) fn apply(self) {
+        if self.quiet {
+            super::console::be_quiet();
+        }
+    }
 }
 
 impl Global {

@@ -128,7 +128,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use error::CommandError;
 
-use crate::cli::arguments::Global;
+use crate::cli::arguments::{ColorWhen, Global};
 use crate::cli::program_name::{is_kyverno, program};
 
 /// Evaluates Kubernetes policies: Kyverno's and Kubernetes' own, in one engine
@@ -205,22 +205,11 @@ pub fn main(args: &[String]) -> i32 {
                 let (_, command) = usage::meant(&commands(), args);
                 console::error(&format!("help: `{command} --help` shows what it takes\n"));
             }
-            // Of a comparison the exit code 1 says that there is a difference.
-            let is_comparison = || {
-                let all = commands();
-                let (command, _) = usage::meant(&all, args);
-                ["diff", "cluster-check", "equivalent", "implies"].contains(&command.get_name())
-            };
-            let is_migration = || {
-                let all = commands();
-                !is_kyverno() && usage::meant(&all, args).0.get_name() == "migrate"
-            };
-            match error {
-                CommandError::Usage(_) if is_comparison() => 2,
-                // Exit code 1 says that policies differ or are refused.
-                _ if is_migration() => 2,
-                error => error.exit_code(),
-            }
+            let all = commands();
+            let (_, name) = usage::meant(&all, args);
+            // Exit code 1 of a command of our own is what it found.
+            let is_own = !is_kyverno() && help::is_own(&name);
+            if is_own && !error.is_finding() { 2 } else { error.exit_code() }
         }
     }
 }
@@ -246,6 +235,10 @@ fn read(args: &[String]) -> Result<Option<Cli>, CommandError> {
 
 fn run(cli: Cli) -> Result<i32, CommandError> {
     let Cli { global, version, command } = cli;
+    match global.color {
+        ColorWhen::Auto => {}
+        when => console::set_colours(when == ColorWhen::Always),
+    }
     if version {
         return version::run(&version::VersionArgs::default());
     }

@@ -48,7 +48,7 @@ pub fn run(args: &ExplainArgs, global: &Global) -> Result<i32, CommandError> {
             console::warn(&format!("{}:{}: policy `{}` is refused: {why}", p.source, p.line, p.name));
         }
     }
-    if args.output == ExplainFormat::Json {
+    if args.output_format == ExplainFormat::Json {
         let wanted = Wanted { rule, kind, as_lowered: args.as_lowered };
         let bundle = explain::bundle(&policies, wanted);
         console::print(&format!("{}\n", bundle.write()?));

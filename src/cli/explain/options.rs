@@ -18,7 +18,7 @@ use crate::cli::candidates::{kind_names, rule_names};
   ephor explain policy.yaml --kind CronJob
 
   # the IR, which can be applied as a policy file
-  ephor explain policy.yaml --output json > policy.json
+  ephor explain policy.yaml -o json > policy.json
   ephor apply policy.json --resource pod.yaml
 
   # why a resource passes, fails or is not matched
@@ -37,9 +37,9 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "KIND", add = clap_complete::ArgValueCompleter::new(kind_names))]
     pub(in crate::cli) kind: Option<String>,
     /// output format: text, or json for the IR (docs/internals/ir-json.md)
-    #[arg(long, short, value_name = "FORMAT", default_value = "text")]
-    pub(in crate::cli) output: ExplainFormat,
-    /// rules before optimisation, with --output json
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", default_value = "text")]
+    pub(in crate::cli) output_format: ExplainFormat,
+    /// rules before optimisation, with --output-format json
     #[arg(long)]
     pub(in crate::cli) as_lowered: bool,
     /// output without colours

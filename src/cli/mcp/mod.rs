@@ -57,7 +57,7 @@ use crate::cli::flag_values::time;
 
 Exit codes:
   0  the input ended
-  1  standard input or output cannot be used")]
+  2  standard input or output cannot be used")]
 pub struct McpArgs {
     /// refuse calls that write files
     #[arg(long)]
