@@ -38,6 +38,7 @@ mod layout;
 mod library;
 mod lint_fix;
 mod lsp;
+mod manners;
 mod mcp;
 mod migrate;
 mod mutate;

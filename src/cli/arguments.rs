@@ -14,9 +14,13 @@ pub struct Global {
     /// kubeconfig file
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, global = true, env = "EPHOR_KUBECONFIG", hide_env_values = true)]
     pub(super) kubeconfig: Option<String>,
-    /// whether output has colours: on a terminal, always or never
-    #[arg(long, value_name = "WHEN", global = true, default_value = "auto", hide_default_value = true)]
-    pub(super) color: ColorWhen,
+}
+
+impl Global {
+    /// Whether all of what is summed up is listed.
+    pub(super) fn is_verbose(&self) -> bool {
+        !matches!(self.verbosity.as_deref(), None | Some("" | "0"))
+    }
 }
 
 /// When output has colours.
@@ -31,27 +35,27 @@ pub(super) enum ColorWhen {
     Never,
 }
 
-/// The flag of commands that can be silent.
+/// Flags of commands of our own about what they print.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub struct Quiet {
-    /// no warnings, no progress: errors and results only
+pub struct ConsoleFlags {
+    /// colours: on a terminal unless the environment says otherwise, always or never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: ColorWhen,
+    /// no warnings and no progress: errors and results only
     #[arg(long)]
     quiet: bool,
 }
 
-impl Quiet {
-    /// From here on warnings are not printed, if the flag is set.
+impl ConsoleFlags {
+    /// From here on the flags count.
     pub(super) fn apply(self) {
+        match self.color {
+            ColorWhen::Auto => {}
+            when => super::console::set_colours(when == ColorWhen::Always),
+        }
         if self.quiet {
             super::console::be_quiet();
         }
-    }
-}
-
-impl Global {
-    /// Whether all of what is summed up is listed.
-    pub(super) fn is_verbose(&self) -> bool {
-        !matches!(self.verbosity.as_deref(), None | Some("" | "0"))
     }
 }
 

@@ -20,7 +20,7 @@ mod fixing;
 use super::diff::why_unread;
 use super::flags::{Record, fields};
 use super::{CommandError, lint_deep};
-use crate::cli::arguments::{Quiet, given, some_policies};
+use crate::cli::arguments::{ConsoleFlags, given, some_policies};
 use crate::cli::config::file::Config;
 use crate::cli::{console, policy_files, releases};
 
@@ -92,7 +92,7 @@ pub struct LintArgs {
     #[arg(long, requires = "fix")]
     dry_run: bool,
     #[command(flatten)]
-    quiet: Quiet,
+    console: ConsoleFlags,
 }
 
 /// The severities.
@@ -124,7 +124,7 @@ enum LintFormat {
 /// # Errors
 /// No policy, files that cannot be read.
 pub fn run(mut args: LintArgs) -> Result<i32, CommandError> {
-    args.quiet.apply();
+    args.console.apply();
     let config = if args.policies.is_empty() { Config::find(given(&args.config))? } else { None };
     if let Some(config) = config {
         args.policies = config.texts("policies");

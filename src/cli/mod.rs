@@ -128,7 +128,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use error::CommandError;
 
-use crate::cli::arguments::{ColorWhen, Global};
+use crate::cli::arguments::Global;
 use crate::cli::program_name::{is_kyverno, program};
 
 /// Evaluates Kubernetes policies: Kyverno's and Kubernetes' own, in one engine
@@ -235,10 +235,6 @@ fn read(args: &[String]) -> Result<Option<Cli>, CommandError> {
 
 fn run(cli: Cli) -> Result<i32, CommandError> {
     let Cli { global, version, command } = cli;
-    match global.color {
-        ColorWhen::Auto => {}
-        when => console::set_colours(when == ColorWhen::Always),
-    }
     if version {
         return version::run(&version::VersionArgs::default());
     }

@@ -24,7 +24,7 @@ use ephor_sources::objects::{ClusterFacts, Objects};
 use ephor_value::release::Release;
 
 use super::apply::conflict::ApplyConflict;
-use super::arguments::{Quiet, use_threads};
+use super::arguments::{ConsoleFlags, use_threads};
 use super::flags::{Record, fields, whole};
 use super::outputs::write_whole;
 use super::report_file::extension;
@@ -70,7 +70,7 @@ pub struct ReplayArgs {
     #[arg(long, short = 'o', alias = "output", value_name = "FORMAT")]
     output_format: Option<ReplayFormat>,
     #[command(flatten)]
-    quiet: Quiet,
+    console: ConsoleFlags,
     /// file for the result, in --output-format, else in the format of its extension; several times
     /// for several files
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -99,7 +99,7 @@ enum ReplayFormat {
 /// # Errors
 /// No log, no policy, a file that cannot be written.
 pub fn run(args: &ReplayArgs) -> Result<i32, CommandError> {
-    args.quiet.apply();
+    args.console.apply();
     use_threads(args.threads);
     if args.logs.is_empty() {
         return Err(Usage::NoLog.into());

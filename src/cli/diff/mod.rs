@@ -217,7 +217,7 @@ fn answer(
     [pairs, deletions]: [&[Pair]; 2],
     ignored: &Ignored,
 ) -> Result<i32, CommandError> {
-    common.quiet.apply();
+    common.console.apply();
     use_threads(common.threads);
     let named = [("--out", &common.out), ("--certificate", &common.certificate)];
     outputs::distinct(named.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))))?;

@@ -7,7 +7,7 @@ use clap::{ValueEnum, ValueHint};
 use ephor_compare::Options;
 use ephor_value::release::Release;
 
-use crate::cli::arguments::Quiet;
+use crate::cli::arguments::ConsoleFlags;
 use crate::cli::flag_values::time;
 use crate::cli::releases;
 
@@ -49,7 +49,7 @@ pub struct Common {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "certificate")]
     pub check: Option<String>,
     #[command(flatten)]
-    pub quiet: Quiet,
+    pub console: ConsoleFlags,
 }
 
 impl Common {

@@ -24,6 +24,7 @@ use options::ExplainFormat;
 /// # Errors
 /// No policy, no such rule.
 pub fn run(args: &ExplainArgs, global: &Global) -> Result<i32, CommandError> {
+    args.console.apply();
     let arguments = some_policies(&args.policies)?;
     if !args.input.resources().is_empty() {
         arguments.iter().try_for_each(|argument| exists(argument))?;

@@ -1,6 +1,7 @@
 //! The flags of `explain`.
 
 use crate::cli::apply::{InputFlags, ValueFlags};
+use crate::cli::arguments::ConsoleFlags;
 use crate::cli::candidates::{kind_names, rule_names};
 
 /// Explains the rules of policies and their decisions about resources
@@ -45,6 +46,8 @@ pub struct ExplainArgs {
     /// output without colours
     #[arg(long)]
     pub(in crate::cli) remove_color: bool,
+    #[command(flatten)]
+    pub(in crate::cli) console: ConsoleFlags,
     #[command(flatten)]
     pub(in crate::cli) decisions: Decisions,
     #[command(flatten)]

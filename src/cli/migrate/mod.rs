@@ -41,7 +41,7 @@ use ephor_value::{Value, parallel};
 
 use super::outputs::{Outputs, absolute};
 use super::{CommandError, progress};
-use crate::cli::arguments::{Global, Quiet, cluster_choice, given, use_threads};
+use crate::cli::arguments::{ConsoleFlags, Global, cluster_choice, given, use_threads};
 use crate::cli::console::{self, print, warn};
 use crate::cli::flag_values::time;
 use crate::cli::policy_files;
@@ -124,7 +124,7 @@ pub struct MigrateArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     threads: i64,
     #[command(flatten)]
-    quiet: Quiet,
+    console: ConsoleFlags,
     /// names of CustomResourceDefinitions; called as `kyverno` only
     #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
     resource: Vec<String>,
@@ -167,7 +167,7 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
     if args.paths.is_empty() && !args.cluster {
         return Err(CommandError::NothingToMigrate);
     }
-    args.quiet.apply();
+    args.console.apply();
     use_threads(args.threads);
     for path in args.paths.iter().filter(|path| *path != "-") {
         policy_files::exists(path)?;
