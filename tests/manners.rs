@@ -184,5 +184,8 @@ fn objects_that_no_rule_changed_are_not_printed_among_failures() {
     files.write("m.yaml", MUTATION.as_bytes());
     let ran = run(&files, "apply p.yaml m.yaml -r r.yaml --only-failures --output-format text");
     assert!(ran.out.contains("need-team"), "{}{}", ran.out, ran.err);
-    assert!(!ran.out.contains("apiVersion: v1"), "{}", ran.out);
+    assert!(!ran.out.contains("policy label applied to default/ConfigMap/bad"), "{}", ran.out);
+    assert!(ran.out.contains("policy label applied to web/ConfigMap/good"), "{}", ran.out);
+    let all = run(&files, "apply p.yaml m.yaml -r r.yaml --output-format text").out;
+    assert!(all.contains("policy label applied to default/ConfigMap/bad"), "{all}");
 }
