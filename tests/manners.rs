@@ -4,7 +4,7 @@
 
 use super::common::{Files, POLICY, RESOURCES, Ran};
 
-const OWN: [&str; 19] = [
+const OWN: [&str; 20] = [
     "admission",
     "cel eval",
     "cluster-check",
@@ -23,6 +23,7 @@ const OWN: [&str; 19] = [
     "replay",
     "report",
     "schema",
+    "serve",
     "webhook-config",
 ];
 
