@@ -83,43 +83,50 @@ fn write<W: Write>(output: &Mutex<W>, message: &ServerJsonRpcMessage) -> io::Res
 /// Reads lines until there are none, or nothing reads the messages.
 fn read<W: Write>(input: &mut impl BufRead, incoming: &Sender<ClientJsonRpcMessage>, replies: &Mutex<W>) {
     while let Ok(Some(line)) = line(input) {
-        let (error, id) = match message(&line) {
+        let refused = match message(&line) {
             Ok(None) => continue,
             Ok(Some(message)) => match incoming.blocking_send(message) {
                 Ok(()) => continue,
                 Err(_) => return,
             },
-            Err(refused) => refused,
+            Err(refused) => *refused,
         };
-        warn(&format!("a line of standard input is no message: {}", error.message));
-        if write(replies, &ServerJsonRpcMessage::error(error, id)).is_err() {
+        warn(&format!("a line of standard input is no message: {}", refused.error.message));
+        if write(replies, &ServerJsonRpcMessage::error(refused.error, refused.id)).is_err() {
             return;
         }
     }
 }
 
+/// Why a line is no message, and the id of the request where it has one.
+struct RefusedLine {
+    error: ErrorData,
+    id: Option<RequestId>,
+}
+
 /// The message of a line; none of a blank one, and of a notification that the protocol does not
 /// have.
-fn message(line: &Line) -> Result<Option<ClientJsonRpcMessage>, (ErrorData, Option<RequestId>)> {
+fn message(line: &Line) -> Result<Option<ClientJsonRpcMessage>, Box<RefusedLine>> {
+    let refused = |error: ErrorData, id: Option<RequestId>| Box::new(RefusedLine { error, id });
     let text = match line {
         Line::Whole(text) => text.trim_ascii(),
         Line::TooLong => {
             let text = format!("a message has at most {MAX_MESSAGE} bytes");
-            return Err((ErrorData::invalid_request(text, None), None));
+            return Err(refused(ErrorData::invalid_request(text, None), None));
         }
     };
     if text.is_empty() {
         return Ok(None);
     }
-    let value: Json =
-        serde_json::from_slice(text).map_err(|e| (ErrorData::parse_error(e.to_string(), None), None))?;
+    let unread = |error: serde_json::Error| refused(ErrorData::parse_error(error.to_string(), None), None);
+    let value: Json = serde_json::from_slice(text).map_err(unread)?;
     let id: Option<RequestId> = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
     let is_notification = value.get("id").is_none() && value.get("method").is_some_and(Json::is_string);
     match serde_json::from_value(value) {
         Ok(message) => Ok(Some(message)),
         // Nothing answers a notification.
         Err(_) if is_notification => Ok(None),
-        Err(error) => Err((ErrorData::invalid_request(error.to_string(), None), id)),
+        Err(error) => Err(refused(ErrorData::invalid_request(error.to_string(), None), id)),
     }
 }
 
