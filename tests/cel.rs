@@ -107,7 +107,7 @@ fn a_prompt_says_that_its_document_leaves_no_line_of_standard_input() {
     for document in ["", OBJECT] {
         for arguments in [&["cel", "repl", "-"][..], &["cel", "repl", "-i", "-"]] {
             let ran = files.run_on(document, arguments);
-            assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{arguments:?}");
+            assert_eq!((ran.code, &*ran.out), (Some(2), ""), "{arguments:?}");
             let why = "Error: an expression is required: `-` reads all of standard input as the document, and no line is left\n";
             assert!(ran.err.starts_with(why), "{}", ran.err);
         }

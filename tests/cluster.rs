@@ -262,7 +262,7 @@ fn webhook_configurations_of_another_program_are_never_taken_over_silently() {
             let patch = format!("PATCH {VALIDATING}?fieldManager=ephor&force=true");
             assert_eq!(writes, [format!("POST {MUTATING}?fieldManager=ephor"), patch]);
         } else {
-            assert_eq!(ran.code, Some(1), "{}", ran.out);
+            assert_eq!(ran.code, Some(2), "{}", ran.out);
             assert!(ran.err.contains("belongs to another program (written by other-program)"), "{}", ran.err);
             assert!(ran.err.contains("--take-over"), "{}", ran.err);
             assert_eq!(writes, Vec::<String>::new(), "nothing is half-written");
@@ -464,7 +464,7 @@ fn a_simulated_api_server_calls_webhooks_for_reviews_up_to_1_36_alone() {
         assert!(run("plain", "map", release).out.contains(called));
     }
     let refused = run("hooks", "map", "1.36");
-    assert_eq!(refused.code, Some(1));
+    assert_eq!(refused.code, Some(2));
     assert!(refused.err.contains("unsupported syntax: '`'"), "{}", refused.err);
     assert!(run("hooks", "map", "1.37").out.contains(called));
 }
@@ -498,7 +498,7 @@ fn webhook_configurations_are_simulated_and_written() {
 fn a_configuration_that_an_api_server_would_refuse_is_not_printed() {
     let files = Files::new(&[("p.yaml", POLICY)]);
     let ran = files.run(&["webhook-config", "p.yaml", "--url", "http://h"]);
-    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("'https' is the only allowed URL scheme"), "{}", ran.err);
 }
 

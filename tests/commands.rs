@@ -602,7 +602,7 @@ fn lint_fails_on_files_that_are_not_yaml_and_on_files_that_cannot_be_read() {
     files.write("bytes/p.yaml", b"a: \xff\n");
     files.write("bytes/q.yaml", sound.as_bytes());
     let ran = files.run(&["lint", "bytes"]);
-    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("bytes/p.yaml: invalid UTF-8"), "{}", ran.err);
 }
 

@@ -77,7 +77,7 @@ fn picks_rules_by_name_and_kind_and_prints_json() {
         .flat_map(|group| group["rules"].as_array().unwrap());
     assert!(all.into_iter().all(|rule| rule["name"] == "pinned"), "{of_name}");
     let (code, _, err) = explain(dir.path(), &["tags.yaml", "--output", "yaml"]);
-    assert_eq!((code, &*err), (Some(1), "Error: unknown output `yaml`; use `text` or `json`\n"));
+    assert_eq!((code, &*err), (Some(2), "Error: unknown output-format `yaml`; use `text` or `json`\n"));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn the_printed_json_is_a_policy_file() {
     assert_eq!((rules("tags.json"), rules("tags.yaml")), (3, 3));
     std::fs::write(dir.path().join("tags.json"), json.replace("ir/v1", "ir/v2")).unwrap();
     let (code, _, err) = explain(dir.path(), &["tags.json"]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(err.contains("apiVersion `ephor.dev/ir/v2` cannot be read, only `ephor.dev/ir/v1`"), "{err}");
 }
 
@@ -136,7 +136,7 @@ fn says_what_was_probably_meant() {
     let dir = folder();
     let fails = |args: &[&str], text: &str| {
         let (code, out, err) = explain(dir.path(), args);
-        assert_eq!((code, &*out, &*err), (Some(1), "", &*format!("Error: {text}\n")));
+        assert_eq!((code, &*out, &*err), (Some(2), "", &*format!("Error: {text}\n")));
     };
     fails(&["tag.yaml"], "no such policy file `tag.yaml`; did you mean `tags.yaml`?");
     fails(&["tags.yaml", "--rule", "pined"], "no rule `pined`; did you mean `pinned`?");
@@ -211,5 +211,5 @@ fn explains_what_rules_decide_about_a_resource_as_text_and_as_json() {
     assert_eq!(list[0]["resource"], "pod.yaml:1 Pod dev/cart");
     assert_eq!(list[0]["rules"][0]["status"], "fail");
     let (code, _, err) = explain(dir.path(), &["tags.yaml", "-r", "pod.yaml", "--rule", "pined"]);
-    assert_eq!((code, &*err), (Some(1), "Error: no rule `pined`; did you mean `pinned`?\n"));
+    assert_eq!((code, &*err), (Some(2), "Error: no rule `pined`; did you mean `pinned`?\n"));
 }

@@ -55,7 +55,7 @@ fn items_of_lists_are_converted_with_their_comments() {
 fn two_policies_that_would_be_one_are_refused_before_anything_is_printed() {
     let files = Files::new(&[("p.yaml", RULE), ("own.yaml", &own(RULE)), ("here.yaml", HERE)]);
     let ran = files.run(&["convert", "--own-group", "here.yaml", "p.yaml", "own.yaml"]);
-    assert_eq!((ran.code, &*ran.out), (Some(1), ""));
+    assert_eq!((ran.code, &*ran.out), (Some(2), ""));
     assert!(
         ran.err.contains("own.yaml:1: ClusterPolicy need-team") && ran.err.contains("p.yaml:1"),
         "{}",
@@ -70,7 +70,7 @@ fn two_policies_that_would_be_one_are_refused_before_anything_is_printed() {
 fn a_misspelt_path_converts_nothing() {
     let files = Files::new(&[("p.yaml", RULE)]);
     let ran = files.run(&["convert", "--own-group", "p.yaml", "q.yaml"]);
-    assert_eq!((ran.code, &*ran.out), (Some(1), ""));
+    assert_eq!((ran.code, &*ran.out), (Some(2), ""));
     assert!(ran.err.contains("q.yaml"), "{}", ran.err);
 }
 

@@ -39,6 +39,8 @@ mod layout;
 mod library;
 mod lint_fix;
 mod lsp;
+mod manners;
+mod mcp;
 mod migrate;
 mod mutate;
 mod native;

@@ -334,7 +334,7 @@ fn several_reports_are_written_at_once_but_never_over_what_is_read() {
     let refused = |named: &[&str], why: &str| {
         let before = read("shards/1.jsonl");
         let ran = files.run(&[&["report", "merge", "shards"][..], named].concat());
-        assert_eq!(ran.code, Some(1), "{}", ran.err);
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
         assert!(ran.err.contains(why) && read("shards/1.jsonl") == before, "{}", ran.err);
     };
     refused(&["--report-file", "shards/1.jsonl"], "would be overwritten");

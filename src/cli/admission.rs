@@ -34,7 +34,8 @@ use crate::cli::{console, policy_files};
 
 Exit codes:
   0  a policy has an equivalent
-  1  none has, or there is no policy that could")]
+  1  none has, or there is no policy that could
+  2  the command line, or an input, cannot be used")]
 pub struct AdmissionArgs {
     /// files, folders, addresses or bundles (oci://…) with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = clap::ValueHint::AnyPath)]

@@ -26,6 +26,42 @@ impl Global {
     }
 }
 
+/// When output has colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ColorWhen {
+    /// On a terminal, unless the environment says otherwise
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Flags of commands of our own about what they print.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct ConsoleFlags {
+    /// colours: on a terminal unless the environment says otherwise, always or never
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    color: ColorWhen,
+    /// no warnings and no progress: errors and results only
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl ConsoleFlags {
+    /// From here on the flags count.
+    pub(super) fn apply(self) {
+        match self.color {
+            ColorWhen::Auto => {}
+            when => super::console::set_colours(when == ColorWhen::Always),
+        }
+        if self.quiet {
+            super::console::be_quiet();
+        }
+    }
+}
+
 /// The cluster that the flags mean.
 pub(super) fn cluster_choice(context: Option<&str>, global: &Global) -> ephor_cluster::Choice {
     let kubeconfig = global.kubeconfig.clone().unwrap_or_default();

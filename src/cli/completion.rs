@@ -19,11 +19,24 @@ use crate::cli::program_name::program;
 /// The variable by which the script says that the program is to complete, and for which shell.
 const VARIABLE: &str = environment::COMPLETE.name;
 
+/// What kubectl runs to complete the words behind `kubectl ephor`, of which the last one is being
+/// typed. It reads `WORD<tab>DESCRIPTION` a line, as fish does, and then what the shell adds: 4 is
+/// no names of files.
+const KUBECTL: &str = "#!/bin/sh
+EPHOR_COMPLETE=fish kubectl-ephor -- kubectl-ephor \"$@\"
+echo
+echo :4
+";
+
 /// Prints a script that completes commands, flags and values in a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # for this session of bash
   source <(ephor completion bash)
+
+  # for `kubectl ephor`: a program on the PATH, next to a link kubectl-ephor
+  ephor completion kubectl > /usr/local/bin/kubectl_complete-ephor
+  chmod +x /usr/local/bin/kubectl_complete-ephor
 
   # for every session of fish
   ephor completion fish > ~/.config/fish/completions/ephor.fish")]
@@ -38,6 +51,8 @@ enum Shell {
     Bash,
     Elvish,
     Fish,
+    /// For `kubectl ephor`
+    Kubectl,
     Powershell,
     Zsh,
 }
@@ -49,6 +64,10 @@ enum Shell {
 pub fn run(args: &CompletionArgs) -> Result<i32, CommandError> {
     let names: Vec<String> =
         args.shell.iter().filter_map(|s| s.to_possible_value()).map(|v| v.get_name().into()).collect();
+    if args.shell == [Shell::Kubectl] {
+        print(KUBECTL);
+        return Ok(0);
+    }
     let program = program();
     let mut script = Vec::new();
     if let Some(shell) = Shells::builtins().completer(only(&names)?) {

@@ -36,7 +36,8 @@ use crate::cli::console;
 
 Exit codes:
   0  every case passes, or is listed in the file of --known
-  1  another case fails, or there is no suite")]
+  1  another case fails
+  2  there is no suite")]
 pub struct ConformanceArgs {
     /// folder with suites
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]

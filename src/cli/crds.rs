@@ -42,13 +42,20 @@ pub struct CrdsArgs {
     #[arg(long, conflicts_with = "groups")]
     own_group: bool,
     /// output format
-    #[arg(long, short, value_name = "FORMAT", default_value = "yaml", conflicts_with = "directory")]
-    output: CrdsFormat,
+    #[arg(
+        long,
+        short = 'o',
+        alias = "output",
+        value_name = "FORMAT",
+        default_value = "yaml",
+        conflicts_with = "directory"
+    )]
+    output_format: CrdsFormat,
     /// folder for a YAML file of each definition, instead of output
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<String>,
     /// folder for JSON schemas of these definitions alone; `ephor schema` writes those of all files
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide = true, conflicts_with_all = ["output", "directory"])]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, hide = true, conflicts_with_all = ["output_format", "directory"])]
     json_schema: Option<String>,
 }
 
@@ -88,7 +95,7 @@ pub fn run(args: &CrdsArgs) -> Result<i32, CommandError> {
         files.write()?;
         return Ok(0);
     }
-    match args.output {
+    match args.output_format {
         CrdsFormat::Yaml => {
             for object in &all {
                 console::print(&format!("---\n{}", yaml::to_string(object, Style::Report)));

@@ -720,7 +720,12 @@ impl CommandError {
         }
     }
 
-    /// The exit code of the program.
+    /// Whether it is what a command found, and not that it cannot run.
+    pub fn is_finding(&self) -> bool {
+        matches!(self, CommandError::NoCandidate | CommandError::Expression { .. })
+    }
+
+    /// The exit code of the program, but for commands of our own.
     pub fn exit_code(&self) -> i32 {
         if matches!(
             self,

@@ -11,6 +11,7 @@ use clap::builder::{Str, StyledStr};
 use clap::{ArgAction, Command};
 
 use ephor_value::duration;
+use ephor_value::environment::is_set;
 
 /// The fields of one comma separated record, as Go's `encoding/csv` reads them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,6 +147,13 @@ fn with_variables(command: Command, above: &str) -> Command {
     let command = command.mut_args(|arg| match arg.get_long().filter(|_| !arg.is_hide_set()) {
         Some(name) => {
             let name = variable(&prefix, name);
+            // A flag that had another name is still set by the variable of that name.
+            let former = arg.get_all_aliases().unwrap_or_default().into_iter();
+            let mut former = former.map(|alias| variable(&prefix, alias));
+            let name = match is_set(&name) {
+                true => name,
+                false => former.find(|former| is_set(former)).unwrap_or(name),
+            };
             arg.env(Str::from(name)).hide_env_values(true)
         }
         None => arg,

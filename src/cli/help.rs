@@ -5,6 +5,8 @@
 
 use clap::Command;
 
+use ephor_value::environment::{self, Variable};
+
 use super::flags::plain;
 use crate::cli::console;
 
@@ -17,20 +19,106 @@ const PAGE: &str = "{about-with-newline}\nUsage:\n  {usage}\n\n{all-args}{after-
 /// The commands by what they are for; a test compares them with those of the program.
 pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Run policies", &["apply", "test", "replay", "report"]),
-    ("Write policies", &["lint", "create", "fix", "migrate", "bundle", "schema", "jp", "cel", "lsp", "play"]),
+    (
+        "Write policies",
+        &["lint", "create", "fix", "migrate", "bundle", "schema", "jp", "cel", "lsp", "mcp", "play"],
+    ),
     ("Look into policies", &["explain", "diff", "equivalent", "implies", "admission"]),
     ("Operate in a cluster", &["serve", "webhook-config", "crds", "convert", "cluster-check"]),
     ("About the program", &["config", "conformance", "completion", "docs", "help", "version"]),
 ];
 
+/// Commands of our own: their exit code is 0 when nothing was found, 1 for what they find, and 2
+/// when they cannot run. The others are Kyverno's, whose errors have 1.
+const OWN: [&str; 21] = [
+    "admission",
+    "cel",
+    "cluster-check",
+    "config",
+    "conformance",
+    "convert",
+    "crds",
+    "diff",
+    "equivalent",
+    "explain",
+    "implies",
+    "lint",
+    "lsp",
+    "mcp",
+    "migrate",
+    "play",
+    "replay",
+    "report",
+    "schema",
+    "serve",
+    "webhook-config",
+];
+
+/// Whether a command is one of our own, by its whole name: `ephor cel eval`.
+pub(super) fn is_own(name: &str) -> bool {
+    name.split(' ').nth(1).is_some_and(|name| OWN.contains(&name))
+}
+
+/// What exit codes of a command of our own mean whose page does not list them.
+const EXIT_CODES: &str = "Exit codes:
+  0  the command did what it is for
+  2  it cannot run: the command line, or an input, cannot be used";
+const EXIT_CODES_OF_CEL: &str = "Exit codes:
+  0  the expression has a value, or is fine
+  1  it has none, or does not compile
+  2  the command line, or an input, cannot be used";
+
+/// The commands of our own with their exit codes on their pages.
+fn with_exit_codes(command: Command) -> Command {
+    let name = command.get_name().to_string();
+    if !OWN.contains(&name.as_str()) {
+        return command;
+    }
+    let add = |command: Command, codes: &str| {
+        let text = plain(command.get_after_help());
+        match text.contains("Exit codes:") {
+            true => command,
+            false if text.is_empty() => command.after_help(codes.to_string()),
+            false => command.after_help(format!("{text}\n\n{codes}")),
+        }
+    };
+    match &*name {
+        "cel" => command.mut_subcommands(|below| add(below, EXIT_CODES_OF_CEL)),
+        _ => add(command, EXIT_CODES),
+    }
+}
+
+/// The variables that the page of the program lists; the book has all of them.
+const VARIABLES: [Variable; 11] = [
+    environment::KUBECONFIG,
+    environment::NO_COLOR,
+    environment::FORCE_COLOR,
+    environment::CLICOLOR_FORCE,
+    environment::HTTPS_PROXY,
+    environment::NO_PROXY,
+    environment::DOCKER_CONFIG,
+    environment::OTEL_EXPORTER_OTLP_ENDPOINT,
+    environment::OTEL_SERVICE_NAME,
+    environment::OTEL_RESOURCE_ATTRIBUTES,
+    environment::OTEL_SDK_DISABLED,
+];
+
+/// The section about environment variables.
+fn environment_section() -> String {
+    let width = VARIABLES.iter().map(|variable| variable.name.len()).max().unwrap_or_default();
+    let line =
+        |variable: &Variable| format!("  {:width$}  {}\n", variable.name, variable.about.replace('`', ""));
+    format!("Environment:\n{}", VARIABLES.iter().map(line).collect::<String>())
+}
+
 /// The commands with the layout of their pages.
 pub(super) fn with_pages(root: Command) -> Command {
     let groups = groups(&root);
-    let root = with_layout(root).disable_help_subcommand(false);
+    let root = with_layout(root.mut_subcommands(with_exit_codes)).disable_help_subcommand(false);
     root.help_template(format!(
         "{{about-with-newline}}\nUsage:\n  {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
     ))
-    .after_help("`ephor COMMAND --help` shows the page of a command.")
+    .after_help(format!("{}\n`ephor COMMAND --help` shows the page of a command.", environment_section()))
 }
 
 fn with_layout(command: Command) -> Command {

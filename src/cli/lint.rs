@@ -20,8 +20,7 @@ mod fixing;
 use super::diff::why_unread;
 use super::flags::{Record, fields};
 use super::{CommandError, lint_deep};
-use crate::cli::arguments::given;
-use crate::cli::arguments::some_policies;
+use crate::cli::arguments::{ConsoleFlags, given, some_policies};
 use crate::cli::bundle::requirements;
 use crate::cli::config::file::Config;
 use crate::cli::{console, policy_files, releases};
@@ -55,8 +54,8 @@ use crate::cli::{console, policy_files, releases};
 
 Exit codes:
   0  no finding has the severity of --fail-on
-  1  one has, or a file cannot be read
-  2  with --deep: a policy cannot be read, and no finding says so")]
+  1  one has
+  2  a file cannot be read, or there is no policy")]
 pub struct LintArgs {
     /// files, folders, addresses or bundles (oci://…) with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
@@ -81,7 +80,7 @@ pub struct LintArgs {
     #[arg(long)]
     deep: bool,
     /// form of the findings
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", default_value = "text")]
     output_format: LintFormat,
     /// change the files: apply the fixes that are what was meant as far as the policies show, then
     /// report what is left
@@ -93,6 +92,8 @@ pub struct LintArgs {
     /// with --fix: print the changes as a unified diff, and write nothing
     #[arg(long, requires = "fix")]
     dry_run: bool,
+    #[command(flatten)]
+    console: ConsoleFlags,
 }
 
 /// The severities.
@@ -124,6 +125,7 @@ enum LintFormat {
 /// # Errors
 /// No policy, files that cannot be read.
 pub fn run(mut args: LintArgs) -> Result<i32, CommandError> {
+    args.console.apply();
     requirements::use_config(given(&args.config));
     let config = if args.policies.is_empty() { Config::find(given(&args.config))? } else { None };
     if let Some(config) = config {
@@ -175,19 +177,24 @@ pub fn run(mut args: LintArgs) -> Result<i32, CommandError> {
     let annotations: Vec<Annotation<'_>> =
         found.findings.iter().zip(&fixes).map(|(finding, fixes)| annotation(finding, fixes)).collect();
     let roots = super::roots::here();
-    console::print(&match args.output_format {
-        LintFormat::Sarif => console::whole(|out| lint_formats::sarif(&annotations, &CHECKS, &roots, out))?,
-        LintFormat::Github if annotations.is_empty() => text(&found, args.notes),
-        LintFormat::Github => lint_formats::github(&annotations, &roots),
-        LintFormat::Json => lint_formats::json(&annotations),
-        LintFormat::Text => text(&found, args.notes),
-    });
+    match args.output_format {
+        LintFormat::Sarif => {
+            console::print(&console::whole(|out| lint_formats::sarif(&annotations, &CHECKS, &roots, out))?);
+        }
+        LintFormat::Github if annotations.is_empty() => console::print(&text(&found, args.notes)),
+        LintFormat::Github => console::print(&lint_formats::github(&annotations, &roots)),
+        LintFormat::Json => console::print(&lint_formats::json(&annotations)),
+        LintFormat::Text => console::print_results(&text(&found, args.notes)),
+    }
     let least = match args.fail_on {
         LintFailOn::Error => Severity::Error,
         LintFailOn::Warning => Severity::Warning,
         LintFailOn::Note => Severity::Note,
     };
-    Ok(i32::from(is_unread || found.findings.iter().any(|f| f.severity >= least)))
+    match is_unread {
+        true => Ok(2),
+        false => Ok(i32::from(found.findings.iter().any(|f| f.severity >= least))),
+    }
 }
 
 /// Names files of folders that are not YAML before they are filled in.

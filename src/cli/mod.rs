@@ -44,6 +44,7 @@
 //! - [`lint`]: `ephor lint`: checks of policies before they run.
 //! - `lint_deep`: `ephor lint --deep`: what rules do on all objects that they distinguish.
 //! - [`lsp`]: `ephor lsp`: the language server of editors.
+//! - [`mcp`]: `ephor mcp`: tools of the Model Context Protocol for agents.
 //! - [`migrate`]: `ephor migrate`.
 //! - `outbound`: flags about requests to services, registries and other servers that are not the
 //!   cluster.
@@ -101,6 +102,7 @@ pub mod jp;
 pub mod lint;
 mod lint_deep;
 pub mod lsp;
+pub mod mcp;
 pub mod migrate;
 mod outbound;
 mod outputs;
@@ -167,6 +169,7 @@ enum Top {
     Jp(jp::JpArgs),
     Lint(lint::LintArgs),
     Lsp(lsp::LspArgs),
+    Mcp(mcp::McpArgs),
     Migrate(migrate::MigrateArgs),
     Play(play::PlayArgs),
     Replay(replay::ReplayArgs),
@@ -205,22 +208,11 @@ pub fn main(args: &[String]) -> i32 {
                 let (_, command) = usage::meant(&commands(), args);
                 console::error(&format!("help: `{command} --help` shows what it takes\n"));
             }
-            // Of a comparison the exit code 1 says that there is a difference.
-            let is_comparison = || {
-                let all = commands();
-                let (command, _) = usage::meant(&all, args);
-                ["diff", "cluster-check", "equivalent", "implies"].contains(&command.get_name())
-            };
-            let is_migration = || {
-                let all = commands();
-                !is_kyverno() && usage::meant(&all, args).0.get_name() == "migrate"
-            };
-            match error {
-                CommandError::Usage(_) if is_comparison() => 2,
-                // Exit code 1 says that policies differ or are refused.
-                _ if is_migration() => 2,
-                error => error.exit_code(),
-            }
+            let all = commands();
+            let (_, name) = usage::meant(&all, args);
+            // Exit code 1 of a command of our own is what it found.
+            let is_own = !is_kyverno() && help::is_own(&name);
+            if is_own && !error.is_finding() { 2 } else { error.exit_code() }
         }
     }
 }
@@ -276,6 +268,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         Top::Jp(args) => jp::run(args, commands),
         Top::Lint(args) => lint::run(args),
         Top::Lsp(args) => lsp::run(&args),
+        Top::Mcp(args) => mcp::run(&args),
         Top::Migrate(args) => migrate::run(&args, &global),
         Top::Play(args) => play::run(&args),
         Top::Replay(args) => replay::run(&args),

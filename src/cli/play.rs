@@ -27,8 +27,7 @@ include!(concat!(env!("OUT_DIR"), "/page_files.rs"));
 
 Exit codes:
   0  it was interrupted
-  1  the address cannot be used
-  2  the program was built without the page")]
+  2  the address cannot be used, or the program was built without the page")]
 pub struct PlayArgs {
     /// address on loopback
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8087")]

@@ -2,12 +2,14 @@
 
 use std::io::IsTerminal;
 
+use crate::cli::console::is_quiet;
+
 /// A bar on standard error for the bytes of inputs, with a message, rate and time left; without the
 /// time where their number is not known. None when standard error is no terminal.
 pub(super) fn bytes(size: Option<u64>) -> Option<indicatif::ProgressBar> {
     const OF: &str = "{bar:30} {bytes}/{total_bytes}, {msg}, {bytes_per_sec}, {eta} left";
     const OPEN: &str = "{spinner} {bytes}, {msg}, {bytes_per_sec}";
-    if !std::io::stderr().is_terminal() {
+    if !std::io::stderr().is_terminal() || is_quiet() {
         return None;
     }
     let bar = indicatif::ProgressBar::with_draw_target(size, indicatif::ProgressDrawTarget::stderr());
@@ -20,7 +22,7 @@ pub(super) fn bytes(size: Option<u64>) -> Option<indicatif::ProgressBar> {
 /// A bar on standard error for a number of things, with a message and the time left; none when
 /// standard error is no terminal.
 pub(super) fn bar(count: usize, what: &str) -> Option<indicatif::ProgressBar> {
-    if !std::io::stderr().is_terminal() {
+    if !std::io::stderr().is_terminal() || is_quiet() {
         return None;
     }
     let bar = indicatif::ProgressBar::new(count as u64);

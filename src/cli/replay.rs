@@ -24,7 +24,7 @@ use ephor_sources::objects::{ClusterFacts, Objects};
 use ephor_value::release::Release;
 
 use super::apply::conflict::ApplyConflict;
-use super::arguments::use_threads;
+use super::arguments::{ConsoleFlags, use_threads};
 use super::bundle::requirements;
 use super::flags::{Record, fields, whole};
 use super::outputs::write_whole;
@@ -68,8 +68,10 @@ pub struct ReplayArgs {
     #[arg(long, value_name = "VERSION", default_value = releases::DEFAULT, value_parser = releases::parse)]
     kubernetes: Release,
     /// form of the result
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT")]
     output_format: Option<ReplayFormat>,
+    #[command(flatten)]
+    console: ConsoleFlags,
     /// file for the result, in --output-format, else in the format of its extension; several times
     /// for several files
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -98,6 +100,7 @@ enum ReplayFormat {
 /// # Errors
 /// No log, no policy, a file that cannot be written.
 pub fn run(args: &ReplayArgs) -> Result<i32, CommandError> {
+    args.console.apply();
     use_threads(args.threads);
     if args.logs.is_empty() {
         return Err(Usage::NoLog.into());

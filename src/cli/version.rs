@@ -24,8 +24,8 @@ const KUBERNETES: &str = "1.36.3";
   ephor version -o json")]
 pub struct VersionArgs {
     /// output format
-    #[arg(long, short, value_name = "FORMAT", default_value = "text")]
-    output: VersionFormat,
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", default_value = "text")]
+    output_format: VersionFormat,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -41,7 +41,7 @@ enum VersionFormat {
 /// None that is known.
 pub fn run(args: &VersionArgs) -> Result<i32, CommandError> {
     let version = env!("CARGO_PKG_VERSION");
-    match args.output {
+    match args.output_format {
         // Scripts that call Kyverno look for its version.
         VersionFormat::Text if is_kyverno() => {
             print(&format!("Version: v{KYVERNO}\nTime: ---\nGit commit ID: ---\n"))

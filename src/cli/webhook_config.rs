@@ -62,8 +62,8 @@ pub struct WebhookConfigArgs {
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     policies: Vec<String>,
     /// output format
-    #[arg(long, short, value_name = "FORMAT", default_value = "yaml")]
-    output: WebhookConfigFormat,
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", default_value = "yaml")]
+    output_format: WebhookConfigFormat,
     /// files with CustomResourceDefinitions
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     definition: Vec<Record>,
@@ -174,7 +174,7 @@ pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, CommandErro
                 console::print(&format!("{} {name}\n", configuration.text_at(&["kind"])));
             }
         }
-        (None, None) => print(args.output, &configurations)?,
+        (None, None) => print(args.output_format, &configurations)?,
         (Some(path), _) => {
             let objects = objects(&fields(&args.simulation.objects))?;
             let all: Vec<Value> = definitions.into_iter().chain(objects).collect();

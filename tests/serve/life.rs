@@ -80,7 +80,7 @@ fn paths_that_do_not_exist_and_addresses_without_port_stop_the_start() {
         let all = [&["--plain-http", "--metrics-listen", "none"], arguments].concat();
         let output = serve(&all);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(1) && said.contains(text), "{arguments:?}: {said}");
+        assert!(output.status.code() == Some(2) && said.contains(text), "{arguments:?}: {said}");
     };
     let no_file = format!("Error: {missing}: entity not found");
     refused(&["--policies", missing, "--listen", "127.0.0.1:0"], &no_file);

@@ -312,7 +312,7 @@ fn no_server_starts_with_a_mistake_in_a_static_manifest() {
             .output()
             .unwrap();
         let error = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert_eq!(out.status.code(), Some(1), "{error}");
+        assert_eq!(out.status.code(), Some(2), "{error}");
         let place = "a.yaml:11:74: `spec.paramRef` is not supported in static manifests; leave it out";
         assert!(error.contains(place), "{error}");
     }

@@ -40,7 +40,16 @@ pub const MAX_QUESTION: usize = 16 << 20;
 
 /// Answers a question; see the page of the crate.
 pub fn answer(question: &str) -> String {
-    let answered = read(question).and_then(|question| match &question {
+    let answered = read(question).and_then(|question| answered(&question));
+    answered.unwrap_or_else(|error| json!({"error": error.to_json()})).to_string()
+}
+
+/// Answers a question that was read or built; its texts are not measured.
+///
+/// # Errors
+/// A part of the question cannot be used.
+pub fn answered(question: &Question) -> Result<Json, QuestionError> {
+    match question {
         Question::Evaluate(question) => evaluate::answer(question),
         Question::Lint(question) => lint::answer(question),
         Question::Migrate(question) => migrate::answer(question),
@@ -48,8 +57,7 @@ pub fn answer(question: &str) -> String {
         Question::Cel(question) => expression::cel(question),
         Question::Jmespath(question) => expression::jmespath(question),
         Question::Version => Ok(json!({"version": env!("CARGO_PKG_VERSION")})),
-    });
-    answered.unwrap_or_else(|error| json!({"error": error.to_json()})).to_string()
+    }
 }
 
 fn read(text: &str) -> Result<Question, QuestionError> {

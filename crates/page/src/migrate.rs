@@ -42,12 +42,18 @@ pub fn answer(question: &Migrate) -> Result<Json, QuestionError> {
     if !migrated.iter().any(File::has_policies) {
         return Err(QuestionError::NoPolicy { side: "", causes: Vec::new() });
     }
-    let texts: Vec<String> = migrated.iter().filter(|file| file.has_policies()).map(File::migrated).collect();
+    let with_policies = || migrated.iter().filter(|file| file.has_policies());
+    let texts: Vec<String> = with_policies().map(File::migrated).collect();
     let rows: Vec<MigrateRow<'_>> = migrated.iter().flat_map(rows).collect();
     let mut report = report::json(&rows, &[]);
     // How long it took is not a part of the answer: the same question has the same answer.
     for policy in report.get_mut("policies").and_then(Json::as_array_mut).into_iter().flatten() {
         policy.as_object_mut().and_then(|row| row.remove("milliseconds"));
     }
-    Ok(json!({"text": texts.join("---\n"), "report": report}))
+    let mut answer = json!({"text": texts.join("---\n"), "report": report});
+    if question.by_file {
+        let files = with_policies().zip(&texts).map(|(file, text)| json!({"name": file.name, "text": text}));
+        answer["files"] = files.collect();
+    }
+    Ok(answer)
 }

@@ -131,6 +131,21 @@ pub struct Lint {
     pub definitions: Files,
     /// The release of Kubernetes; empty = the default of `ephor lint`.
     pub kubernetes: String,
+    /// Which fixes are applied; the findings are those that are left.
+    pub fix: FixLevel,
+}
+
+/// Which fixes of findings are applied.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum FixLevel {
+    /// None.
+    #[default]
+    None,
+    /// Those that are what was meant as far as the policies show.
+    Safe,
+    /// Also those that choose one of several meanings.
+    Unsafe,
 }
 
 /// The kinds of policies that a migration writes.
@@ -158,6 +173,8 @@ pub struct Migrate {
     pub kubernetes: String,
     /// Whether policies for ReplicationControllers are written, too.
     pub replication_controllers: bool,
+    /// Whether the answer has the text of each file, too.
+    pub by_file: bool,
     /// How long the proof of a policy may take, in milliseconds; 0 = 20 seconds.
     pub milliseconds: u64,
 }
@@ -275,7 +292,7 @@ impl QuestionError {
     }
 
     /// What is wrong, and where and what to do, if that is known.
-    pub(crate) fn to_json(&self) -> Json {
+    pub fn to_json(&self) -> Json {
         let text = self.to_string();
         match self {
             QuestionError::NoPolicy { causes, .. } => json!({"text": text, "causes": causes}),

@@ -36,6 +36,11 @@ impl Variable {
     }
 }
 
+/// Whether the variable of a flag is set.
+pub fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
 macro_rules! variables {
     ($($id:ident = $name:literal, $about:literal;)*) => {
         $(#[doc = $about] pub const $id: Variable = Variable { name: $name, about: $about };)*
@@ -73,6 +78,10 @@ variables! {
     GITHUB_WORKSPACE = "GITHUB_WORKSPACE", "root of the repository for names of files in SARIF, annotations and JUnit, where no folder above has `.git`";
     CI_PROJECT_DIR = "CI_PROJECT_DIR", "as `GITHUB_WORKSPACE`, which takes precedence";
     JOB_COMPLETION_INDEX = "JOB_COMPLETION_INDEX", "set by Kubernetes in the Pods of an Indexed Job: the shard of `--shard job/N`, from 0";
+    OTEL_EXPORTER_OTLP_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT", "URL of the OpenTelemetry collector of `ephor serve`, without `--otlp-endpoint`";
+    OTEL_SERVICE_NAME = "OTEL_SERVICE_NAME", "name of the service in its spans, by default `ephor`";
+    OTEL_RESOURCE_ATTRIBUTES = "OTEL_RESOURCE_ATTRIBUTES", "further attributes of its spans: `NAME=VALUE,…`";
+    OTEL_SDK_DISABLED = "OTEL_SDK_DISABLED", "`true`: no spans";
     CONFORMANCE = "EPHOR_CONFORMANCE", "folder of recorded suites";
     REQUIRE_CONFORMANCE = "EPHOR_REQUIRE_CONFORMANCE", "`1`: a missing suite is an error; otherwise its tests are skipped";
     COMPLETE = "EPHOR_COMPLETE", "set by the scripts of `ephor completion`: the shell whose line is completed";

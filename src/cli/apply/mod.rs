@@ -115,7 +115,11 @@ fn apply(
     let log = Log::new(&options);
     let arguments = arguments_of(args, global, &options);
     outbound::configure_for(arguments.profile, recording);
-    let destination = destination(given(&args.output.output).unwrap_or_default(), !args.output.stdin)?;
+    let destination = destination(
+        given(&args.output.output).unwrap_or_default(),
+        !args.output.stdin,
+        args.output.only_failures,
+    )?;
     let (mut inputs, blocks) = Inputs::gather(&arguments, &options, &log)?;
     if let Some(changed) = &options.changed {
         note_changes(changed, args, &inputs, &log);

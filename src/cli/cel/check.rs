@@ -23,7 +23,8 @@ use crate::cli::console;
 
 Exit codes:
   0  every expression is valid
-  1  one is not")]
+  1  one is not
+  2  the command line, or the document, cannot be used")]
 pub struct CelCheckArgs {
     /// expressions
     #[arg(value_name = "EXPRESSION")]

@@ -19,7 +19,7 @@ use ephor_value::Value;
 use ephor_value::release::Release;
 
 use super::CommandError;
-use crate::cli::arguments::{Global, given};
+use crate::cli::arguments::{ConsoleFlags, Global, given};
 use crate::cli::{arguments, console, releases};
 
 /// Says what an upgrade of Kyverno changes for the policies of a cluster
@@ -67,8 +67,10 @@ pub struct ClusterCheckArgs {
     #[arg(long, value_name = "[VERSION,]VERSION", value_parser = releases::parse_pair)]
     kubernetes: Option<[Release; 2]>,
     /// form of the report
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", default_value = "text")]
     output_format: ClusterCheckFormat,
+    #[command(flatten)]
+    console: ConsoleFlags,
 }
 
 /// The forms of reports.
@@ -87,6 +89,7 @@ enum ClusterCheckFormat {
 /// # Errors
 /// The cluster or a file cannot be read.
 pub fn run(args: &ClusterCheckArgs, global: &Global) -> Result<i32, CommandError> {
+    args.console.apply();
     let unreadable = |cause: CommandError| CommandError::ClusterCheck(Box::new(cause));
     if let Some(wanted) = args.kubernetes {
         return kubernetes::run(args, global, wanted).map_err(unreadable);

@@ -33,7 +33,7 @@ pub struct ConfigArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<String>,
     /// form of the output
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", default_value = "text")]
     output_format: ConfigFormat,
 }
 

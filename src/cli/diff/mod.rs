@@ -217,6 +217,7 @@ fn answer(
     [pairs, deletions]: [&[Pair]; 2],
     ignored: &Ignored,
 ) -> Result<i32, CommandError> {
+    common.console.apply();
     use_threads(common.threads);
     let named = [("--out", &common.out), ("--certificate", &common.certificate)];
     outputs::distinct(named.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))))?;
@@ -254,8 +255,11 @@ fn answer(
         out::write(folder, loaded, &mut found)?;
     }
     let run = || formats::run_of(&found, question);
+    if common.output_format == DiffFormat::Text {
+        console::print_results(&text::text(&found, question, replay, false));
+    }
     console::print(&match common.output_format {
-        DiffFormat::Text => text::text(&found, question, replay, false),
+        DiffFormat::Text => String::new(),
         DiffFormat::Markdown => text::text(&found, question, replay, true),
         DiffFormat::Json => serde_json::to_string_pretty(&json_of(&found))? + "\n",
         DiffFormat::Sarif => console::whole(|out| run_formats::sarif::write(&run(), out))?,

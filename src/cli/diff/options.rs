@@ -7,6 +7,7 @@ use clap::{ValueEnum, ValueHint};
 use ephor_compare::Options;
 use ephor_value::release::Release;
 
+use crate::cli::arguments::ConsoleFlags;
 use crate::cli::flag_values::time;
 use crate::cli::releases;
 
@@ -17,7 +18,7 @@ pub struct Common {
     #[arg(long, value_name = "DIFFERENCE", default_value = "any")]
     pub fail_on: DiffFailOn,
     /// form of the answer
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", default_value = "text")]
     pub output_format: DiffFormat,
     /// file with differences that are accepted (default ephor-diff.yaml, if it exists)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -47,6 +48,8 @@ pub struct Common {
     /// file of --certificate whose objects are evaluated again, instead of a comparison
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "certificate")]
     pub check: Option<String>,
+    #[command(flatten)]
+    pub console: ConsoleFlags,
 }
 
 impl Common {

@@ -77,7 +77,7 @@ pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Co
         colour,
         verbose,
     };
-    if args.output != ExplainFormat::Json {
+    if args.output_format != ExplainFormat::Json {
         print(&text(&inputs, &engine, &wanted)?);
         return Ok(0);
     }

@@ -24,6 +24,7 @@ use options::ExplainFormat;
 /// # Errors
 /// No policy, no such rule.
 pub fn run(args: &ExplainArgs, global: &Global) -> Result<i32, CommandError> {
+    args.console.apply();
     let arguments = some_policies(&args.policies)?;
     if !args.input.resources().is_empty() {
         arguments.iter().try_for_each(|argument| exists(argument))?;
@@ -48,7 +49,7 @@ pub fn run(args: &ExplainArgs, global: &Global) -> Result<i32, CommandError> {
             console::warn(&format!("{}:{}: policy `{}` is refused: {why}", p.source, p.line, p.name));
         }
     }
-    if args.output == ExplainFormat::Json {
+    if args.output_format == ExplainFormat::Json {
         let wanted = Wanted { rule, kind, as_lowered: args.as_lowered };
         let bundle = explain::bundle(&policies, wanted);
         console::print(&format!("{}\n", bundle.write()?));

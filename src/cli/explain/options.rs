@@ -1,6 +1,7 @@
 //! The flags of `explain`.
 
 use crate::cli::apply::{InputFlags, ValueFlags};
+use crate::cli::arguments::ConsoleFlags;
 use crate::cli::candidates::{kind_names, rule_names};
 
 /// Explains the rules of policies and their decisions about resources
@@ -18,7 +19,7 @@ use crate::cli::candidates::{kind_names, rule_names};
   ephor explain policy.yaml --kind CronJob
 
   # the IR, which can be applied as a policy file
-  ephor explain policy.yaml --output json > policy.json
+  ephor explain policy.yaml -o json > policy.json
   ephor apply policy.json --resource pod.yaml
 
   # why a resource passes, fails or is not matched
@@ -37,14 +38,16 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "KIND", add = clap_complete::ArgValueCompleter::new(kind_names))]
     pub(in crate::cli) kind: Option<String>,
     /// output format: text, or json for the IR (docs/internals/ir-json.md)
-    #[arg(long, short, value_name = "FORMAT", default_value = "text")]
-    pub(in crate::cli) output: ExplainFormat,
-    /// rules before optimisation, with --output json
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", default_value = "text")]
+    pub(in crate::cli) output_format: ExplainFormat,
+    /// rules before optimisation, with --output-format json
     #[arg(long)]
     pub(in crate::cli) as_lowered: bool,
     /// output without colours
     #[arg(long)]
     pub(in crate::cli) remove_color: bool,
+    #[command(flatten)]
+    pub(in crate::cli) console: ConsoleFlags,
     #[command(flatten)]
     pub(in crate::cli) decisions: Decisions,
     #[command(flatten)]

@@ -41,13 +41,13 @@ use ephor_value::{Value, parallel};
 
 use super::outputs::{Outputs, absolute};
 use super::{CommandError, progress};
-use crate::cli::arguments::{Global, cluster_choice, given, use_threads};
+use crate::cli::arguments::{ConsoleFlags, Global, cluster_choice, given, use_threads};
 use crate::cli::console::{self, print, warn};
 use crate::cli::flag_values::time;
 use crate::cli::policy_files;
 use crate::cli::program_name::is_kyverno;
 use crate::cli::releases;
-use out::Layout;
+pub(super) use out::Layout;
 pub(super) use stored::with_flags_of_kyverno;
 
 /// Writes policies in CEL for ClusterPolicies, and proves that they mean the same
@@ -112,7 +112,7 @@ pub struct MigrateArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<String>,
     /// form of the report
-    #[arg(long, alias = "format", value_name = "FORMAT", default_value = "text")]
+    #[arg(long, short = 'o', aliases = ["format", "output"], value_name = "FORMAT", default_value = "text")]
     output_format: MigrateFormat,
     /// longest time for the proof of one policy, after which it counts as tested
     #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = time)]
@@ -123,6 +123,8 @@ pub struct MigrateArgs {
     /// number of threads, 0 for one per core; the output is the same for any
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     threads: i64,
+    #[command(flatten)]
+    console: ConsoleFlags,
     /// names of CustomResourceDefinitions; called as `kyverno` only
     #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
     resource: Vec<String>,
@@ -165,6 +167,7 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
     if args.paths.is_empty() && !args.cluster {
         return Err(CommandError::NothingToMigrate);
     }
+    args.console.apply();
     use_threads(args.threads);
     for path in args.paths.iter().filter(|path| *path != "-") {
         policy_files::exists(path)?;
@@ -246,7 +249,7 @@ pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
             print(&texts.join("---\n"));
             console::error(&text::lines(&rows, &tests));
         }
-        MigrateFormat::Text => print(&text::lines(&rows, &tests)),
+        MigrateFormat::Text => console::print_results(&text::lines(&rows, &tests)),
         MigrateFormat::Markdown => print(&text::markdown(&rows, &tests)),
         MigrateFormat::Json => print(&(serde_json::to_string_pretty(&report::json(&rows, &tests))? + "\n")),
         MigrateFormat::Html => print(&html::page(&rows)),

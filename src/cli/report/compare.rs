@@ -25,7 +25,7 @@ pub struct CompareArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<String>,
     /// form of the comparison
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT")]
     output_format: Option<CompareFormat>,
     /// file for the comparison, in --output-format, else in the format of its extension
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

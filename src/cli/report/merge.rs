@@ -48,7 +48,7 @@ pub struct MergeArgs {
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath, required = true)]
     files: Vec<String>,
     /// format of the report
-    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", value_parser = formats())]
     output_format: Option<Format>,
     /// file for the report, in --output-format, else in the format of its extension; several times
     /// for several reports

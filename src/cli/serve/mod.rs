@@ -62,7 +62,8 @@ use ephor_value::release::Release;
 
 Exit codes:
   0  the server has shut down after SIGTERM; with --check: nothing is wrong
-  1  the server cannot start; with --check: something that is loaded cannot be used")]
+  1  with --check: something that is loaded cannot be used
+  2  the server cannot start")]
 pub struct ServeArgs {
     /// load policies, data and certificates, print what is loaded and what is wrong, and exit
     #[arg(long)]

@@ -2,7 +2,7 @@
 //!
 //! In: the results of one resource. Out: what goes to standard output while resources are worked
 //! on, and what goes to files under `--output`. Every policy with mutate rules shows the object,
-//! whether it changed it or not. Semantics: `docs/reference/cli.md`, "Changed and new objects".
+//! whether it changed it or not, unless failures alone are wanted. Semantics: `docs/reference/cli.md`, "Changed and new objects".
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,8 @@ pub enum Destination {
     Output {
         /// Whether there is such a line.
         named: bool,
+        /// Whether objects that a policy did not change are left out (`--only-failures`).
+        changed_only: bool,
     },
     /// One file for all objects.
     File(PathBuf),
@@ -48,9 +50,9 @@ pub struct Changes {
 ///
 /// # Errors
 /// Kyverno's text.
-pub fn destination(output: &str, named: bool) -> Result<Destination, CommandError> {
+pub fn destination(output: &str, named: bool, changed_only: bool) -> Result<Destination, CommandError> {
     if output.is_empty() {
-        return Ok(Destination::Output { named });
+        return Ok(Destination::Output { named, changed_only });
     }
     let target = Path::new(output);
     let failed = |cause: std::io::Error| CommandError::Create { cause };
@@ -70,6 +72,11 @@ impl Destination {
     /// Whether objects go to standard output.
     fn shows(&self) -> bool {
         matches!(self, Destination::Output { .. })
+    }
+
+    /// Whether objects that a policy did not change are left out.
+    fn leaves_out_unchanged(&self) -> bool {
+        matches!(self, Destination::Output { changed_only: true, .. })
     }
 
     /// Appends to the files.
@@ -116,13 +123,18 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
         if matches!(policy.stage, Stage::ApiServer | Stage::Expressions) && done.is_none() {
             continue;
         }
+        let before = current;
         current = outcome.left_by(policy, done).unwrap_or(current);
         let effects = done.into_iter().flat_map(|p| &p.rules).filter_map(|r| r.effect.as_deref());
         let targets = effects.filter_map(|e| match e {
             Effect::Target(object) => Some(document(object)),
             _ => None,
         });
-        changes.mutated(&policy.name, resource, &document(current), &targets.collect::<Vec<_>>(), to);
+        let (object, targets) = (document(current), targets.collect::<Vec<_>>());
+        if to.leaves_out_unchanged() && targets.is_empty() && document(before) == object {
+            continue;
+        }
+        changes.mutated(&policy.name, resource, &object, &targets, to);
     }
     for done in &outcome.policies {
         for result in &done.rules {
@@ -145,7 +157,7 @@ pub fn render(set: &PolicySet, resource: &Value, outcome: &Outcome, to: &Destina
 
 impl Changes {
     fn heading(&mut self, policy: &str, resource: &Value, to: &Destination) {
-        if matches!(to, Destination::Output { named: true }) {
+        if matches!(to, Destination::Output { named: true, .. }) {
             self.text.push_str(&format!("\npolicy {policy} applied to {}:", path(resource)));
         }
     }
