@@ -20,7 +20,7 @@ const ROWS: usize = 10;
 const HOURS: usize = 48;
 
 /// Rows of a table, the largest first.
-fn largest<'r, T>(rows: &'r BTreeMap<String, T>, weight: impl Fn(&T) -> u64) -> Vec<(&'r str, &'r T)> {
+fn largest<T>(rows: &BTreeMap<String, T>, weight: impl Fn(&T) -> u64) -> Vec<(&str, &T)> {
     let mut all: Vec<(&str, &T)> = rows.iter().map(|(name, row)| (name.as_str(), row)).collect();
     all.sort_by_key(|(name, row)| (std::cmp::Reverse(weight(row)), *name));
     all
@@ -115,7 +115,7 @@ pub fn text(all: &Replayed) -> String {
         };
         let row = |(name, a): &(&str, &Answers)| {
             let name = if name.is_empty() { "(none)" } else { name };
-            (printable(name).into(), [a.requests, a.denied, a.audited, a.warned, a.changed], String::new())
+            (printable(name), [a.requests, a.denied, a.audited, a.warned, a.changed], String::new())
         };
         let words = ["requests", "denied", "audited", "warned", "changed"];
         table(&mut out, title, words, &chosen.iter().map(row).collect::<Vec<_>>());
@@ -148,9 +148,9 @@ fn rules_text(out: &mut String, title: &str, rules: &BTreeMap<RuleId, RuleTally>
             let message = first.message.lines().next().unwrap_or_default();
             let colon = if message.is_empty() { "" } else { ": " };
             let Example { log, line, operation, object, user, .. } = first;
-            printable(&format!("{log}:{line}: {operation} {object} by {user}{colon}{message}")).into()
+            printable(&format!("{log}:{line}: {operation} {object} by {user}{colon}{message}"))
         });
-        (printable(&id.shown()).into(), tally.counts, first)
+        (printable(&id.shown()), tally.counts, first)
     };
     let words = Effect::ALL.map(Effect::name);
     table(out, title, words, &rules.iter().map(row).collect::<Vec<(String, [u64; 4], String)>>());

@@ -87,7 +87,7 @@ pub(crate) fn parts(folder: &Path) -> BTreeSet<PathBuf> {
 pub(crate) fn referred(folder: &Path, text: &str) -> Vec<PathBuf> {
     let Ok(kustomization) = ephor_document::yaml_value(text) else { return Vec::new() };
     let items = |key: &str| kustomization.get(key).and_then(Value::as_list).unwrap_or_default().to_vec();
-    let all = ["resources", "bases", "components"].map(|key| items(key)).concat();
+    let all = ["resources", "bases", "components"].map(items).concat();
     let names = all.iter().filter_map(|item| item.as_str());
     names
         .filter(|name| !name.contains("://") && !name.is_empty())
