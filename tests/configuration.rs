@@ -96,3 +96,47 @@ fn outside_of_the_repository_and_under_kyvernos_name_no_configuration_is_read() 
     let inside = crate::common::Ran::new(inside.current_dir(files.path("sub/folder")).output().unwrap());
     assert!(inside.out.starts_with("there is no ephor.yaml"), "{}", inside.out);
 }
+
+#[test]
+fn only_resources_of_the_kinds_count_and_rules_still_look_up_others() {
+    let policy = r#"apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: every}
+spec:
+  rules:
+  - name: team
+    match: {any: [{resources: {kinds: [ConfigMap, Secret, Pod]}}]}
+    validate: {message: label team is needed, pattern: {metadata: {labels: {team: "?*"}}}}
+"#;
+    let object = |kind: &str| format!("apiVersion: v1\nkind: {kind}\nmetadata: {{name: a}}\n");
+    let all = ["ConfigMap", "Secret", "Pod"].map(object).join("---\n");
+    let files = Files::new(&[("p.yaml", policy), ("r.yaml", &all)]);
+    let counts = |more: &[&str]| {
+        let ran =
+            files.run(&[&["apply", "p.yaml", "-r", "r.yaml", "--output-format", "json"], more].concat());
+        let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        (report["resources"].as_u64(), report["summary"]["fail"].as_u64())
+    };
+    assert_eq!(counts(&[]), (Some(3), Some(3)));
+    assert_eq!(counts(&["--kinds", "Pod,v1/Secret"]), (Some(2), Some(2)));
+    assert_eq!(counts(&["--kinds", "apps/v1/Pod"]), (Some(0), Some(0)));
+    files.write("ephor.yaml", b"kinds: [Secret]\n");
+    assert_eq!(counts(&[]), (Some(1), Some(1)));
+    assert_eq!(counts(&["--kinds", "Pod,ConfigMap"]), (Some(2), Some(2)));
+}
+
+#[test]
+fn a_repository_chooses_severities_of_policies() {
+    let files = Files::new(&[
+        ("p.yaml", crate::common::POLICY),
+        ("r.yaml", crate::common::RESOURCES),
+        ("ephor.yaml", "policies: [p.yaml]\nresources: [r.yaml]\nseverities: {need-team: low}\n"),
+    ]);
+    let ran = |more: &[&str]| files.run(&[&["apply", "--output-format", "json"], more].concat());
+    let report: serde_json::Value = serde_json::from_str(&ran(&[]).out).unwrap();
+    assert_eq!(report["results"][0]["severity"], "low", "{}", report["results"][0]);
+    assert_eq!((ran(&[]).code, ran(&["--fail-on", "high"]).code), (Some(1), Some(0)));
+    files.write("ephor.yaml", b"severities: {need-team: huge}\n");
+    let wrong = ran(&["p.yaml", "-r", "r.yaml"]);
+    assert!(wrong.err.contains("ephor.yaml:1:1: `severities` has another type"), "{}", wrong.err);
+}

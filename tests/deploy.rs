@@ -125,6 +125,11 @@ fn the_step_for_github_fails_on_a_violation_and_leaves_its_report() {
     let (code, annotations, _) = bash(&run, &variables("github"));
     assert_eq!(code, Some(1));
     assert!(annotations.contains("::warning file=shop.yaml,line=15,"), "{annotations}");
+    let mut with_summary = variables("github").to_vec();
+    with_summary.push(("GITHUB_STEP_SUMMARY", "summary.md"));
+    let (_, _, dir) = bash(&run, &with_summary);
+    let summary = std::fs::read_to_string(dir.path().join("summary.md")).unwrap();
+    assert!(summary.starts_with("### ephor\n\n| Policy |") && summary.contains("fail: 1"), "{summary}");
     let (code, _, dir) = bash(&run, &variables("sarif"));
     assert_eq!(code, Some(1));
     assert_eq!(std::fs::read_to_string(dir.path().join("outputs")).unwrap(), "report=r.out\n");

@@ -405,3 +405,81 @@ fn a_run_of_our_own_formats_that_checks_nothing_ends_with_2_and_kyvernos_as_it_d
     let empty = files.run_on("", &["apply", "p.yaml", "-r", "-", "--output-format", "json"]);
     assert_eq!(empty.code, Some(2), "{}", empty.err);
 }
+
+#[test]
+fn a_page_shows_what_held_and_what_it_was_a_run_of() {
+    let policy = crate::common::POLICY.replace(
+        "name: need-team",
+        "name: need-team\n  annotations: {policies.kyverno.io/category: Naming, ephor.dev/standards: 'ACME 1, ACME 2', policies.kyverno.io/version: 1.4.0}",
+    );
+    let held = crate::common::POLICY.replace("need-team", "never-fails").replace("[ConfigMap]", "[Secret]");
+    let files =
+        Files::new(&[("p/a.yaml", &policy), ("p/b.yaml", &held), ("r.yaml", crate::common::RESOURCES)]);
+    let arguments = ["apply", "p", "-r", "r.yaml", "--output-format", "html"];
+    let ran = files
+        .program(&arguments)
+        .env("GITHUB_SHA", "0123abcd")
+        .env("GITHUB_REF_NAME", "main")
+        .output()
+        .unwrap();
+    let page = String::from_utf8_lossy(&ran.stdout).into_owned();
+    for part in [
+        "<time datetime=\"20",
+        "commit <code>0123abcd</code> (main)",
+        "50.0 % of the results passed",
+        "<caption>By category</caption>",
+        "<tr><th scope=\"row\">ACME 1</th><td>1</td><td>0</td><td>1</td><td>1</td><td>0</td><td>50.0 %</td></tr>",
+        "1.4.0 <code>",
+        "<tr><th scope=\"row\">never-fails<br><span class=\"soft\">ClusterPolicy</span></th>",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let only = files.run(&[&arguments[..], &["--only-failures"]].concat());
+    assert!(!only.out.contains("50.0 %</td>") && only.out.contains("never-fails"));
+    let sarif = files.run(&["apply", "p", "-r", "r.yaml", "--output-format", "sarif"]);
+    assert!(sarif.out.contains(r#""automationDetails":{"id":"ephor apply p r.yaml/"}"#), "{}", sarif.out);
+}
+
+#[test]
+fn annotations_are_the_gravest_and_as_many_as_are_shown() {
+    let policy = |name: &str, severity: &str| {
+        crate::common::POLICY
+            .replace("need-team", name)
+            .replace("name: need", "name: x")
+            .replace("spec:", &format!("  annotations: {{policies.kyverno.io/severity: {severity}}}\nspec:"))
+    };
+    let map = |n: usize| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: m{n}}}\n");
+    let objects = (0..8).map(map).collect::<Vec<_>>().join("---\n");
+    let files = Files::new(&[
+        ("p/a.yaml", &policy("low", "low")),
+        ("p/b.yaml", &policy("critical", "critical")),
+        ("r.yaml", &objects),
+    ]);
+    let ran = files.run(&["apply", "p", "-r", "r.yaml", "--output-format", "github"]);
+    let of = |start: &str| ran.out.lines().filter(|line| line.starts_with(start)).count();
+    let (errors, all) = (of("::error"), of("::error") + of("::warning") + of("::notice"));
+    assert_eq!((errors, all), (8, 16), "{}", ran.out);
+    let many = (0..30).map(map).collect::<Vec<_>>().join("---\n");
+    files.write("r.yaml", many.as_bytes());
+    let ran = files.run(&["apply", "p", "-r", "r.yaml", "--output-format", "github"]);
+    let of = |start: &str| ran.out.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!(
+        (of("::error"), of("::group::40 more violations"), of("error r.yaml:")),
+        (10, 1, 20),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_table_for_comments_says_what_does_not_fit() {
+    let map = |n: usize| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a-map-with-a-long-name-{n}}}\n")
+    };
+    let objects = (0..2000).map(map).collect::<Vec<_>>().join("---\n");
+    let files = Files::new(&[("p.yaml", POLICY), ("r.yaml", &objects)]);
+    let table = files.run(&["apply", "p.yaml", "-r", "r.yaml", "--output-format", "markdown"]).out;
+    assert!(table.chars().count() < 65_536, "{}", table.chars().count());
+    let rows = table.lines().filter(|line| line.starts_with("| need-team")).count();
+    assert!(table.contains(&format!("\n{} more are left out: ", 2000 - rows)), "{rows}");
+}

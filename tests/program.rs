@@ -14,6 +14,7 @@ mod as_lived;
 mod bad_expressions;
 mod bad_input;
 mod book;
+mod bundles;
 mod cel;
 mod chart;
 mod cluster;

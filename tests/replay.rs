@@ -262,3 +262,38 @@ fn a_command_line_that_names_too_little_is_refused() {
     let format = ran(&["replay", &log("request"), "--policies", "p.yaml", "--report-file", "x.pdf"]);
     assert!(format.code != Some(0) && !files.path("x.pdf").exists());
 }
+
+#[test]
+fn what_rules_need_and_is_not_there_decides_nothing() {
+    let policy = r#"apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: prod-only}
+spec:
+  rules:
+  - name: labelled
+    match: {any: [{resources: {kinds: [ConfigMap], namespaceSelector: {matchLabels: {env: prod}}}}]}
+    validate: {failureAction: Enforce, message: x, pattern: {metadata: {labels: {a: "?*"}}}}
+---
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: admins}
+spec:
+  background: false
+  rules:
+  - name: labelled
+    match: {any: [{resources: {kinds: [Secret]}, clusterRoles: [cluster-admin]}]}
+    validate: {failureAction: Enforce, message: x, pattern: {metadata: {labels: {a: "?*"}}}}
+---
+"#;
+    let files = Files::new(&[
+        ("p.yaml", &format!("{policy}{POLICIES}")),
+        ("data.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: web, labels: {env: prod}}\n"),
+    ]);
+    let (without, report) = replayed(&files, &log("request-response"), &[]);
+    let summary = (&report["summary"]["denied"], &report["undecided"]);
+    assert_eq!(summary, (&7.into(), &9.into()), "{}", without.out);
+    assert!(without.err.contains("rules match by the labels of namespaces"), "{}", without.err);
+    let (_, report) = replayed(&files, &log("request-response"), &["--data", "data.yaml"]);
+    let row = report["rules"].as_array().expect("rules").iter().find(|row| row["policy"] == "prod-only");
+    assert!(row.is_some_and(|row| row["denied"].as_u64() > Some(0)), "{report}");
+}

@@ -14,6 +14,9 @@ pub struct Global {
     /// kubeconfig file
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, global = true, env = "EPHOR_KUBECONFIG", hide_env_values = true)]
     pub(super) kubeconfig: Option<String>,
+    /// public key that must have signed bundles of policies (oci://…): a file, or env://VARIABLE
+    #[arg(long, value_name = "KEY", value_hint = clap::ValueHint::FilePath, global = true, env = "EPHOR_BUNDLE_KEY", hide_env_values = true)]
+    pub(super) bundle_key: Option<String>,
 }
 
 impl Global {

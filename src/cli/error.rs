@@ -321,6 +321,9 @@ pub enum CommandError {
     /// The IR cannot be written as JSON.
     #[error(transparent)]
     Ir(#[from] ephor_ir::json::JsonError),
+    /// A bundle may not be used.
+    #[error(transparent)]
+    Bundle(#[from] ephor_sources::bundle::BundleError),
     /// A repository cannot be used.
     #[error(transparent)]
     Git(#[from] ephor_sources::git::GitError),
@@ -726,7 +729,8 @@ impl CommandError {
     pub fn exit_code(&self) -> i32 {
         if matches!(
             self,
-            CommandError::ClusterCheck(_)
+            CommandError::Bundle(_)
+                | CommandError::ClusterCheck(_)
                 | CommandError::Diff(_)
                 | CommandError::NoPage
                 | CommandError::SideUnread { .. }

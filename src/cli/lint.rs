@@ -21,6 +21,7 @@ use super::diff::why_unread;
 use super::flags::{Record, fields};
 use super::{CommandError, lint_deep};
 use crate::cli::arguments::{ConsoleFlags, given, some_policies};
+use crate::cli::bundle::requirements;
 use crate::cli::config::file::Config;
 use crate::cli::{console, policy_files, releases};
 
@@ -56,7 +57,7 @@ Exit codes:
   1  one has
   2  a file cannot be read, or there is no policy")]
 pub struct LintArgs {
-    /// files, folders or addresses with policies, - for standard input
+    /// files, folders, addresses or bundles (oci://…) with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     policies: Vec<String>,
     /// configuration with policies where none are named, instead of ephor.yaml
@@ -125,6 +126,7 @@ enum LintFormat {
 /// No policy, files that cannot be read.
 pub fn run(mut args: LintArgs) -> Result<i32, CommandError> {
     args.console.apply();
+    requirements::use_config(given(&args.config));
     let config = if args.policies.is_empty() { Config::find(given(&args.config))? } else { None };
     if let Some(config) = config {
         args.policies = config.texts("policies");

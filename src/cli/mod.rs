@@ -13,6 +13,7 @@
 //! - [`apply`]: `ephor apply`: policies against resource files.
 //! - `arguments`: what commands share of their arguments: options of all commands, and what is
 //!   read from one.
+//! - [`bundle`]: `ephor bundle`: policies as artifacts in registries of images.
 //! - `candidates`: what a shell completes: names of functions, rules and kinds.
 //! - [`cel`]: `ephor cel`.
 //! - [`cluster_check`]: `ephor cluster-check`: what an upgrade of Kyverno changes for the policies
@@ -76,6 +77,7 @@ pub mod admission;
 pub mod allocator;
 pub mod apply;
 mod arguments;
+pub mod bundle;
 mod candidates;
 pub mod cel;
 pub mod cluster_check;
@@ -148,6 +150,7 @@ struct Cli {
 enum Top {
     Admission(admission::AdmissionArgs),
     Apply(Box<apply::ApplyArgs>),
+    Bundle(bundle::BundleArgs),
     Cel(cel::CelArgs),
     ClusterCheck(cluster_check::ClusterCheckArgs),
     Completion(completion::CompletionArgs),
@@ -242,9 +245,11 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         help::print(commands, &program());
         return Ok(0);
     };
+    bundle::requirements::configure(&global);
     match command {
         Top::Admission(args) => admission::run(&args),
         Top::Apply(args) => apply::run(*args, &global),
+        Top::Bundle(args) => bundle::run(&args, commands),
         Top::Cel(args) => cel::run(args, commands),
         Top::ClusterCheck(args) => cluster_check::run(&args, &global),
         Top::Completion(args) => completion::run(&args),

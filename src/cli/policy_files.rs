@@ -12,12 +12,15 @@ use ephor_value::Value;
 use ephor_value::suggest::did_you_mean;
 
 use crate::cli::CommandError;
+use crate::cli::bundle::requirements;
 
-/// Whether there is a file or folder of this path; patterns and addresses are not checked.
+/// Whether there is a file or folder of this path; a bundle is fetched, patterns and addresses are
+/// not checked.
 ///
 /// # Errors
-/// There is none; the error has the file that was probably meant.
+/// There is none; the error has the file that was probably meant. The bundle may not be used.
 pub(super) fn exists(argument: &str) -> Result<(), CommandError> {
+    requirements::fetch([argument])?;
     let path = std::path::Path::new(argument);
     if argument == "-" || argument.contains("://") || argument.contains(['*', '?', '[']) || path.exists() {
         return Ok(());

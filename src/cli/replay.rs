@@ -1,7 +1,7 @@
 //! `ephor replay`: what policies would have answered to the requests of an audit log.
 //!
-//! In: audit logs of an API server or of `ephor serve`, and one or two sets of policies. Out: counts
-//! as text, JSON or a page; exit code 1 where a request would have been denied. Semantics:
+//! In: audit logs of an API server or of `ephor serve`, and one or two sets of policies. Out:
+//! counts as text, JSON or a page; exit code 1 where a request would have been denied. Semantics:
 //! `docs/guides/audit-logs.md`.
 
 use std::io::BufReader;
@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use clap::{ValueEnum, ValueHint};
-use ephor_admission::admit::Gate;
 use ephor_audit::effects::Replayer;
 use ephor_audit::reading::{LogError, LogReader, OpenLog};
 use ephor_audit::replaying::replay;
 use ephor_document::resource::ResourceOptions;
+use ephor_external::ExternalData;
 use ephor_policies::load::{self, Reader};
 use ephor_report::replayed::Replayed;
 use ephor_report::replayed_formats as formats;
@@ -25,6 +25,7 @@ use ephor_value::release::Release;
 
 use super::apply::conflict::ApplyConflict;
 use super::arguments::{ConsoleFlags, use_threads};
+use super::bundle::requirements;
 use super::flags::{Record, fields, whole};
 use super::outputs::write_whole;
 use super::report_file::extension;
@@ -201,6 +202,7 @@ fn replayer(
     args: &ReplayArgs,
     notes: &mut Vec<String>,
 ) -> Result<Replayer, CommandError> {
+    requirements::fetch(paths)?;
     paths.iter().try_for_each(|path| policy_files::exists(path))?;
     let sources = files::served_policies(paths);
     let unread = |cause: FileCause| matches!(cause, FileCause::Missing | FileCause::Unreadable);
@@ -210,16 +212,26 @@ fn replayer(
     let loaded = load::argument_for(&sources.sources, Reader::Server(args.kubernetes));
     let problems = loaded.problems.iter().filter(|problem| !problem.foreign);
     notes.extend(problems.map(ToString::to_string));
-    let gate = Gate::new(loaded, objects.clone(), &[]);
-    if let Some(broken) = gate.broken().iter().find(|broken| broken.fail_closed) {
+    let data: Arc<dyn ExternalData> = objects.clone();
+    let policies = Replayer::new(loaded, &data);
+    if let Some(broken) = policies.broken().find(|broken| broken.fail_closed) {
         return Err(CommandError::Data { text: broken.to_string().into() });
     }
-    if gate.usable() == 0 {
+    if policies.usable() == 0 {
         return Err(CommandError::Data { text: format!("{}: there is no policy", paths.join(", ")).into() });
     }
-    notes.extend(gate.broken().iter().map(ToString::to_string));
-    notes.extend(gate.unmet_needs());
-    Ok(Replayer::new(gate))
+    notes.extend(policies.broken().map(ToString::to_string));
+    // There is no cluster next to a log.
+    let needs = policies.unmet_needs().into_iter();
+    notes.extend(needs.map(|need| {
+        need.replace(
+            "which the server does not know: give --data or --cluster",
+            "which no file of --data has",
+        )
+    }));
+    notes.sort();
+    notes.dedup();
+    Ok(policies)
 }
 
 /// Replays all logs, one after the other.

@@ -18,6 +18,8 @@ use ephor_value::suggest::did_you_mean;
 use super::CommandError;
 use super::config;
 use super::outputs::Outputs;
+use ephor_sources::bundle::lock;
+
 use crate::cli::arguments::given;
 use crate::cli::{console, releases};
 
@@ -56,6 +58,9 @@ const ACCEPTED: &str = "ephor-diff.json";
 /// The file of the schema of `ephor.yaml`.
 const CONFIG: &str = "ephor-config.json";
 
+/// The file of the schema of `ephor.lock`.
+const LOCK: &str = "ephor-lock.json";
+
 /// Runs the command.
 ///
 /// # Errors
@@ -74,10 +79,11 @@ pub fn run(args: &SchemaArgs) -> Result<i32, CommandError> {
         console::print(&text(&found.schema)?);
         return Ok(0);
     };
-    let accepted = [(ACCEPTED.to_string(), accepted_schema()), (CONFIG.to_string(), config::file::schema())];
+    let of_files = [(ACCEPTED, accepted_schema()), (CONFIG, config::file::schema()), (LOCK, lock::schema())];
+    let of_files = of_files.map(|(file, schema)| (file.to_string(), schema));
     let mut outputs = Outputs::default();
     let mut count = 0;
-    for (file, schema) in files(&all).into_iter().chain(accepted) {
+    for (file, schema) in files(&all).into_iter().chain(of_files) {
         outputs.add(&Path::new(folder).join(&file), &file, text(&schema)?)?;
         count += 1;
     }

@@ -58,7 +58,7 @@ use crate::cli::{arguments, console, policy_files};
   kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml > hooks.yaml
   ephor webhook-config --config hooks.yaml --simulate request.yaml")]
 pub struct WebhookConfigArgs {
-    /// files, folders or addresses with policies, - for standard input
+    /// files, folders, addresses or bundles (oci://…) with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     policies: Vec<String>,
     /// output format

@@ -1,9 +1,9 @@
-//! A small image registry on this machine: manifests, blobs, referrers, and signatures created
-//! here.
+//! A small image registry on this machine: manifests, blobs, referrers, what is pushed, and
+//! signatures created here.
 #![allow(dead_code, clippy::expect_used)]
 
 use std::collections::{HashMap, HashSet};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -67,6 +67,9 @@ fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{hex}")
 }
 
+/// A layer: its media type, annotations and bytes.
+pub type Layer<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [u8]);
+
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 impl Oci {
@@ -96,6 +99,35 @@ impl Oci {
     pub fn digest(&self, repository: &str, tag: &str) -> String {
         let content = self.content.lock().expect("a lock");
         sha256(content.manifests[&(repository.to_owned(), tag.to_owned())].as_bytes())
+    }
+
+    /// An artifact with layers; its digest.
+    pub fn artifact(&mut self, repository: &str, tag: &str, layers: &[Layer<'_>]) -> String {
+        let layers: Vec<serde_json::Value> = layers
+            .iter()
+            .map(|(media_type, annotations, bytes)| {
+                let mut layer = self.blob(bytes);
+                layer["mediaType"] = (*media_type).into();
+                layer["annotations"] =
+                    annotations.iter().copied().collect::<HashMap<_, _>>().into_iter().collect();
+                layer
+            })
+            .collect();
+        let config = self.blob(b"{}");
+        let manifest = serde_json::json!({"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": layers});
+        self.manifest(repository, tag, &manifest)
+    }
+
+    /// Moves a tag to what another one means.
+    pub fn retag(&mut self, repository: &str, from: &str, to: &str) {
+        let mut content = self.content.lock().expect("a lock");
+        let text = content.manifests[&(repository.to_owned(), from.to_owned())].clone();
+        content.manifests.insert((repository.to_owned(), to.to_owned()), text);
+    }
+
+    /// Replaces the bytes of all blobs, whose digests then are those of others.
+    pub fn corrupt(&mut self) {
+        self.content.lock().expect("a lock").blobs.values_mut().for_each(|bytes| bytes.fill(b' '));
     }
 
     pub fn misbehave(&mut self, repository: &str, how: Tag) {
@@ -181,7 +213,7 @@ impl Oci {
 
     /// Attaches a signed statement to an image.
     pub fn state(&mut self, repository: &str, digest: &str, key: &SigningKey, predicate: &str) {
-        let envelope = envelope(repository, digest, key, predicate).to_string();
+        let envelope = envelope(repository, digest, key, SCAN, predicate).to_string();
         let layer = self.blob(envelope.as_bytes());
         self.attach(repository, digest, "att", layer, "");
     }
@@ -192,9 +224,24 @@ impl Oci {
         let bundle = serde_json::json!({
             "mediaType": kind,
             "verificationMaterial": {"publicKey": {"hint": ""}, "tlogEntries": []},
-            "dsseEnvelope": envelope(repository, about, key, r#"{"scanner":{"score":7}}"#),
+            "dsseEnvelope": envelope(repository, about, key, SCAN, r#"{"scanner":{"score":7}}"#),
         });
         self.refer(repository, digest, kind, &bundle.to_string());
+    }
+
+    /// Signs something as `cosign sign --new-bundle-format` does; the list of referrers has this
+    /// type.
+    pub fn sign_as_bundle(&mut self, repository: &str, digest: &str, key: &SigningKey, listed: &str) {
+        let kind = "application/vnd.dev.sigstore.bundle.v0.3+json";
+        let bundle = serde_json::json!({
+            "mediaType": kind,
+            "verificationMaterial": {"publicKey": {"hint": ""}},
+            "dsseEnvelope": envelope(repository, digest, key, "https://sigstore.dev/cosign/sign/v1", "null"),
+        });
+        self.refer(repository, digest, kind, &bundle.to_string());
+        let mut content = self.content.lock().expect("a lock");
+        let list = content.referrers.get_mut(digest).expect("a list");
+        list.last_mut().expect("a referrer")["artifactType"] = listed.into();
     }
 
     /// Keeps a signature of the Notary Project that refers to an image or to something that refers
@@ -238,12 +285,21 @@ impl Oci {
     }
 }
 
+/// The type of statements about scans.
+const SCAN: &str = "https://example.com/scan/v1";
+
 /// A DSSE envelope with a statement about a digest.
-fn envelope(repository: &str, digest: &str, key: &SigningKey, predicate: &str) -> serde_json::Value {
+fn envelope(
+    repository: &str,
+    digest: &str,
+    key: &SigningKey,
+    kind_of_predicate: &str,
+    predicate: &str,
+) -> serde_json::Value {
     let predicate: serde_json::Value = serde_json::from_str(predicate).expect("JSON");
     let statement = serde_json::json!({
         "_type": "https://in-toto.io/Statement/v0.1",
-        "predicateType": "https://example.com/scan/v1",
+        "predicateType": kind_of_predicate,
         "subject": [{"name": repository, "digest": {"sha256": digest.trim_start_matches("sha256:")}}],
         "predicate": predicate,
     })
@@ -261,7 +317,7 @@ fn envelope(repository: &str, digest: &str, key: &SigningKey, predicate: &str) -
 fn serve(stream: TcpStream, content: &Mutex<Content>, requests: &AtomicUsize) {
     let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
     // Who speaks TLS sends no line to wait for.
-    if !reader.fill_buf().is_ok_and(|bytes| bytes.first() == Some(&b'G')) {
+    if !reader.fill_buf().is_ok_and(|bytes| bytes.first().is_some_and(u8::is_ascii_uppercase)) {
         return;
     }
     let mut first = String::new();
@@ -274,7 +330,14 @@ fn serve(stream: TcpStream, content: &Mutex<Content>, requests: &AtomicUsize) {
         head.push_str(&line);
         line.clear();
     }
-    let path = first.split(' ').nth(1).unwrap_or_default();
+    let length =
+        head.lines().find_map(|l| l.to_lowercase().strip_prefix("content-length: ").map(str::to_owned));
+    let mut body = vec![0; length.and_then(|length| length.trim().parse().ok()).unwrap_or_default()];
+    if reader.read_exact(&mut body).is_err() {
+        return;
+    }
+    let mut words = first.split(' ');
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let (closed, is_busy) = {
         let mut content = content.lock().expect("a lock");
         let is_busy = content.busy > 0;
@@ -284,7 +347,11 @@ fn serve(stream: TcpStream, content: &Mutex<Content>, requests: &AtomicUsize) {
     if is_busy {
         return send(stream, 503, "text/plain", b"busy");
     }
-    let Some(closed) = closed else { return answer(stream, path, content) };
+    let respond = |stream: TcpStream| match method {
+        "POST" | "PUT" => store(stream, method, path, body.clone(), content),
+        _ => answer(stream, path, content),
+    };
+    let Some(closed) = closed else { return respond(stream) };
     let proof =
         head.lines().find_map(|l| l.to_lowercase().starts_with("authorization: ").then(|| l.split_at(15).1));
     match path.split_once('?') {
@@ -293,7 +360,7 @@ fn serve(stream: TcpStream, content: &Mutex<Content>, requests: &AtomicUsize) {
             send(stream, 200, "application/json", format!(r#"{{"token":"{TOKEN}"}}"#).as_bytes());
         }
         Some(("/token", _)) => send(stream, 401, "text/plain", b"no"),
-        _ if proof == Some(&format!("Bearer {TOKEN}")) => answer(stream, path, content),
+        _ if proof == Some(&format!("Bearer {TOKEN}")) => respond(stream),
         _ => {
             let host = head.lines().find_map(|l| l.to_lowercase().strip_prefix("host: ").map(str::to_owned));
             let host = host.unwrap_or_default();
@@ -313,6 +380,35 @@ fn send(mut stream: TcpStream, status: u16, kind: &str, body: &[u8]) {
     );
     let _ = stream.write_all(head.as_bytes());
     let _ = stream.write_all(body);
+}
+
+/// Takes what is pushed: the two steps of a blob, and manifests.
+fn store(stream: TcpStream, method: &str, path: &str, body: Vec<u8>, content: &Mutex<Content>) {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let steps: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let mut content = content.lock().expect("a lock");
+    match (method, &steps[..]) {
+        ("POST", ["v2", repository, "blobs", "uploads"]) => {
+            let _ = write!(
+                &stream,
+                "HTTP/1.1 202 X\r\nLocation: /v2/{repository}/blobs/uploads/1?state=a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+        }
+        ("PUT", ["v2", _, "blobs", "uploads", "1"])
+            if query == format!("state=a&digest={}", sha256(&body).replace(':', "%3A")) =>
+        {
+            content.blobs.insert(sha256(&body), body);
+            send(stream, 201, "text/plain", b"");
+        }
+        ("PUT", ["v2", repository, "manifests", by]) => {
+            for by in [(*by).to_owned(), sha256(&body)] {
+                let text = String::from_utf8(body.clone()).expect("text");
+                content.manifests.insert(((*repository).to_owned(), by), text);
+            }
+            send(stream, 201, "text/plain", b"");
+        }
+        _ => send(stream, 400, "text/plain", b"no"),
+    }
 }
 
 fn answer(mut stream: TcpStream, path: &str, content: &Mutex<Content>) {

@@ -1,7 +1,7 @@
 //! Requests in the order of a log.
 //!
 //! In: lines. Out: the requests that admission decides on, with their objects, and counts of what
-//! the log does not hold. The last objects of names are remembered within a limit of memory.
+//! the log does not hold. The last objects of names are stored within a limit of memory.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read as _};
@@ -19,8 +19,8 @@ use super::request::AuditedRequest;
 
 /// The longest line: API servers cut events off long before.
 pub const MAX_LINE: u64 = 64 << 20;
-/// How much text of last objects is remembered.
-const REMEMBERED: usize = 64 << 20;
+/// How much text of last objects is stored.
+const STORED: usize = 64 << 20;
 /// The annotation of events from which the objects were cut.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
 
@@ -69,7 +69,7 @@ pub struct LogReader {
 
 impl Default for LogReader {
     fn default() -> LogReader {
-        LogReader { last: LastObjects::new(REMEMBERED), left_out: LeftOut::default() }
+        LogReader { last: LastObjects::new(STORED), left_out: LeftOut::default() }
     }
 }
 
@@ -189,7 +189,7 @@ impl LogReader {
             let item = Value::Map(item);
             let name = item.text_at(&["metadata", "name"]);
             let place = ObjectRef { name: Cow::Borrowed(name), ..object.clone() };
-            self.remember(&key_of(&place), "", "DELETE", None, is_dry_run(&event.request_uri));
+            self.store(&key_of(&place), "", "DELETE", None, is_dry_run(&event.request_uri));
             let text = print::json(&item);
             all.push(AuditedRequest {
                 before: Some(text.into()),
@@ -227,7 +227,7 @@ impl LogReader {
         let sent = event.request_object.filter(|_| sends_object).and_then(object_text);
         let stored = event.response_object.filter(|_| was_admitted).and_then(object_text);
         let before = self.last.get(&key);
-        self.remember(&key, &object.subresource, operation, stored.as_ref(), is_dry_run(&event.request_uri));
+        self.store(&key, &object.subresource, operation, stored.as_ref(), is_dry_run(&event.request_uri));
         let missing = match operation {
             "DELETE" => stored.is_none() && before.is_none(),
             "CONNECT" => false,
@@ -279,8 +279,8 @@ impl LogReader {
         let stored = decision.object.and_then(object_text);
         let before = self.last.get(&key);
         let admitted = decision.allowed.unwrap_or(true);
-        let remembered = stored.as_ref().filter(|_| admitted);
-        self.remember(&key, &decision.sub_resource, operation, remembered, decision.dry_run);
+        let granted = stored.as_ref().filter(|_| admitted);
+        self.store(&key, &decision.sub_resource, operation, granted, decision.dry_run);
         let is_missing = match operation {
             "DELETE" => before.is_none(),
             _ => stored.is_none(),
@@ -315,8 +315,8 @@ impl LogReader {
         })
     }
 
-    /// Remembers what is stored now.
-    fn remember(
+    /// Stores what an object is now.
+    fn store(
         &mut self,
         key: &ObjectKey,
         subresource: &str,

@@ -64,6 +64,9 @@ fn count(
         message: message.to_owned(),
     };
     all.request(&request.time);
+    if effects.undecided {
+        all.undecided(&shown(request));
+    }
     if effects.denied {
         all.denied_then_admitted += u64::from(request.was_admitted);
     }

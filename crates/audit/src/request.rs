@@ -1,7 +1,7 @@
 //! A request of a log as an AdmissionReview has it.
 //!
-//! In: what a log holds of a request. Out: an [`Incoming`] review: for what is stored, as validating
-//! webhooks see it, or for what was sent, as mutating ones do.
+//! In: what a log holds of a request. Out: an [`Incoming`] review: for what is stored, as
+//! validating webhooks see it, or for what was sent, as mutating ones do.
 
 use std::sync::Arc;
 

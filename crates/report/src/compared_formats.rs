@@ -110,7 +110,7 @@ pub fn markdown(all: &Comparison) -> String {
 }
 
 /// What the table of runs adds to the style of pages.
-const STYLE: &str = "table { border-collapse: collapse; background: var(--card); margin: 16px 0; }\ncaption { text-align: left; color: var(--soft); padding: 4px 0; }\nth, td { text-align: left; padding: 5px 14px; border: 1px solid var(--line); font-variant-numeric: tabular-nums; }\nmeter { width: 180px; }\nsection { margin-top: 20px; }\nli { margin-bottom: 8px; overflow-wrap: anywhere; }\n";
+const STYLE: &str = "meter { width: 180px; }\nsection { margin-top: 20px; }\nli { margin-bottom: 8px; overflow-wrap: anywhere; }\n";
 
 /// A page that stands alone.
 pub fn html(all: &Comparison) -> String {
@@ -150,7 +150,7 @@ pub fn html(all: &Comparison) -> String {
 fn runs(out: &mut String, all: &Comparison) {
     let most = all.runs.iter().map(|run| run.violations.len()).max().unwrap_or_default().max(1);
     let changes = all.changes();
-    out.push_str("<table>\n<caption>Runs, the oldest first</caption>\n<thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Violations</th><th scope=\"col\">New</th><th scope=\"col\">Fixed</th><th scope=\"col\">Passed</th></tr></thead>\n<tbody>\n");
+    out.push_str("<div class=\"wide\">\n<table>\n<caption>Runs, the oldest first</caption>\n<thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Violations</th><th scope=\"col\">New</th><th scope=\"col\">Fixed</th><th scope=\"col\">Passed</th></tr></thead>\n<tbody>\n");
     for (at, run) in all.runs.iter().enumerate() {
         let change = at.checked_sub(1).and_then(|before| changes.get(before));
         let number = |of: Option<usize>| of.map_or_else(|| "–".to_string(), |n| n.to_string());
@@ -171,5 +171,5 @@ fn runs(out: &mut String, all: &Comparison) {
             number(fixed)
         );
     }
-    out.push_str("</tbody>\n</table>\n");
+    out.push_str("</tbody>\n</table>\n</div>\n");
 }

@@ -11,6 +11,7 @@
 //! - [`findings`]: the results of a run, in memory or on disk.
 //! - [`spool`]: bytes that are in memory while they are few.
 //! - [`tally`]: how often each value comes up.
+//! - [`about`]: what a run was: when, of which commit, with which policies.
 //! - [`compared`]: runs one after the other: what is new, what is fixed.
 //! - [`compared_formats`]: the same as text, JSON, Markdown and a page.
 //! - [`diff`]: differences of two texts, line by line.
@@ -22,6 +23,7 @@
 //! - [`formats`]: A run as text: for people, for build servers, for other programs.
 #![forbid(unsafe_code)]
 
+pub mod about;
 pub mod compared;
 pub mod compared_formats;
 pub mod diagnostic;

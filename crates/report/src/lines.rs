@@ -10,6 +10,7 @@ use std::sync::Arc;
 use ephor_engine::Status;
 use serde::{Deserialize, Serialize};
 
+use crate::about::About;
 use crate::roots::Roots;
 use crate::run::{Counts, Finding, Invocation, Note, Order, Place, PolicyInfo, ResourceName, Severity};
 
@@ -47,6 +48,8 @@ pub(crate) struct RunLine {
     pub notes: Vec<NoteLine>,
     pub roots: Roots,
     pub invocation: InvocationLine,
+    #[serde(default)]
+    pub about: About,
 }
 
 /// The program that wrote it.

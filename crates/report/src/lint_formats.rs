@@ -12,7 +12,7 @@ pub use crate::formats::Level;
 use crate::formats::WriteError;
 use crate::formats::github::{command, data, property};
 use crate::formats::sarif::log::{Log, Rank, Region, Rule, physical};
-use crate::formats::sarif::message_text;
+use crate::formats::sarif::{automation, message_text};
 use crate::formats::uri::Uris;
 use crate::roots::Roots;
 
@@ -89,6 +89,7 @@ pub fn sarif(
     out: &mut dyn Write,
 ) -> Result<Option<String>, WriteError> {
     let mut log = Log::new(roots);
+    log.automation = automation("lint", &[], &[]);
     for (id, text, help) in checks {
         let worst = annotations.iter().filter(|a| a.id == *id).map(|a| a.level).min();
         log.rule(id, || Rule {

@@ -1,8 +1,9 @@
 //! What policies would have answered to the requests of a log, counted.
 //!
 //! In: requests and what would have happened, one after the other. Out: a [`Replayed`]: counts by
-//! rule, user, namespace and hour, a few examples, and what the log does not hold. Memory grows with
-//! the number of different rules, users, namespaces and hours, up to a limit, not with requests.
+//! rule, user, namespace and hour, a few examples, and what the log does not hold. Memory grows
+//! with the number of different rules, users, namespaces and hours, up to a limit, not with
+//! requests.
 
 use std::collections::BTreeMap;
 
@@ -131,7 +132,7 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// What is said about it.
+    /// The text about it.
     pub fn text(self) -> &'static str {
         match self {
             Missing::Level => "events without objects: their level is Metadata or less",
@@ -216,6 +217,8 @@ pub struct Replayed {
     pub namespaces: BTreeMap<String, Answers>,
     /// By hour: `2026-11-30T16`.
     pub hours: BTreeMap<String, Answers>,
+    /// Requests that were evaluated without data that rules need, and the first one.
+    pub undecided: (u64, String),
     /// What was not evaluated.
     pub left_out: LeftOut,
     /// The differences to other policies, where there are some.
@@ -261,6 +264,14 @@ impl Replayed {
                 None => add(map.entry(if is_full { OTHERS } else { name }.into()).or_default()),
             }
         }
+    }
+
+    /// Counts a request that could not be decided on in whole.
+    pub fn undecided(&mut self, object: &str) {
+        if self.undecided.0 == 0 {
+            self.undecided.1 = object.into();
+        }
+        self.undecided.0 += 1;
     }
 
     /// Counts what a rule did.

@@ -1,6 +1,6 @@
 //! A replayed log as text, JSON or a page.
 //!
-//! In: a [`Replayed`]. Out: the document: how many requests would have been denied, warned about and
+//! In: a [`Replayed`]. Out: the document: how many requests would have been denied, audited and
 //! changed, by rule, user, namespace and hour, and what the log does not hold. The page loads
 //! nothing.
 
@@ -54,6 +54,13 @@ fn left_out(all: &Replayed) -> Vec<String> {
         .iter()
         .map(|(why, (count, first))| format!("{count} {} (first: {first})", why.text()))
         .collect();
+    if all.undecided.0 > 0 {
+        lines.push(format!(
+            "{} could not be decided on in whole: rules need data that --data gives (first: {})",
+            counted(all.undecided.0, "request", "requests"),
+            all.undecided.1
+        ));
+    }
     if all.left_out.without_before > 0 {
         lines.push(format!(
             "{} were evaluated without the object as it was before",
@@ -180,6 +187,7 @@ pub fn json(all: &Replayed) -> String {
             "reads": all.left_out.reads,
             "missing": missing,
         },
+        "undecided": all.undecided.0,
         "updatesWithoutObjectBefore": all.left_out.without_before,
         "notes": all.notes,
     });
@@ -215,7 +223,7 @@ fn rules_json(rules: &BTreeMap<RuleId, RuleTally>) -> Value {
 }
 
 /// What tables and the chart add to the style of pages.
-const STYLE: &str = "table { border-collapse: collapse; background: var(--card); margin: 8px 0 20px; }\ncaption { text-align: left; color: var(--soft); padding: 4px 0; }\nth, td { text-align: left; padding: 5px 14px; border: 1px solid var(--line); font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }\ntd.n { text-align: right; }\nsvg.hours { width: 100%; height: auto; max-width: 900px; background: var(--card); border: 1px solid var(--line); }\nsvg.hours text { fill: currentColor; font: 11px system-ui, sans-serif; }\nsection { margin-top: 20px; overflow-x: auto; }\n";
+const STYLE: &str = "td.n { text-align: right; }\nsvg.hours { width: 100%; height: auto; max-width: 900px; background: var(--card); border: 1px solid var(--line); }\nsvg.hours text { fill: currentColor; font: 11px system-ui, sans-serif; }\nsection { margin-top: 20px; overflow-x: auto; }\n";
 
 /// A page that stands alone.
 pub fn html(all: &Replayed) -> String {

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::about::About;
 pub use crate::findings::Findings;
 pub use crate::roots::Roots;
 use crate::spool::SpoolError;
@@ -299,6 +300,8 @@ pub struct Run {
     pub roots: Roots,
     /// The arguments, for commands that read a part of the run.
     pub invocation: Invocation,
+    /// When it was, of which commit, with which policies.
+    pub about: About,
     /// Whether the results end in exit code 1.
     pub fails: bool,
     /// Which objects the run has.

@@ -279,6 +279,7 @@ fn merged<R>(mut findings: Findings, files: Vec<ShardFile<R>>) -> Run {
             run.policies = head.policies;
             run.roots = head.roots;
             run.invocation = head.invocation.into();
+            run.about = head.about;
             run.id = head.id;
         } else {
             notes.extend(own.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());

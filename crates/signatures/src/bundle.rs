@@ -16,6 +16,8 @@ use crate::cosign::{self, Subject, VerificationError};
 
 /// What the types of bundles begin with.
 const KIND: &str = "application/vnd.dev.sigstore.bundle";
+/// The type of a configuration that holds nothing.
+const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 /// How many artifacts may refer to an image.
 const MAX_REFERRERS: usize = 50;
 /// The largest bundle.
@@ -63,6 +65,23 @@ enum Content {
 /// # Errors
 /// A registry fails, or one of them cannot be read.
 pub fn fetch(subject: &Subject<'_>) -> Result<Vec<Bundle>, VerificationError> {
+    fetch_listed(subject, |kind| kind.starts_with(KIND))
+}
+
+/// As [`fetch`], where the list of referrers may lack the types: in registries that keep no such
+/// lists, cosign 2.6.5 writes one with the type of the empty configuration. There the manifest says
+/// what an artifact is.
+///
+/// # Errors
+/// As [`fetch`].
+pub fn fetch_untyped(subject: &Subject<'_>) -> Result<Vec<Bundle>, VerificationError> {
+    fetch_listed(subject, |kind| kind.starts_with(KIND) || kind == EMPTY)
+}
+
+fn fetch_listed(
+    subject: &Subject<'_>,
+    is_candidate: fn(&str) -> bool,
+) -> Result<Vec<Bundle>, VerificationError> {
     let Subject { registry, at, digest } = *subject;
     let all = registry.referrers(at, digest)?;
     if all.len() > MAX_REFERRERS {
@@ -72,8 +91,12 @@ pub fn fetch(subject: &Subject<'_>) -> Result<Vec<Bundle>, VerificationError> {
         )));
     }
     let mut found = Vec::new();
-    for one in all.iter().filter(|r| r.text_at(&["artifactType"]).starts_with(KIND)) {
+    for one in all.iter().filter(|r| is_candidate(r.text_at(&["artifactType"]))) {
         let manifest = registry.manifest(at, one.text_at(&["digest"]))?.read()?;
+        let kinds = [one, &manifest].map(|known| known.text_at(&["artifactType"]));
+        if !kinds.iter().any(|kind| kind.starts_with(KIND)) {
+            continue;
+        }
         let layers = manifest.get("layers").and_then(Value::as_list).unwrap_or_default();
         let Some(layer) = layers.first() else { return Err(VerificationError::found("no layers found")) };
         let bytes = registry.blob(at, layer.text_at(&["digest"]), MAX_BUNDLE)?;

@@ -15,7 +15,9 @@
 //! Nothing here ends a run: what could not be read, or was left out, is a [`Notice`], and the
 //! caller knows which of them Kyverno takes for fatal. Semantics: `docs/reference/cli.md`, sources.
 //!
+//! - [`changed`]: the files of a repository that changed since a commit
 //! - [`mod@inputs`]: resource files as streams: plain, compressed, or in archives
+//! - `render`: charts and kustomizations, rendered by the programs that do so
 //! - [`repository`]: files of a repository: those that hold objects, and what is skipped
 //! - [`served`]: files that a server reads again and again: reading one never blocks and never
 //!   takes unbounded memory
@@ -25,22 +27,26 @@ use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "bundles")]
+use super::bundle;
 use super::download::{fetch, is_url};
 use ephor_document::split;
 use ephor_ir::json;
 
 #[cfg(feature = "streams")]
+pub mod changed;
+#[cfg(feature = "streams")]
 pub mod inputs;
+#[cfg(feature = "streams")]
+mod render;
 #[cfg(feature = "streams")]
 pub mod repository;
 pub mod served;
 
 #[cfg(all(feature = "streams", feature = "network"))]
 use super::download::stream;
-#[cfg(all(feature = "streams", feature = "network"))]
-use inputs::Answer;
 #[cfg(feature = "streams")]
-use inputs::{Input, Origin};
+use inputs::{Answer, Input, Origin};
 #[cfg(feature = "streams")]
 use repository::{Found, Ignores};
 
@@ -62,6 +68,8 @@ pub enum FileCause {
     Unreadable,
     /// Other programs make objects of it: a chart, a kustomization.
     Skipped,
+    /// Another program should have made objects of it, and did not.
+    NotRendered,
     /// Its name has another extension.
     Extension,
     /// It holds no document.
@@ -76,7 +84,8 @@ pub enum FileCause {
 
 #[cfg(feature = "network")]
 impl FileCause {
-    const NAMES: [(FileCause, &str); 8] = [
+    const NAMES: [(FileCause, &str); 9] = [
+        (FileCause::NotRendered, "not rendered"),
         (FileCause::Missing, "missing"),
         (FileCause::Unreadable, "unreadable"),
         (FileCause::Skipped, "skipped"),
@@ -304,6 +313,8 @@ impl Loaded {
             self.stdin();
         } else if is_url(argument) {
             self.download(argument);
+        } else if is_bundle(argument) {
+            self.bundle(argument);
         } else if path.is_dir() {
             self.directory(path, true);
         } else if path.exists() {
@@ -319,6 +330,12 @@ impl Loaded {
         if is_url(argument) {
             self.download(argument);
         } else if Path::new(argument).exists() {
+            #[cfg(feature = "streams")]
+            if let Some(changed) = self.ignores.as_ref().and_then(|ignores| ignores.changed.as_ref())
+                && !changed.has(Path::new(argument))
+            {
+                return;
+            }
             self.file(Path::new(argument));
         } else {
             self.note(argument, FileCause::Missing, format!("{verb} {argument}: no such file or directory"));
@@ -370,6 +387,29 @@ impl Loaded {
             Ok(bytes) => self.text(url, bytes),
             Err(error) => self.note(url, FileCause::Unreadable, error.to_string()),
         }
+    }
+
+    /// The files of a bundle, in the order of their names. One that cannot be used gives nothing.
+    #[cfg(feature = "bundles")]
+    fn bundle(&mut self, argument: &str) {
+        let bundle = match bundle::access::fetch(argument) {
+            Ok(bundle) => bundle,
+            Err(error) => return self.note(argument, FileCause::Unreadable, error.to_string()),
+        };
+        for file in bundle.files_of(argument) {
+            let name = bundle.name_of(file);
+            let with_json = self.with_json || self.served.is_some();
+            let is_read = !file.name.ends_with(".json") || with_json || begins_as_ir(&file.bytes);
+            match is_read {
+                true => self.text(&name, file.bytes.clone()),
+                false => self.note(&name, FileCause::Extension, "ignored: not a .yaml or .yml file"),
+            }
+        }
+    }
+
+    #[cfg(not(feature = "bundles"))]
+    fn bundle(&mut self, argument: &str) {
+        self.note(argument, FileCause::Unreadable, "built without the feature `bundles`");
     }
 
     fn pattern(&mut self, pattern: &str) {
@@ -441,6 +481,14 @@ impl Loaded {
                 self.note(&name(&path), FileCause::Extension, "ignored: not a .yaml or .yml file");
             }
             Found::Skipped(path, text) => self.note(&name(&path), FileCause::Skipped, text),
+            Found::Rendered(path, what) => match what.text(&path) {
+                Ok(bytes) => {
+                    let size = Some(bytes.len() as u64);
+                    let origin = Origin::Answer(Answer::new(io::Cursor::new(bytes), size));
+                    self.inputs.get_or_insert_default().push(Input { name: name(&path), origin });
+                }
+                Err(error) => self.note(&name(&path), FileCause::NotRendered, error.to_string()),
+            },
             Found::Unreadable(path, text) => {
                 let name = name(&path);
                 self.note(&name, FileCause::Unreadable, format!("open {name}: {text}"));
@@ -452,6 +500,10 @@ impl Loaded {
     fn was_read(&mut self, root: &Path, deep: bool, files: usize, notices: usize) {
         let unread = if deep { 0 } else { folders_with_yaml(root) };
         let name = root.to_string_lossy();
+        #[cfg(feature = "streams")]
+        if self.ignores.as_ref().is_some_and(|ignores| ignores.changed.is_some()) {
+            return;
+        }
         if self.count() == files && self.notices.len() == notices {
             let hint = if unread > 0 { "; --recursive reads the folders in it" } else { "" };
             self.note(&name, FileCause::NoMatch, format!("directory without .yaml or .yml file{hint}"));
@@ -541,8 +593,21 @@ fn is_pattern(argument: &str) -> bool {
 /// Whether a file begins as the IR of policies does, which is JSON.
 fn is_ir(path: &Path) -> bool {
     let mut start = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(256).read_to_end(&mut start));
-    read.is_ok() && json::is_written(&String::from_utf8_lossy(&start))
+    let read = fs::File::open(path).and_then(|file| file.take(IR_START).read_to_end(&mut start));
+    read.is_ok() && begins_as_ir(&start)
+}
+
+/// How many bytes say whether a file is the IR of policies.
+const IR_START: u64 = 256;
+
+fn begins_as_ir(bytes: &[u8]) -> bool {
+    let start = bytes.get(..bytes.len().min(IR_START as usize)).unwrap_or_default();
+    json::is_written(&String::from_utf8_lossy(start))
+}
+
+/// Whether an argument means a bundle in a registry and not a file.
+pub fn is_bundle(argument: &str) -> bool {
+    argument.starts_with("oci://")
 }
 
 /// An operating system's error in Kyverno's words.

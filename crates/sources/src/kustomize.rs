@@ -59,6 +59,42 @@ impl Patches {
     }
 }
 
+/// How many kustomizations one may be built of.
+const MAX_PARTS: usize = 1000;
+
+/// The files and folders that a kustomization is built of besides its own folder, in all that it
+/// refers to.
+pub(crate) fn parts(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut parts = BTreeSet::new();
+    let mut waiting = vec![folder.to_path_buf()];
+    while let Some(folder) = waiting.pop().filter(|_| parts.len() < MAX_PARTS) {
+        let texts = NAMES.iter().filter_map(|name| fs::read_to_string(folder.join(name)).ok());
+        for text in texts {
+            let mut patches = Patches::default();
+            patches.add(&folder, &text);
+            parts.extend(patches.0);
+            for part in referred(&folder, &text) {
+                if parts.insert(part.clone()) && part.is_dir() {
+                    waiting.push(part);
+                }
+            }
+        }
+    }
+    parts
+}
+
+/// The files and folders that a kustomization lists as its resources.
+pub(crate) fn referred(folder: &Path, text: &str) -> Vec<PathBuf> {
+    let Ok(kustomization) = ephor_document::yaml_value(text) else { return Vec::new() };
+    let items = |key: &str| kustomization.get(key).and_then(Value::as_list).unwrap_or_default().to_vec();
+    let all = ["resources", "bases", "components"].map(|key| items(key)).concat();
+    let names = all.iter().filter_map(|item| item.as_str());
+    names
+        .filter(|name| !name.contains("://") && !name.is_empty())
+        .map(|name| normal(&folder.join(name)))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
 //! What is read is in `external`, who reads it in `engine` and `functions`.
 //!
 //! - `api_call`: calls of services by context entries (`apiCall.service`)
+//! - [`bundle`]: bundles: policy files as an artifact in a registry of images
 //! - [`context`]: context files: the objects and image data that expressions read without a cluster
 //! - [`download`]: plain downloads of policy and resource files
 //! - [`files`]: which files an argument of the command line means, and their texts
@@ -26,6 +27,8 @@
 
 #[cfg(feature = "network")]
 mod api_call;
+#[cfg(feature = "bundles")]
+pub mod bundle;
 pub mod context;
 pub mod download;
 pub mod files;

@@ -71,6 +71,10 @@ variables! {
     SSL_CERT_DIR = "SSL_CERT_DIR", "folders with them";
     DOCKER_CONFIG = "DOCKER_CONFIG", "folder with `config.json`, the credentials of registries, by default `~/.docker`";
     GITHUB_TOKEN = "GITHUB_TOKEN", "credentials of `ghcr.io`, where policies name the provider `github`";
+    GITHUB_SHA = "GITHUB_SHA", "commit of a run in GitHub, in pages";
+    GITHUB_REF_NAME = "GITHUB_REF_NAME", "its branch or tag";
+    CI_COMMIT_SHA = "CI_COMMIT_SHA", "commit of a run in GitLab, in pages";
+    CI_COMMIT_REF_NAME = "CI_COMMIT_REF_NAME", "its branch or tag";
     GITHUB_WORKSPACE = "GITHUB_WORKSPACE", "root of the repository for names of files in SARIF, annotations and JUnit, where no folder above has `.git`";
     CI_PROJECT_DIR = "CI_PROJECT_DIR", "as `GITHUB_WORKSPACE`, which takes precedence";
     JOB_COMPLETION_INDEX = "JOB_COMPLETION_INDEX", "set by Kubernetes in the Pods of an Indexed Job: the shard of `--shard job/N`, from 0";

@@ -1,15 +1,17 @@
 //! What `apply` reads, as a value: `explain` reads the same, so that both decide alike.
 
 use ephor_engine::Profile;
+use ephor_report::run::Severity;
 use ephor_value::shard::Shard;
 
+use super::inputs::selection::Selection;
 use super::options::{ClusterOptions, InputFlags, Payloads, Repository, ValueFlags};
 use crate::cli::arguments::Global;
 
 /// What is loaded.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct InputArguments<'a> {
-    /// Files, folders, addresses and repositories with policies.
+    /// Files, folders, addresses, repositories and bundles with policies.
     pub policies: &'a [String],
     /// Objects.
     pub input: &'a InputFlags,
@@ -33,8 +35,17 @@ pub(in crate::cli) struct InputArguments<'a> {
     pub details: bool,
     /// Whether objects may be read block by block: nothing shows all of them together.
     pub streams: bool,
-    /// Which objects policies are applied on.
+    /// The part of the objects that policies are applied on.
     pub shard: Shard,
+    /// Severities by the names of policies, in the place of their own.
+    pub severities: &'a [(String, Severity)],
     /// The fidelity profile.
     pub profile: Profile,
+}
+
+impl InputArguments<'_> {
+    /// Which objects policies are applied on.
+    pub fn selection(&self) -> Selection {
+        Selection { shard: self.shard, kinds: self.input.kinds() }
+    }
 }

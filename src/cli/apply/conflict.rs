@@ -3,6 +3,9 @@
 /// Flags of `apply` that are missing or exclude each other; those that Kyverno has, in its words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyConflict {
+    /// It is not known which files changed.
+    #[error(transparent)]
+    Changed(#[from] ephor_sources::files::changed::ChangedError),
     /// Values in a file and as flags.
     #[error("pass the values either using set flag or values_file flag")]
     Values,

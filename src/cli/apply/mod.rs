@@ -49,6 +49,7 @@ use ephor_recording::Recording;
 use ephor_report::formats::{Format, WriteError};
 use ephor_report::policy_report::PolicyFacts;
 use ephor_report::spool::Spool;
+use ephor_sources::files::changed::ChangedFiles;
 use ephor_value::{Value, clock};
 
 use super::CommandError;
@@ -120,6 +121,9 @@ fn apply(
         args.output.only_failures,
     )?;
     let (mut inputs, blocks) = Inputs::gather(&arguments, &options, &log)?;
+    if let Some(changed) = &options.changed {
+        note_changes(changed, args, &inputs, &log);
+    }
     let engine = inputs.engine()?;
     let invocation = inputs::invocation(&arguments, &engine);
     let explanation = match args.output.explain {
@@ -144,6 +148,18 @@ fn apply(
     Ok(code)
 }
 
+/// Says what a run on changed files alone does not show.
+fn note_changes(changed: &ChangedFiles, args: &ApplyArgs, inputs: &Inputs, log: &Log) {
+    let since = &changed.since;
+    let is_changed = |policy: &String| changed.has(Path::new(policy)) || changed.has_below(Path::new(policy));
+    if args.policies.iter().any(is_changed) {
+        log.warn(&format!("policies changed since {since}, too: resources of other files are not evaluated"));
+    }
+    if inputs.subjects() == 0 {
+        log.warn(&format!("no resource changed since {since}"));
+    }
+}
+
 /// What the flags load.
 fn arguments_of<'a>(args: &'a ApplyArgs, global: &'a Global, options: &OutputOptions) -> InputArguments<'a> {
     let is_plain = matches!(options.output, ApplyOutput::Plain | ApplyOutput::Table);
@@ -161,6 +177,7 @@ fn arguments_of<'a>(args: &'a ApplyArgs, global: &'a Global, options: &OutputOpt
         details: !is_plain,
         streams: !args.output.explain && !args.output.deletions,
         shard: args.run.shard,
+        severities: &args.run.severities,
         profile: if args.run.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() },
     }
 }

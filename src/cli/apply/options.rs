@@ -3,10 +3,14 @@
 //! In: arguments. Out: typed flags, or Kyverno's text for flags that exclude each other
 //! (`docs/reference/cli.md`, "apply"). Those about output are read by `output_options`.
 
+use std::sync::Arc;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};
+use ephor_matching::kinds::{self, KindSelector};
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
+use ephor_sources::files::changed::{ChangedError, ChangedFiles};
 use ephor_sources::files::repository;
 use ephor_value::environment;
 use ephor_value::release::Release;
@@ -15,6 +19,7 @@ use ephor_value::shard::Shard;
 use crate::cli::CommandError;
 use crate::cli::apply::conflict::ApplyConflict;
 use crate::cli::arguments::{Global, given};
+use crate::cli::bundle::requirements;
 use crate::cli::config::file::{Config, ConfigError};
 use crate::cli::flags::{Record, fields, nanoseconds, whole};
 use crate::cli::recorded::RecordingFlags;
@@ -36,7 +41,8 @@ Exit codes:
      policy or a file cannot be used, a result is an error, or the run ends early
   --warn-exit-code  no failure, but a warning; with --warn-no-pass also when nothing passed")]
 pub struct ApplyArgs {
-    /// files, folders, addresses or git repositories with policies, - for standard input
+    /// files, folders, addresses, git repositories or bundles (oci://…) with policies, - for
+    /// standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     pub(super) policies: Vec<String>,
     #[command(flatten)]
@@ -105,6 +111,16 @@ pub(in crate::cli) struct InputFlags {
     /// several times for several patterns
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
+    /// only resources of these kinds, such as Pod or apps/v1/Deployment; rules may look up others
+    #[arg(long, value_name = "KIND")]
+    kinds: Vec<Record>,
+    /// charts and kustomizations in the folders of -r are rendered, by helm, kustomize or kubectl
+    #[arg(long)]
+    pub render: bool,
+    /// only resources of files that changed since a commit, branch or tag; a chart and a
+    /// kustomization count with their files
+    #[arg(long, value_name = "REF")]
+    pub changed_since: Option<String>,
     /// files with target resources of mutate-existing rules
     #[arg(long, alias = "target-resources", value_name = "FILE", value_hint = ValueHint::AnyPath)]
     target_resource: Vec<Record>,
@@ -130,9 +146,23 @@ pub(in crate::cli) struct InputFlags {
 }
 
 impl InputFlags {
+    /// The files that changed, where only those count.
+    ///
+    /// # Errors
+    /// They are not known.
+    pub fn changed(&self) -> Result<Option<Arc<ChangedFiles>>, ChangedError> {
+        let since = given(&self.changed_since);
+        since.map(|since| ChangedFiles::since(since).map(Arc::new)).transpose()
+    }
+
     /// The resource files.
     pub fn resources(&self) -> Vec<String> {
         fields(&self.resource)
+    }
+
+    /// The kinds that policies are applied on; none = all.
+    pub fn kinds(&self) -> Vec<KindSelector> {
+        fields(&self.kinds).iter().map(|kind| kinds::parse(kind)).collect()
     }
 
     /// The files with targets of mutate-existing rules.
@@ -340,6 +370,9 @@ pub(super) struct Running {
     /// number of threads, 0 for one per core; the output is the same for any
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = whole)]
     pub threads: i64,
+    /// Severities of policies by name, of the configuration alone.
+    #[arg(skip)]
+    pub severities: Vec<(String, Severity)>,
 }
 
 impl ApplyArgs {
@@ -352,6 +385,7 @@ impl ApplyArgs {
         if program_name::is_kyverno() {
             return Ok(self);
         }
+        requirements::use_config(given(&self.run.config));
         let Some(config) = Config::find(given(&self.run.config))? else { return Ok(self) };
         if self.policies.is_empty() {
             self.policies = config.texts("policies");
@@ -366,6 +400,11 @@ impl ApplyArgs {
             self.input.recursive |= config.is_on("recursive");
         }
         self.input.exclude.extend(config.texts("exclude"));
+        self.input.render |= config.is_on("render");
+        if self.input.kinds.is_empty() {
+            self.input.kinds = vec![Record::from(config.texts("kinds"))];
+        }
+        self.run.severities = config.severities();
         let release = config.text("kubernetes").and_then(|text| Release::choose(&text).ok());
         self.input.kubernetes = self.input.kubernetes.or(release.map(|choice| choice.release));
         self.exit.strict |= config.is_on("strict");

@@ -6,9 +6,11 @@
 //! (`docs/reference/formats.md`).
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
+use ephor_sources::files::changed::ChangedFiles;
 
 use super::options::{ApplyArgs, Colour, InputFlags, OutputFlags};
 use crate::cli::apply::conflict::ApplyConflict;
@@ -63,6 +65,10 @@ pub(in crate::cli) struct OutputOptions {
     pub recursive: bool,
     /// Patterns of what is left out of folders.
     pub exclude: Vec<String>,
+    /// Charts and kustomizations are rendered.
+    pub renders: bool,
+    /// Only files that changed count.
+    pub changed: Option<Arc<ChangedFiles>>,
     /// The least severity of failures that count for the exit code.
     pub fail_on: Option<Severity>,
     /// The file of known violations.
@@ -104,6 +110,8 @@ impl OutputOptions {
             strict: exit.strict,
             recursive: args.input.recursive,
             exclude: args.input.exclude.clone(),
+            renders: args.input.render,
+            changed: args.input.changed()?,
             fail_on: exit.fail_on,
             baseline: given(&exit.baseline).map(String::from),
             writes_baseline: exit.write_baseline,
@@ -132,6 +140,8 @@ impl OutputOptions {
             strict: false,
             recursive: input.recursive,
             exclude: input.exclude.clone(),
+            renders: input.render,
+            changed: None,
             fail_on: None,
             baseline: None,
             writes_baseline: false,
@@ -204,7 +214,7 @@ impl OutputOptions {
 
     /// Whether documents that are no objects are left out instead of ending the run.
     pub(super) fn skips_others(&self) -> bool {
-        !self.is_kyverno && (self.is_own() || self.recursive)
+        !self.is_kyverno && (self.is_own() || self.recursive || self.renders || self.changed.is_some())
     }
 }
 

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use ephor_document::locate::{locate, locate_key};
 use ephor_report::run::Severity;
-use ephor_value::Value;
 use ephor_value::file_path::normal;
 use ephor_value::place::PathPart;
 use ephor_value::release::Release;
 use ephor_value::suggest::did_you_mean;
+use ephor_value::{Map, Value};
 
 /// The name of the file.
 pub const NAME: &str = "ephor.yaml";
@@ -37,10 +37,12 @@ enum SettingKind {
     Bool,
     Release,
     Severity,
+    /// Severities by names.
+    Severities,
 }
 
 /// All keys.
-pub const KEYS: [Key; 9] = [
+pub const KEYS: [Key; 13] = [
     Key { name: "policies", about: "policies where a command names none", kind: SettingKind::Paths },
     Key { name: "resources", about: "resources where -r names none", kind: SettingKind::Paths },
     Key { name: "recursive", about: "resources of all folders below (-R)", kind: SettingKind::Bool },
@@ -49,11 +51,27 @@ pub const KEYS: [Key; 9] = [
         about: "patterns of files and folders that are left out",
         kind: SettingKind::Texts,
     },
+    Key {
+        name: "render",
+        about: "charts and kustomizations are rendered (--render)",
+        kind: SettingKind::Bool,
+    },
+    Key { name: "kinds", about: "kinds of the resources that count (--kinds)", kind: SettingKind::Texts },
+    Key {
+        name: "severities",
+        about: "severities of policies by name, in the place of their own",
+        kind: SettingKind::Severities,
+    },
     Key { name: "kubernetes", about: "release of Kubernetes (--kubernetes)", kind: SettingKind::Release },
     Key { name: "strict", about: "exit code 2 for what cannot be used (--strict)", kind: SettingKind::Bool },
     Key { name: "failOn", about: "least severity that fails a run (--fail-on)", kind: SettingKind::Severity },
     Key { name: "baseline", about: "file with known violations (--baseline)", kind: SettingKind::Path },
     Key { name: "reports", about: "files for reports (--report-file)", kind: SettingKind::Paths },
+    Key {
+        name: "bundleKey",
+        about: "public key that must have signed bundles (--bundle-key)",
+        kind: SettingKind::Path,
+    },
 ];
 
 /// Why a configuration cannot be used.
@@ -136,6 +154,11 @@ impl Config {
         &self.name
     }
 
+    /// The path of another file of its folder, from the current folder.
+    pub fn sibling(&self, name: &str) -> String {
+        self.path(name)
+    }
+
     /// What the file sets for a key.
     pub fn setting(&self, key: &str) -> Option<Setting> {
         let kind = KEYS.iter().find(|known| known.name == key)?.kind;
@@ -157,6 +180,13 @@ impl Config {
         let texts = self.values.get(key).and_then(Value::as_list).unwrap_or_default();
         let texts = texts.iter().filter_map(Value::as_str);
         texts.map(|text| if are_paths { self.path(text) } else { text.to_string() }).collect()
+    }
+
+    /// The severities of policies by name.
+    pub fn severities(&self) -> Vec<(String, Severity)> {
+        let all = self.values.get("severities").and_then(Value::as_map).into_iter().flat_map(Map::iter);
+        all.filter_map(|(name, severity)| Some((name.to_string(), Severity::of(severity.as_str()?)?)))
+            .collect()
     }
 
     /// The text of a key.
@@ -233,6 +263,11 @@ pub fn schema() -> Value {
                 let names = Severity::ALL.map(|severity| Value::from(severity.name()));
                 Value::map([("enum", Value::list(names.to_vec()))])
             }
+            SettingKind::Severities => {
+                let names = Severity::ALL.map(|severity| Value::from(severity.name()));
+                let one = Value::map([("enum", Value::list(names.to_vec()))]);
+                Value::map([("type", "object".into()), ("additionalProperties", one)])
+            }
             SettingKind::Path | SettingKind::Release => Value::map([("type", "string".into())]),
         };
         if let Value::Map(fields) = &mut schema {
@@ -264,6 +299,16 @@ fn fits(kind: SettingKind, value: &Value) -> Result<(), String> {
         SettingKind::Release => {
             let text = value.as_str().ok_or("write a version in quotes, for example `\"1.36\"`")?;
             Release::choose(text).map(|_| ()).map_err(|error| error.to_string())
+        }
+        SettingKind::Severities => {
+            let is_severity = |value: &Value| value.as_str().is_some_and(|text| Severity::of(text).is_some());
+            match value.as_map() {
+                Some(all) if all.iter().all(|(_, value)| is_severity(value)) => Ok(()),
+                _ => Err(format!(
+                    "write names of policies, each with one of {}",
+                    Severity::ALL.map(Severity::name).join(", ")
+                )),
+            }
         }
         SettingKind::Severity if value.as_str().is_some_and(|text| Severity::of(text).is_some()) => Ok(()),
         SettingKind::Severity => {

@@ -61,6 +61,7 @@ pub(in crate::cli) fn run(args: &ExplainArgs, global: &Global) -> Result<i32, Co
         details: false,
         streams: false,
         shard: Shard::default(),
+        severities: &[],
         profile: if flags.as_cluster { Profile::as_cluster() } else { Profile::kyverno_cli() },
     };
     let (mut inputs, _) = Inputs::gather(&arguments, &options, &log)?;

@@ -41,6 +41,7 @@ use super::recorded::{RecordingFlags, Time, finish};
 use super::releases;
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
 use crate::cli::arguments::{Global, given};
+use crate::cli::bundle::requirements;
 use crate::cli::flag_values::{LogFilter, Namespaced, count, log_filter, namespaced, not_negative, time};
 use crate::cli::serve::conflict::ServeConflict;
 use crate::cli::{arguments, console};
@@ -91,10 +92,10 @@ pub struct ServeArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Policies and data")]
 struct PlaceOptions {
-    /// files and folders with policies, exceptions and bindings
+    /// files, folders and bundles (oci://…) with policies, exceptions and bindings
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     arguments: Vec<String>,
-    /// files and folders with policies, exceptions and bindings
+    /// files, folders and bundles (oci://…) with policies, exceptions and bindings
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     policies: Vec<Record>,
     /// folder with static manifests of an API server: policies of Kubernetes and their bindings,
@@ -348,6 +349,7 @@ pub fn run(args: &ServeArgs, global: &Global) -> Result<i32, CommandError> {
     let settings = settings(args, global)?;
     let recording = args.recording.open(Time::Goes)?;
     outbound::configure(&args.outbound, recording.clone())?;
+    requirements::fetch(settings.places.policies.iter().filter_map(|path| path.to_str()))?;
     log(&args.logs)?;
     if args.check {
         let check = Check::of(&settings)?;

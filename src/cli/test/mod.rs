@@ -32,6 +32,7 @@ use ephor_value::suggest::did_you_mean;
 use super::usage::Usage;
 use super::{CommandError, outputs};
 use crate::cli::arguments::{given, use_threads};
+use crate::cli::bundle::requirements;
 use crate::cli::console::{self, print, warn};
 use crate::cli::test::totals::TestTotals;
 use options::CoverageFormat;
@@ -73,6 +74,7 @@ fn session(args: &TestArgs) -> Result<i32, CommandError> {
         warn(&format!("{place}: no {} found", args.file_name));
     }
     let tests = read(&found, &line)?;
+    requirements::fetch(tests.iter().flat_map(|test| &test.policies))?;
     if tests.is_empty() {
         line("\nNo test yamls available\n");
         match (args.exit.require_tests, wrong.first()) {
@@ -277,11 +279,12 @@ fn finish(
     }
     let _ = out.flush();
     if let Some(file) = given(&args.coverage.file) {
-        let text = match args.coverage.format {
+        let text = match args.coverage.format_of(file) {
             CoverageFormat::Json => {
                 format!("{}\n", ephor_value::print::json_pretty(&totals.coverage.document(), 1))
             }
             CoverageFormat::Lcov => totals.coverage.lcov(),
+            CoverageFormat::Html => totals.coverage.html(),
         };
         outputs::write_whole(file, &text)?;
     }

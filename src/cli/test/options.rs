@@ -9,6 +9,7 @@ use ephor_value::release::Release;
 use crate::cli::arguments::given;
 use crate::cli::flags::whole;
 use crate::cli::releases;
+use crate::cli::report_file::extension;
 
 /// Runs tests of policies
 ///
@@ -118,12 +119,23 @@ pub(super) struct CoverageOptions {
     /// file for the coverage
     #[arg(long = "coverage-file", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(super) file: Option<String>,
-    /// format of the coverage file
-    #[arg(long = "coverage-format", value_name = "FORMAT", default_value = "json")]
-    pub(super) format: CoverageFormat,
+    /// format of the coverage file (default that of its extension, else json)
+    #[arg(long = "coverage-format", value_name = "FORMAT")]
+    format: Option<CoverageFormat>,
     /// error when tests reach a smaller share of rules, conditions and pattern leaves
     #[arg(long = "coverage-min", value_name = "PERCENT", value_parser = percent)]
     pub(super) min: Option<f64>,
+}
+
+impl CoverageOptions {
+    /// The format of a file.
+    pub(super) fn format_of(&self, file: &str) -> CoverageFormat {
+        self.format.unwrap_or(match extension(file) {
+            Some("html") => CoverageFormat::Html,
+            Some("info" | "lcov") => CoverageFormat::Lcov,
+            _ => CoverageFormat::Json,
+        })
+    }
 }
 
 /// A format of the coverage file.
@@ -131,6 +143,7 @@ pub(super) struct CoverageOptions {
 pub(super) enum CoverageFormat {
     Json,
     Lcov,
+    Html,
 }
 
 /// A text that is no share.

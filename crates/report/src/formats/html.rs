@@ -4,6 +4,10 @@
 //! It loads nothing: a content security policy forbids all requests, style and script are part of
 //! it. Without the script everything is still there; the script filters, and moves between
 //! violations by keys. Texts are escaped, so that neither policies nor manifests can add markup.
+//!
+//! - `controls`: the part of a page that shows what was checked and what held.
+
+mod controls;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -53,10 +57,13 @@ pub fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), WriteError> {
     let title = format!("Policy results: {} failed", run.counts().fail);
     out.write_all(beginning(&title, "; script-src 'unsafe-inline'", "").as_bytes())?;
     out.write_all(head(run, in_results(violations, results)).as_bytes())?;
+    let controls = controls::section(run)?;
     if violations == 0 {
         out.write_all(b"<p>No violations.</p>\n")?;
+        out.write_all(controls.as_bytes())?;
     } else {
         charts(out, &tallies)?;
+        out.write_all(controls.as_bytes())?;
         filters(out, &tallies)?;
         out.write_all(b"<section aria-label=\"Violations\">\n")?;
         articles.reader().copy(out)?;
@@ -67,7 +74,7 @@ pub fn write(run: &Run, out: &mut dyn io::Write) -> Result<(), WriteError> {
 }
 
 /// What a page begins with: it may load nothing, and run what `sources` allows.
-pub(crate) fn beginning(title: &str, sources: &str, style: &str) -> String {
+pub fn beginning(title: &str, sources: &str, style: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{sources}\">\n\
@@ -83,8 +90,9 @@ fn head(run: &Run, in_results: Option<String>) -> String {
     let shown = in_results.map(|shown| format!(": {shown}")).unwrap_or_default();
     let _ = writeln!(
         out,
-        "<header>\n<h1>Policy results</h1>\n<p class=\"soft\">{}{shown}</p>\n</header>",
-        extent(run)
+        "<header>\n<h1>Policy results</h1>\n<p class=\"soft\">{}{shown}</p>{}\n</header>",
+        extent(run),
+        when(run)
     );
     let counts = run.counts();
     let all = [
@@ -108,6 +116,29 @@ fn head(run: &Run, in_results: Option<String>) -> String {
         out.push_str("</ul>\n</details>\n");
     }
     out
+}
+
+/// When the run was, and of which commit.
+fn when(run: &Run) -> String {
+    let about = &run.about;
+    let mut parts = Vec::new();
+    if !about.time.is_empty() {
+        parts.push(format!("<time datetime=\"{0}\">{0}</time>", escape(&about.time)));
+    }
+    if let Some(commit) = &about.commit {
+        let branch =
+            if commit.branch.is_empty() { String::new() } else { format!(" ({})", escape(&commit.branch)) };
+        let changed = if commit.is_changed { ", with changes" } else { "" };
+        parts.push(format!("commit <code>{}</code>{branch}{changed}", escape(&commit.id)));
+    }
+    let held = controls::share(&run.counts());
+    if held != "–" {
+        parts.push(format!("{held} of the results passed"));
+    }
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("\n<p class=\"soft\">{}</p>", parts.join(" · ")),
+    }
 }
 
 fn severity(finding: &Finding) -> &'static str {

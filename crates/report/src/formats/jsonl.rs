@@ -56,6 +56,7 @@ fn head(run: &Run, results: usize) -> RunLine {
         notes: run.notes.iter().map(From::from).collect(),
         roots: run.roots.clone(),
         invocation: (&run.invocation).into(),
+        about: run.about.clone(),
     }
 }
 

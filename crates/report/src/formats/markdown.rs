@@ -9,6 +9,9 @@ use super::objects::Objects;
 use crate::run::{PolicyInfo, Run};
 use ephor_engine::Status;
 
+/// How many characters the rows have: comments of GitHub end at 65,536, and the counts follow.
+const MAX_SIZE: usize = 64_000;
+
 /// Writes the run as a table.
 ///
 /// # Errors
@@ -19,13 +22,23 @@ pub fn write(run: &Run, out: &mut dyn Write) -> Result<(), WriteError> {
     let objects = Objects::of(shown)?;
     let mut head =
         "| Policy | Rule | Resource | Result | Severity | Place | Message |\n|---|---|---|---|---|---|---|\n";
+    let (mut size, mut left_out) = (0, 0);
     objects.each(shown(), |object| {
         let merged = object.merged();
         for violation in merged.iter().filter(|violation| object.position(violation).is_some()) {
-            write!(out, "{}{}", std::mem::take(&mut head), row(violation))?;
+            let row = row(violation);
+            if left_out > 0 || size + row.chars().count() > MAX_SIZE {
+                left_out += 1;
+                continue;
+            }
+            size += row.chars().count();
+            write!(out, "{}{row}", std::mem::take(&mut head))?;
         }
         Ok::<_, WriteError>(())
     })?;
+    if left_out > 0 {
+        writeln!(out, "\n{left_out} more are left out: comments have at most 65,536 characters")?;
+    }
     let counts = run.counts();
     writeln!(
         out,

@@ -31,6 +31,7 @@ pub(crate) use message_text::message_text;
 /// Results cannot be read, or the log cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> Result<Option<String>, WriteError> {
     let mut log = Log::new(&run.roots);
+    log.automation = automation("apply", &run.invocation.policies, &run.invocation.resources);
     for finding in run.violations() {
         let finding = &*finding?;
         let index = log.rule(&finding.rule_id(), || rule(finding));
@@ -43,6 +44,21 @@ pub fn write(run: &Run, out: &mut dyn Write) -> Result<Option<String>, WriteErro
         log.result(rank, of_rule)?;
     }
     log.finish(&run.notes, out)
+}
+
+/// Most characters of what a run is of.
+const MAX_AUTOMATION: usize = 200;
+
+/// What a run is of, for code scanning, which shows the last log of each: the command and its
+/// arguments, which stay the same from commit to commit.
+pub(crate) fn automation(command: &str, policies: &[String], resources: &[String]) -> String {
+    let joined = |all: &[String]| all.join(" ");
+    let mut text = format!("ephor {command}");
+    for part in [joined(policies), joined(resources)].iter().filter(|part| !part.is_empty()) {
+        text.push_str(&format!(" {part}"));
+    }
+    let shown: String = message_text(&text).chars().take(MAX_AUTOMATION).collect();
+    format!("{}/", shown.trim())
 }
 
 fn rule(finding: &Finding) -> Rule {

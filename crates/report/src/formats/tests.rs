@@ -85,6 +85,7 @@ fn run() -> Run {
         notes: vec![Note { text: "bad.yaml:1: no policy".into(), is_error: true }],
         roots: Roots::default(),
         invocation: crate::run::Invocation::default(),
+        about: crate::about::About::default(),
         fails: true,
         shard: Shard::default(),
         id: "a1".into(),

@@ -298,7 +298,9 @@ impl<T> FilesUpdate<T> {
 /// Whether an argument gives no file although it means some: a folder may be empty.
 fn gives_nothing(place: &str, loaded: &Loaded) -> bool {
     let of_place = |n: &Notice| match n.cause {
-        FileCause::Missing | FileCause::Unreadable | FileCause::Extension => n.place == place,
+        FileCause::Missing | FileCause::NotRendered | FileCause::Unreadable | FileCause::Extension => {
+            n.place == place
+        }
         FileCause::NoMatch => !Path::new(place).is_dir(),
         FileCause::Empty | FileCause::Skipped | FileCause::Superseded | FileCause::Unread => false,
     };

@@ -13,7 +13,7 @@ use ephor_sources::files::{self, FileCause, Loaded};
 /// Where policies and data come from.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    /// Files and folders with policies, exceptions and bindings.
+    /// Files, folders and bundles with policies, exceptions and bindings.
     pub policies: Vec<PathBuf>,
     /// Folders with static manifests.
     pub manifests: Vec<PathBuf>,
@@ -28,9 +28,11 @@ pub struct Places {
 }
 
 impl Places {
-    /// All of these files and folders.
+    /// All of these files and folders; bundles are none, and stay what they were when they were
+    /// first fetched.
     pub fn all(&self) -> Vec<&Path> {
-        let all = self.policies.iter().chain(&self.manifests).chain(&self.data);
+        let is_file = |path: &&PathBuf| !path.to_str().is_some_and(files::is_bundle);
+        let all = self.policies.iter().filter(is_file).chain(&self.manifests).chain(&self.data);
         let all = all.chain(&self.settings).chain(&self.metrics);
         all.map(PathBuf::as_path).collect()
     }

@@ -2,16 +2,21 @@
 //!
 //! In: a folder, patterns of what is left out, `.gitignore` and `.ephorignore` files in it and
 //! above it (`.gitignore` in a repository of git alone). Out: the YAML files in the order of
-//! their names, and each chart and kustomization with the command that makes objects of it.
+//! their names, and each chart and kustomization with the command that makes objects of it, or to
+//! be rendered. Where only changed files count, a chart and a kustomization count with all that
+//! they are built of.
 //! Semantics: `docs/reference/cli.md`, "Repositories as they are".
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ephor_value::file_path::normal;
 use ignore::overrides::OverrideBuilder;
 use ignore::{DirEntry, Error, WalkBuilder};
 
+use super::changed::ChangedFiles;
+use super::render::Rendered;
 use crate::kustomize::{self, Patches};
 
 /// The name of files with patterns of what is left out.
@@ -24,6 +29,10 @@ pub struct Ignores {
     pub exclude: Vec<String>,
     /// Whether ignore files count, and what other programs make objects of is skipped.
     pub is_repository: bool,
+    /// Whether charts and kustomizations are rendered instead.
+    pub renders: bool,
+    /// Only files that changed count.
+    pub changed: Option<Arc<ChangedFiles>>,
 }
 
 /// What is found in a folder.
@@ -33,6 +42,8 @@ pub(super) enum Found {
     File(PathBuf),
     /// What is skipped, and why.
     Skipped(PathBuf, String),
+    /// A folder that another program makes objects of.
+    Rendered(PathBuf, Rendered),
     /// A file that holds no objects, by its name.
     Other(PathBuf),
     /// A folder or file that cannot be read, and why.
@@ -81,7 +92,13 @@ pub(super) fn files(root: &Path, deep: bool, ignores: &Ignores) -> Vec<Found> {
     if let Ok(patterns) = patterns.build() {
         walk.overrides(patterns);
     }
-    let mut skips = Skips { chart: None, patches: Patches::default(), kustomizations: BTreeSet::new() };
+    let mut skips = Skips {
+        ignores,
+        chart: None,
+        patches: Patches::default(),
+        kustomizations: BTreeSet::new(),
+        parts: BTreeSet::new(),
+    };
     for entry in walk.build() {
         match entry {
             Ok(entry) if ignores.is_repository => skips.take(&entry, &mut out),
@@ -89,6 +106,7 @@ pub(super) fn files(root: &Path, deep: bool, ignores: &Ignores) -> Vec<Found> {
             Err(error) => out.push(unreadable(root, &error)),
         }
     }
+    skips.settle(&mut out);
     out
 }
 
@@ -104,15 +122,41 @@ fn by_name(path: &Path) -> Found {
 }
 
 /// What is known of the folders that were read so far.
-struct Skips {
+struct Skips<'i> {
+    ignores: &'i Ignores,
     /// The chart whose files are coming.
     chart: Option<PathBuf>,
     patches: Patches,
     /// The files of kustomizations.
     kustomizations: BTreeSet<PathBuf>,
+    /// What rendered kustomizations are built of.
+    parts: BTreeSet<PathBuf>,
 }
 
-impl Skips {
+impl Skips<'_> {
+    /// Leaves out what is a part of something that is rendered, and what did not change.
+    fn settle(&self, out: &mut Vec<Found>) {
+        if self.ignores.renders {
+            out.retain(|found| match found {
+                Found::File(path) | Found::Rendered(path, Rendered::Kustomization) => {
+                    !self.parts.contains(&normal(path))
+                }
+                _ => true,
+            });
+        }
+        let Some(changed) = &self.ignores.changed else { return };
+        out.retain(|found| match found {
+            Found::File(path) => changed.has(path),
+            Found::Rendered(path, Rendered::Kustomization) => changed.has_kustomization(path),
+            Found::Rendered(path, Rendered::Chart) => changed.has_below(path),
+            // A chart is its folder, a kustomization a file.
+            Found::Skipped(path, _) if path.is_dir() => changed.has_below(path),
+            Found::Skipped(path, _) => path.parent().is_some_and(|folder| changed.has_kustomization(folder)),
+            Found::Other(_) => false,
+            Found::Unreadable(..) => true,
+        });
+    }
+
     fn take(&mut self, entry: &DirEntry, out: &mut Vec<Found>) {
         let path = entry.path();
         if self.chart.as_ref().is_some_and(|chart| path.starts_with(chart)) {
@@ -131,6 +175,9 @@ impl Skips {
         let shown = path.display();
         if path.join("Chart.yaml").is_file() {
             self.chart = Some(path.to_path_buf());
+            if self.ignores.renders {
+                return out.push(Found::Rendered(path.to_path_buf(), Rendered::Chart));
+            }
             let text = format!(
                 "a Helm chart; `helm template {shown} | ephor apply … -r -` applies the policies to its objects"
             );
@@ -141,8 +188,18 @@ impl Skips {
         let Some(file) = own else { return };
         if let Ok(text) = std::fs::read_to_string(&file) {
             self.patches.add(path, &text);
+            self.parts.extend(kustomize::referred(path, &text));
+            // A component is no kustomization of its own.
+            let is_component =
+                ephor_document::yaml_value(&text).is_ok_and(|v| v.text_at(&["kind"]) == "Component");
+            if is_component {
+                self.parts.insert(normal(path));
+            }
         }
         self.kustomizations.insert(normal(&file));
+        if self.ignores.renders {
+            return out.push(Found::Rendered(path.to_path_buf(), Rendered::Kustomization));
+        }
         let text = format!(
             "a kustomization; `kubectl kustomize {shown} | ephor apply … -r -` applies the policies to what it builds"
         );
@@ -194,6 +251,7 @@ mod tests {
         let one = |found| match found {
             Found::File(path) => format!("+{}", name(path)),
             Found::Skipped(path, _) => format!("-{}", name(path)),
+            Found::Rendered(path, _) => format!("*{}", name(path)),
             Found::Other(path) => format!("?{}", name(path)),
             Found::Unreadable(path, text) => format!("!{}: {text}", name(path)),
         };
@@ -201,7 +259,11 @@ mod tests {
     }
 
     fn repository(exclude: &[&str]) -> Ignores {
-        Ignores { exclude: exclude.iter().map(ToString::to_string).collect(), is_repository: true }
+        Ignores {
+            exclude: exclude.iter().map(ToString::to_string).collect(),
+            is_repository: true,
+            ..Ignores::default()
+        }
     }
 
     #[test]
@@ -250,6 +312,23 @@ mod tests {
         let expected =
             ["-charts/shop", "-overlays/prod/kustomization.yaml", "+overlays/prod/extra.yaml", "+pod.yaml"];
         assert_eq!(found(dir.path(), true, &repository(&[])), expected);
+    }
+
+    #[test]
+    fn what_is_rendered_takes_the_files_that_it_is_built_of() {
+        let dir = folder(&[
+            ("base/kustomization.yaml", "resources: [pod.yaml]\n"),
+            ("base/pod.yaml", ""),
+            ("charts/shop/Chart.yaml", ""),
+            ("charts/shop/templates/pod.yaml", ""),
+            ("component/kustomization.yaml", "kind: Component\n"),
+            ("overlays/prod/kustomization.yaml", "resources: [../../base, extra.yaml]\n"),
+            ("overlays/prod/extra.yaml", ""),
+            ("overlays/prod/other.yaml", ""),
+        ]);
+        let all = Ignores { renders: true, ..repository(&[]) };
+        let expected = ["*charts/shop", "*overlays/prod", "+overlays/prod/other.yaml"];
+        assert_eq!(found(dir.path(), true, &all), expected);
     }
 
     #[test]

@@ -210,7 +210,12 @@ impl<'a> Exchange<'a> {
     }
 
     fn verb(&self) -> &'static str {
-        if self.request.method == "POST" { "Post" } else { "Get" }
+        match self.request.method {
+            "POST" => "Post",
+            "PUT" => "Put",
+            "HEAD" => "Head",
+            _ => "Get",
+        }
     }
 
     fn name(&self) -> String {

@@ -93,7 +93,7 @@ pub enum Caller {
 /// A request.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
-    /// `GET` or `POST`.
+    /// `GET`, `POST`, `PUT` or `HEAD`.
     pub method: &'static str,
     /// Where to.
     pub url: String,

@@ -15,7 +15,7 @@ use ephor_value::Value;
 use sha2::{Digest, Sha256};
 
 use super::credentials::{ImageRegistryCredentials, Keys};
-use super::session::{Session, get, open};
+use super::session::{Actions, Session, get, open};
 use super::{Cause, Failure, Manifest, Registry, Repository};
 
 /// The largest manifest and list of referrers. Registries need not take larger manifests.
@@ -150,7 +150,7 @@ impl RegistryClient {
         accept: &str,
         most: u64,
     ) -> Result<RegistryResponse, Failure> {
-        let session = self.sessions.get(at.clone(), || open(at, &self.keys))?;
+        let session = self.sessions.get(at.clone(), || open(at, &self.keys, Actions::Pull))?;
         let url = format!("{}/v2/{}/{path}", session.base, at.path);
         let headers = [("Accept", Some(accept)), ("Authorization", session.authorization.as_deref())];
         get(&url, &headers, most)?.checked(&url)
@@ -204,7 +204,7 @@ pub(super) fn listed(body: &[u8]) -> Result<Vec<Value>, Failure> {
 }
 
 /// `sha256:…` of bytes.
-fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     let hash = Sha256::digest(bytes);
     let hex: String = hash.iter().map(|b| format!("{b:02x}")).collect();
     format!("sha256:{hex}")
@@ -214,6 +214,8 @@ fn sha256(bytes: &[u8]) -> String {
 pub(super) struct RegistryResponse {
     pub(super) status: u16,
     pub(super) media_type: String,
+    /// Where what was begun continues.
+    pub(super) location: String,
     /// What proof the registry wants, as it says.
     pub(super) challenges: Vec<String>,
     pub(super) body: Vec<u8>,
@@ -222,11 +224,21 @@ pub(super) struct RegistryResponse {
 impl RegistryResponse {
     /// The answer, when its status says that all is well.
     pub(super) fn checked(self, url: &str) -> Result<RegistryResponse, Failure> {
-        if self.status == 200 {
+        self.expected("GET", url, &[200])
+    }
+
+    /// The answer, when it has one of these statuses.
+    pub(super) fn expected(
+        self,
+        method: &str,
+        url: &str,
+        statuses: &[u16],
+    ) -> Result<RegistryResponse, Failure> {
+        if statuses.contains(&self.status) {
             return Ok(self);
         }
         let cause = if self.status == 404 { Cause::Missing } else { Cause::Other };
-        Err(Failure { text: format!("GET {url}: {}", self.error_text()), cause })
+        Err(Failure { text: format!("{method} {url}: {}", self.error_text()), cause })
     }
 
     /// The error of the registry.
@@ -266,8 +278,9 @@ mod tests {
     #[test]
     fn failures_have_the_texts_of_kyverno() {
         let text_of = |status, body: &str| {
-            let (media_type, challenges) = (String::new(), Vec::new());
-            RegistryResponse { status, media_type, challenges, body: body.into() }.error_text()
+            let (media_type, location) = (String::new(), String::new());
+            let (challenges, body) = (Vec::new(), body.into());
+            RegistryResponse { status, media_type, location, challenges, body }.error_text()
         };
         assert_eq!(text_of(500, "boom"), "unexpected status code 500 Internal Server Error: boom");
         assert_eq!(text_of(404, ""), "unexpected status code 404 Not Found");

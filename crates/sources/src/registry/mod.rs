@@ -10,6 +10,7 @@
 //!   `fuzzing` only
 //! - `session`: how to reach a registry: the scheme, and credentials
 //! - `tests`: credentials for registries
+//! - [`upload`]: writing to a registry: the pushing half of the OCI distribution protocol
 
 #[cfg(feature = "network")]
 pub mod client;
@@ -22,5 +23,7 @@ pub mod fuzzing;
 mod session;
 #[cfg(all(test, feature = "network"))]
 mod tests;
+#[cfg(feature = "network")]
+pub mod upload;
 
 pub use ephor_external::registry::{Cause, Failure, Manifest, Registry, Repository, place};

@@ -1,6 +1,7 @@
 //! How to reach a registry: the scheme, and credentials.
 //!
-//! In: a repository and credentials. Out: a [`Session`], or why there is none. Registries say in
+//! In: a repository, credentials, and what is to be done there. Out: a [`Session`], or why there is
+//! none. Registries say in
 //! `WWW-Authenticate` what they want: a password, or a token of a service that they name. A request
 //! that fails for the moment (too many requests, failures of servers) is sent again, twice at most.
 //! Semantics: `docs/semantics/images.md`, "Registries".
@@ -55,7 +56,8 @@ pub(super) fn get(
     send(request, most)
 }
 
-fn send(request: Request<'_>, most: u64) -> Result<RegistryResponse, Failure> {
+/// Sends a request, and reads an answer of at most this many bytes.
+pub(super) fn send(request: Request<'_>, most: u64) -> Result<RegistryResponse, Failure> {
     let ends = Instant::now() + MAX_TIME;
     let mut pauses = PAUSES.iter();
     loop {
@@ -77,6 +79,7 @@ fn send(request: Request<'_>, most: u64) -> Result<RegistryResponse, Failure> {
         let challenges = answer.headers.get_all("www-authenticate").iter();
         let challenges = challenges.filter_map(|v| v.to_str().ok()).map(str::to_owned).collect();
         let media_type = answer.header("content-type").to_owned();
+        let location = answer.header("location").to_owned();
         let most = if status == 200 { most } else { MAX_TEXT };
         let body = answer.bytes(most).map_err(|unread| match unread {
             Unread::TooLarge => {
@@ -84,7 +87,7 @@ fn send(request: Request<'_>, most: u64) -> Result<RegistryResponse, Failure> {
             }
             unread => Failure::network(format!("Get \"{url}\": {unread}")),
         })?;
-        return Ok(RegistryResponse { status, media_type, challenges, body });
+        return Ok(RegistryResponse { status, media_type, location, challenges, body });
     }
 }
 
@@ -109,8 +112,26 @@ fn is_near(registry: &str) -> bool {
     host.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback() || ip.is_private())
 }
 
+/// What a session is for, in the words of scopes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Actions {
+    /// Reading.
+    Pull,
+    /// Reading and writing.
+    PullAndPush,
+}
+
+impl Actions {
+    fn scope(self) -> &'static str {
+        match self {
+            Actions::Pull => "pull",
+            Actions::PullAndPush => "pull,push",
+        }
+    }
+}
+
 /// Finds out how a repository is spoken to.
-pub(super) fn open(at: &Repository, keys: &Keys) -> Result<Session, Failure> {
+pub(super) fn open(at: &Repository, keys: &Keys, actions: Actions) -> Result<Session, Failure> {
     let schemes: &[&str] = if is_near(&at.registry) { &["https", "http"] } else { &["https"] };
     let mut failures: Vec<String> = Vec::new();
     for scheme in schemes {
@@ -126,7 +147,7 @@ pub(super) fn open(at: &Repository, keys: &Keys) -> Result<Session, Failure> {
         return match answer.status {
             200 => Ok(Session { base, authorization: None }),
             401 => {
-                let authorization = authorization(at, &answer.challenges, keys, scheme)?;
+                let authorization = authorization(at, &answer.challenges, keys, (scheme, actions))?;
                 Ok(Session { base, authorization })
             }
             _ => Err(answer.checked(&url).err().unwrap_or_else(|| Failure::other("no answer"))),
@@ -147,16 +168,16 @@ fn authorization(
     at: &Repository,
     challenges: &[String],
     keys: &Keys,
-    scheme: &str,
+    wanted: (&str, Actions),
 ) -> Result<Option<String>, Failure> {
     const STAND_IN: &str = "Bearer recorded";
     let recording = http::client().settings().recording.as_ref();
     let name = at.to_string();
     let question = Question::new("TOKEN", &name);
     match recording {
-        None => of_registry(at, challenges, keys, scheme),
+        None => of_registry(at, challenges, keys, wanted),
         Some(Recording::Records(recorder)) => {
-            let done = of_registry(at, challenges, keys, scheme);
+            let done = of_registry(at, challenges, keys, wanted);
             match &done {
                 Ok(header) => recorder.result(&question, if header.is_some() { "given" } else { "none" }),
                 Err(failure) => {
@@ -195,7 +216,7 @@ pub(super) fn of_registry(
     at: &Repository,
     challenges: &[String],
     keys: &Keys,
-    scheme: &str,
+    (scheme, actions): (&str, Actions),
 ) -> Result<Option<String>, Failure> {
     let known = keys.of(at).map_err(|error| Failure::other(error.to_string()))?;
     let basic = match &known {
@@ -220,7 +241,7 @@ pub(super) fn of_registry(
     }
     let service = parameter(&bearer, "service").unwrap_or_default();
     let encoded = |text: &str| utf8_percent_encode(text, VALUE).to_string();
-    let scope = encoded(&format!("repository:{}:pull", at.path));
+    let scope = encoded(&format!("repository:{}:{}", at.path, actions.scope()));
     let service = encoded(&service);
     let answer = match &known {
         Some(Credentials::Identity(token)) => {
@@ -275,7 +296,8 @@ mod tests {
     fn a_challenge_is_read_whatever_its_case_and_quotes() {
         let at = Repository { registry: "registry.example".into(), path: "a/b".into() };
         let refused = |challenge: &str| {
-            of_registry(&at, &[challenge.into()], &Keys::anonymous(), "https").map_err(|f| f.text)
+            of_registry(&at, &[challenge.into()], &Keys::anonymous(), ("https", Actions::Pull))
+                .map_err(|f| f.text)
         };
         assert_eq!(
             refused(r#"bearer Realm="http://a,b/token",service="x, y=\"z\"""#),

@@ -131,6 +131,8 @@ impl ObjectStream {
                 FileCause::Missing | FileCause::Unreadable if is_first => {
                     return Err(InputError::of(what, &n.text));
                 }
+                FileCause::Unreadable if choice.skips_others => begun.broken.push(n.to_string()),
+                FileCause::NotRendered => begun.broken.push(n.to_string()),
                 FileCause::Missing | FileCause::Unreadable => begun.failed.push(failed(&n.place, &n.text)),
                 FileCause::Extension => begun.others.push(n.to_string()),
                 _ => begun.warnings.push(n.to_string()),
@@ -219,6 +221,9 @@ impl ObjectStream {
                 }
                 Event::End(name) => self.tally.end(&name, &mut out),
                 Event::Broken(text) => out.broken.push(text),
+                Event::Failed { name, text } if self.choice.skips_others => {
+                    out.broken.push(format!("{name}: {text}"));
+                }
                 Event::Failed { name, text } => out.failed.push(failed(&name, &text)),
             }
         }

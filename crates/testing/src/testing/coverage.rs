@@ -1,10 +1,11 @@
 //! Coverage: which rules, conditions and leaves of patterns tests reach.
 //!
 //! In: policies with what was reached while their tests ran. Out: every piece with how often it was
-//! reached, by file and line, as text or as a document. Pieces of generated rules count where they
-//! are written. Semantics: `docs/reference/test.md`, "Coverage".
+//! reached, by file and line, as text, as a document or as a page. Pieces of generated rules count
+//! where they are written. Semantics: `docs/reference/test.md`, "Coverage".
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 
 use ephor_document::locate::{locate, locate_key};
 use ephor_engine::trace::Hits;
@@ -15,6 +16,7 @@ use ephor_ir::rule::Body;
 use ephor_ir::shape::{ListShape, MapShape, Shape};
 use ephor_ir::{Condition, Conditions, Origin, Policy, Rule};
 use ephor_policies::load::LoadedPolicy;
+use ephor_report::formats::html::{beginning, escape};
 use ephor_value::place::{PathPart, dotted, parse};
 use ephor_value::{Map, Str, Value};
 
@@ -138,6 +140,57 @@ impl Coverage {
             out.push_str(&format!("LF:{}\nLH:{hit}\nend_of_record\n", lines.len()));
         }
         out
+    }
+
+    /// A page that stands alone: a bar for each file, and what no test reached.
+    pub fn html(&self) -> String {
+        let mut files: BTreeMap<&str, Vec<(&At, &Reached)>> = BTreeMap::new();
+        for (at, reached) in &self.pieces {
+            files.entry(&at.file).or_default().push((at, reached));
+        }
+        let mut out = beginning(&format!("Coverage: {:.1} %", self.shown_percent()), "", "");
+        let _ = writeln!(
+            out,
+            "<header>\n<h1>Coverage of tests</h1>\n<p class=\"soft\">{:.1} % of rules, conditions and leaves of patterns reached</p>\n</header>\n<ul class=\"counts\" aria-label=\"Counts\">",
+            self.shown_percent()
+        );
+        for piece in [Piece::Rule, Piece::Condition, Piece::Leaf] {
+            let (reached, all) = self.count(piece);
+            let class = if reached == all { "pass" } else { "fail" };
+            let _ = writeln!(out, "<li class=\"{class}\"><b>{reached}/{all}</b>{}</li>", piece.plural());
+        }
+        out.push_str("</ul>\n<div class=\"wide\">\n<table>\n<caption>Files</caption>\n<thead><tr><th scope=\"col\">File</th><th scope=\"col\">Reached</th><th scope=\"col\">Not reached</th></tr></thead>\n<tbody>\n");
+        for (file, pieces) in files {
+            let reached = pieces.iter().filter(|(_, r)| r.hits > 0).count();
+            let _ = write!(
+                out,
+                "<tr><th scope=\"row\">{}</th><td><meter min=\"0\" max=\"{1}\" value=\"{reached}\">{reached}</meter> {reached}/{1}</td><td>",
+                escape(file),
+                pieces.len()
+            );
+            for (at, r) in pieces.iter().filter(|(_, r)| r.hits == 0) {
+                let what = match at.piece {
+                    Piece::Rule => "never ran".to_owned(),
+                    piece => format!("{} {}", piece.name(), at.path),
+                };
+                let _ = write!(
+                    out,
+                    "line {}: {}/{}: {}<br>",
+                    at.line,
+                    escape(&r.policy),
+                    escape(&r.rule),
+                    escape(&what)
+                );
+            }
+            out.push_str("</td></tr>\n");
+        }
+        out.push_str("</tbody>\n</table>\n</div>\n</main>\n</body>\n</html>\n");
+        out
+    }
+
+    /// The share that was reached, rounded down: 100 is shown only where all was.
+    fn shown_percent(&self) -> f64 {
+        (self.percent() * 10.0).floor() / 10.0
     }
 
     /// A line for everything that was not reached, and the totals.

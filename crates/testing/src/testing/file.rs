@@ -63,7 +63,7 @@ pub struct Test {
     pub folder: String,
     /// It is written in a schema of the past.
     pub deprecated: bool,
-    /// Files and folders of policies.
+    /// Files, folders and bundles of policies.
     pub policies: Vec<String>,
     /// Files of objects.
     pub resources: Vec<String>,
@@ -233,6 +233,9 @@ fn test(value: &Value, path: &str, repository: Option<&Path>) -> Test {
         None if Path::new(&p).is_absolute() => p,
         _ => inside(&p),
     };
+    // A repository that was cloned names no other sources.
+    let is_bundle = |p: &str| repository.is_none() && ephor_sources::files::is_bundle(p);
+    let policy = |p: String| if is_bundle(&p) { p } else { full(p) };
     let paths = |key: &str| texts(value, key).into_iter().map(full).collect::<Vec<_>>();
     let distinct = |key: &str| {
         let mut all = texts(value, key);
@@ -273,7 +276,7 @@ fn test(value: &Value, path: &str, repository: Option<&Path>) -> Test {
         deprecated: value.text_at(&["apiVersion"]).is_empty()
             || value.text_at(&["kind"]).is_empty()
             || !value.text_at(&["name"]).is_empty(),
-        policies: distinct("policies").into_iter().map(full).collect(),
+        policies: distinct("policies").into_iter().map(policy).collect(),
         resources: distinct("resources").into_iter().map(full).collect(),
         json_payloads: payloads.map(|(shown, p)| (shown, full(p))).collect(),
         http_payloads: paths("httpPayloads"),

@@ -11,6 +11,7 @@
 //! - `payloads`: payloads of any form and check requests.
 //! - `policies`: policies of files, addresses and repositories.
 //! - `resources`: objects of files.
+//! - `selection`: which objects policies are applied on, of all that were read.
 //! - `values`: values of variables and the user.
 
 mod cluster;
@@ -19,6 +20,7 @@ mod invocation;
 mod payloads;
 mod policies;
 mod resources;
+pub(in crate::cli) mod selection;
 mod values;
 
 use std::sync::Arc;
@@ -90,7 +92,8 @@ impl Inputs {
     ) -> Result<(Inputs, Option<ObjectBlocks>), CommandError> {
         let user = values::user(given(&a.values.userinfo), log)?;
         let mut values = values::variables(a.values, log)?;
-        let mut policies = policies::load(a, log)?;
+        let mut policies = policies::load(a, options.skips_others(), log)?;
+        policies::set_severities(&mut policies, a.severities);
         let load = |paths: &[String]| resources::load(paths, a.profile, false, options, log);
         let targets = load(&a.input.target_resources())?;
         let params = load(&a.input.parameter_resources())?;
@@ -241,12 +244,12 @@ fn objects(
     let streams = a.streams && !deletes && !a.input.exceptions_with_resources;
     let lookups = Lookups::of(lowered());
     let nothing = LookedUp::default();
-    let whole = |all| Ok((Objects::whole(all, a.shard), None, LookedUp::default()));
+    let whole = |all| Ok((Objects::whole(all, a.selection()), None, LookedUp::default()));
     let paths = a.input.resources();
-    let open = || ObjectReader::open(&paths, a.profile, true, a.shard, options);
+    let open = || ObjectReader::open(&paths, a.profile, true, a.selection(), options);
     match (cluster, lookups) {
         (Some(cluster), lookups) if streams && lookups.is_empty() && !cluster.has_names() => {
-            let (objects, blocks) = resources::stream(ObjectReader::of_cluster(cluster, a.shard), log)?;
+            let (objects, blocks) = resources::stream(ObjectReader::of_cluster(cluster, a.selection()), log)?;
             Ok((objects, blocks, nothing))
         }
         (Some(cluster), _) => whole(cluster.rest(log)?),

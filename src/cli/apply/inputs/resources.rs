@@ -14,16 +14,15 @@ use ephor_sources::download::is_url;
 use ephor_sources::files::Reading;
 use ephor_sources::files::repository::Ignores;
 use ephor_sources::offline::RetainedObjects;
-use ephor_testing::inputs::identity::is_in_shard;
 use ephor_testing::inputs::objects::{InputError, ObjectStream};
 use ephor_testing::inputs::resources::{Choice, Resources};
-use ephor_value::shard::Shard;
 
 use super::super::log::{Log, Use};
 use super::super::object_path::path;
 use super::super::output::ApplyOutput;
 use super::super::output_options::OutputOptions;
 use super::cluster::{self, ClusterObjects};
+use super::selection::Selection;
 use crate::cli::{CommandError, console};
 
 /// The resources that the arguments mean, all in memory; `is_unique` says whether of two objects of
@@ -38,7 +37,7 @@ pub(super) fn load(
     output: &OutputOptions,
     log: &Log,
 ) -> Result<Vec<Document>, CommandError> {
-    let mut reader = ObjectReader::open(arguments, profile, is_unique, Shard::default(), output)?;
+    let mut reader = ObjectReader::open(arguments, profile, is_unique, Selection::default(), output)?;
     let mut all = Vec::new();
     while !reader.is_at_end() {
         let block = reader.block();
@@ -52,15 +51,15 @@ pub(super) fn load(
 pub(in crate::cli) struct Objects {
     documents: Vec<Document>,
     /// Which of them policies are applied on.
-    shard: Shard,
+    selection: Selection,
     /// On how many objects policies are applied.
     count: AtomicUsize,
 }
 
 impl Objects {
     /// Objects in memory.
-    pub(super) fn whole(documents: Vec<Document>, shard: Shard) -> Objects {
-        let objects = Objects { documents, shard, count: AtomicUsize::default() };
+    pub(super) fn whole(documents: Vec<Document>, selection: Selection) -> Objects {
+        let objects = Objects { documents, selection, count: AtomicUsize::default() };
         objects.add(objects.own().count());
         objects
     }
@@ -68,7 +67,7 @@ impl Objects {
     /// The objects in memory that policies are applied on.
     pub(in crate::cli::apply) fn own(&self) -> impl Iterator<Item = PlacedObject<'_>> {
         let all = (0..).zip(&self.documents).map(|(at, document)| PlacedObject { at, document });
-        all.filter(|object| is_in_shard(self.shard, &object.document.value, object.at))
+        all.filter(|object| self.selection.has(&object.document.value, object.at))
     }
 
     /// What is in memory: all objects, unless a run reads them block by block.
@@ -147,8 +146,8 @@ pub(super) fn stream(
     let block = reader.block();
     let first = reader.take(block, log)?;
     // Of the objects of a shard the positions have to be known.
-    if reader.is_at_end() && reader.shard.is_whole() {
-        return Ok((Objects::whole(first.documents, reader.shard), None));
+    if reader.is_at_end() && reader.selection.is_whole() {
+        return Ok((Objects::whole(first.documents, reader.selection), None));
     }
     let objects = Objects { count: AtomicUsize::new(first.documents.len()), ..Objects::default() };
     Ok((objects, Some(ObjectBlocks { first, reader })))
@@ -200,7 +199,7 @@ pub(in crate::cli::apply) enum BlockError {
 pub(in crate::cli::apply) struct ObjectReader {
     source: Source,
     /// Which objects are taken.
-    shard: Shard,
+    selection: Selection,
     /// How many objects there were so far, also in other shards.
     count: u64,
     /// Warnings for the end.
@@ -210,9 +209,9 @@ pub(in crate::cli::apply) struct ObjectReader {
 }
 
 impl ObjectReader {
-    pub(super) fn of_cluster(objects: ClusterObjects, shard: Shard) -> ObjectReader {
+    pub(super) fn of_cluster(objects: ClusterObjects, selection: Selection) -> ObjectReader {
         let source = Source::Cluster(objects);
-        ObjectReader { source, shard, count: 0, lines: Vec::new(), has_notices: true }
+        ObjectReader { source, selection, count: 0, lines: Vec::new(), has_notices: true }
     }
 
     /// The objects of resource arguments.
@@ -223,13 +222,13 @@ impl ObjectReader {
         arguments: &[String],
         profile: Profile,
         is_unique: bool,
-        shard: Shard,
+        selection: Selection,
         output: &OutputOptions,
     ) -> Result<ObjectReader, CommandError> {
         let stream = ObjectStream::open(arguments, profile, "resources", choice(is_unique, output));
         Ok(ObjectReader {
             source: Source::Files(Box::new(stream.map_err(stopped)?)),
-            shard,
+            selection,
             count: 0,
             lines: Vec::new(),
             has_notices: !matches!(output.output, ApplyOutput::ReportYaml | ApplyOutput::ReportJson),
@@ -271,7 +270,7 @@ impl ObjectReader {
         }
     }
 
-    /// The objects of a block that the shard holds; says what is left out.
+    /// The objects of a block that are selected; says what is left out.
     ///
     /// # Errors
     /// The block could not be read.
@@ -299,7 +298,7 @@ impl ObjectReader {
         }
         let mut own = ObjectBlock::default();
         for document in block.documents {
-            if is_in_shard(self.shard, &document.value, self.count) {
+            if self.selection.has(&document.value, self.count) {
                 own.documents.push(document);
                 own.positions.push(self.count);
             }
@@ -311,7 +310,12 @@ impl ObjectReader {
 
 /// What counts as a resource.
 fn choice(is_unique: bool, output: &OutputOptions) -> Choice {
-    let ignores = Ignores { exclude: output.exclude.clone(), is_repository: output.skips_others() };
+    let ignores = Ignores {
+        exclude: output.exclude.clone(),
+        is_repository: output.skips_others(),
+        renders: output.renders,
+        changed: output.changed.clone(),
+    };
     let reading = Reading { recursive: output.recursive, patterns: !output.is_kyverno, ignores };
     Choice { reading, skips_others: output.skips_others(), is_unique }
 }

@@ -6,6 +6,7 @@
 use std::io::{Read, Write};
 
 use ephor_engine::Status;
+use ephor_report::about::About;
 use ephor_report::formats::{Format, WriteError};
 use ephor_report::policy_report::{self, Summary};
 use ephor_report::run::{self as report, Finding, Findings};
@@ -15,6 +16,7 @@ use ephor_value::clock;
 
 use super::super::output::ApplyOutput;
 use super::super::run::Run;
+use super::about;
 use super::baseline::NewBaseline;
 use super::generated_exceptions;
 use super::results::FailedRule;
@@ -183,6 +185,10 @@ impl Run<'_> {
             notes: self.log.notes(),
             roots: roots::here(),
             invocation: self.invocation.clone(),
+            about: match self.options.writes(Format::Html) || self.options.writes(Format::Jsonl) {
+                true => about::about(self.inputs.policies.policies.iter()),
+                false => About::default(),
+            },
             fails,
             shard: self.args.run.shard,
             id: if self.options.writes(Format::Jsonl) { self.id() } else { String::new() },
@@ -218,7 +224,8 @@ impl Run<'_> {
             n => Some(format!("{n} {many}")),
         };
         // A shard may have none of the objects.
-        let has_no_subject = self.inputs.subjects() == 0 && self.args.run.shard.is_whole();
+        let may_be_empty = !self.args.run.shard.is_whole() || self.options.changed.is_some();
+        let has_no_subject = self.inputs.subjects() == 0 && !may_be_empty;
         let nothing = [
             (!self.inputs.has_policies()).then(|| "no policy".into()),
             has_no_subject.then(|| "no resource".into()),

@@ -2,6 +2,7 @@
 //!
 //! In: outcomes in input order. Out: standard output, files and what the exit code depends on.
 //!
+//! - `about`: what a run was: when, of which commit, with which policies.
 //! - `baseline`: known violations.
 //! - `changes`: changed and new objects.
 //! - `deletion_list`: what would be deleted, and when.
@@ -12,6 +13,7 @@
 //! - `sink`: what has been printed and counted so far.
 //! - `texts`: texts one behind the other.
 
+mod about;
 pub(super) mod baseline;
 pub(super) mod changes;
 pub(super) mod deletion_list;

@@ -94,9 +94,12 @@ fn coloured(text: &str, code: &str, on: bool) -> String {
     out
 }
 
+#[inline]
 fn push_coloured(out: &mut String, text: &str, code: &str, on: bool) {
-    let [before, end, behind] = if on { ["\u{1b}[", ";1m", "\u{1b}[0;22m"] } else { [""; 3] };
-    for part in [before, if on { code } else { "" }, end, text, behind] {
+    if !on {
+        return out.push_str(text);
+    }
+    for part in ["\u{1b}[", code, ";1m", text, "\u{1b}[0;22m"] {
         out.push_str(part);
     }
 }
@@ -219,6 +222,11 @@ fn plain(
         }
         out.push_str(if audit_warns { " failed as audit warning:\n" } else { " failed:\n" });
     };
+    // Most of it is messages; pieces are many and short.
+    let size = |r: &RuleOutcome| r.rule.len() + r.message.len() + 24;
+    out.reserve(
+        p.rules.iter().filter(|r| r.status == Status::Fail).map(size).sum::<usize>() + name.len() + 96,
+    );
     head(out);
     for (i, r) in failed.enumerate() {
         let message = if r.message.is_empty() { "validation failed" } else { &*r.message };
@@ -227,7 +235,12 @@ fn plain(
         if i > 0 && !facts.has_named_rules {
             head(out);
         }
-        let _ = write!(out, "{number} - ");
+        match u8::try_from(number).ok().filter(|number| *number < 10) {
+            // One digit needs no formatting, and most have one.
+            Some(digit) => out.push(char::from(b'0' + digit)),
+            None => drop(write!(out, "{number}")),
+        }
+        out.push_str(" - ");
         bold(out, &r.rule);
         out.push(' ');
         out.push_str(message);

@@ -91,13 +91,22 @@ pub(crate) struct Log<'r> {
     results: Ranked,
     /// How many results there are, also of those that are left out.
     all: usize,
+    /// What the run is of: two runs with the same replace each other. It ends in a slash.
+    pub automation: String,
 }
 
 impl<'r> Log<'r> {
     /// An empty log of a run in these folders.
     pub fn new(roots: &'r Roots) -> Log<'r> {
         let results = Ranked::default();
-        Log { uris: Uris(roots), rules: Vec::new(), indices: HashMap::new(), results, all: 0 }
+        Log {
+            uris: Uris(roots),
+            rules: Vec::new(),
+            indices: HashMap::new(),
+            results,
+            all: 0,
+            automation: String::new(),
+        }
     }
 
     /// The index of a rule, which is described the first time.
@@ -183,7 +192,7 @@ impl<'r> Log<'r> {
             has_base |= result.first() == Some(&HAS_BASE);
             Ok(!has_base)
         })?;
-        let text = frame(&rules, has_base, notes, left_out);
+        let text = frame(&rules, has_base, notes, left_out, &self.automation);
         let (head, tail) = text.rsplit_once(RESULTS).unwrap_or((&text, ""));
         out.write_all(head.as_bytes())?;
         let mut before: &[u8] = b"[";
@@ -290,7 +299,13 @@ fn renumbered(json: &[u8], used: &[usize]) -> Value {
 }
 
 /// The log with [`RESULTS`] for the results.
-fn frame(rules: &[&Value], has_base: bool, notes: &[Note], left_out: Option<&str>) -> String {
+fn frame(
+    rules: &[&Value],
+    has_base: bool,
+    notes: &[Note],
+    left_out: Option<&str>,
+    automation: &str,
+) -> String {
     let is_successful = !notes.iter().any(|note| note.is_error);
     let notification =
         |level: &str, text: &str| json!({"level": level, "message": {"text": message_text(text)}});
@@ -306,6 +321,9 @@ fn frame(rules: &[&Value], has_base: bool, notes: &[Note], left_out: Option<&str
         "columnKind": "unicodeCodePoints",
         "invocations": [invocation],
     });
+    if !automation.is_empty() {
+        run["automationDetails"] = json!({"id": automation});
+    }
     if has_base {
         // Without an address, so that the log is the same on every machine: who reads it knows its
         // repository.
