@@ -30,8 +30,9 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
 
 /// Commands of our own: their exit code is 0 when nothing was found, 1 for what they find, and 2
 /// when they cannot run. The others are Kyverno's, whose errors have 1.
-const OWN: [&str; 21] = [
+const OWN: [&str; 22] = [
     "admission",
+    "bundle",
     "cel",
     "cluster-check",
     "config",
@@ -206,6 +207,14 @@ mod tests {
         let all: BTreeSet<&str> = root.get_subcommands().map(Command::get_name).collect();
         assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), all);
         assert_eq!(count, all.len() + 1);
+    }
+
+    #[test]
+    fn every_command_is_one_of_our_own_or_one_of_kyvernos() {
+        const KYVERNO: [&str; 8] = ["apply", "completion", "create", "docs", "fix", "jp", "test", "version"];
+        let root = super::super::commands();
+        let all: BTreeSet<&str> = root.get_subcommands().map(Command::get_name).collect();
+        assert_eq!(OWN.iter().chain(&KYVERNO).copied().collect::<BTreeSet<_>>(), all);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct InspectArgs {
     #[arg(value_name = "REF")]
     reference: String,
     /// form of the output
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", default_value = "text")]
     output_format: InspectFormat,
 }
 

@@ -26,8 +26,7 @@ use crate::cli::{CommandError, console, policy_files};
 
 Exit codes:
   0  the registry has the bundle
-  1  a file is missing
-  2  a file cannot be part of a bundle, or the registry does not take it")]
+  2  a file is missing or cannot be part of a bundle, or the registry does not take it")]
 pub struct PushArgs {
     /// oci://REGISTRY/REPOSITORY:TAG
     #[arg(value_name = "REF")]
