@@ -53,7 +53,7 @@ mod tests {
         let text = ephor_value::print::json(&options);
         assert_eq!(
             text,
-            r#"{"kind":"PodExecOptions","apiVersion":"v1","container":"c","stdin":true,"tty":false,"command":["sh","-c x"]}"#
+            r#"{"apiVersion":"v1","command":["sh","-c x"],"container":"c","kind":"PodExecOptions","stdin":true,"tty":false}"#
         );
     }
 
