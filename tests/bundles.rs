@@ -395,6 +395,6 @@ fn what_cannot_be_part_of_a_bundle_is_not_pushed() {
         let ran = push(arguments);
         refused(&ran, why);
     }
-    assert_eq!(push(&["gone.yaml"]).code, Some(1));
+    assert_eq!(push(&["gone.yaml"]).code, Some(2));
     assert_eq!(oci.questions(), 0, "nothing was sent");
 }

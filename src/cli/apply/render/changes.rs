@@ -2,7 +2,8 @@
 //!
 //! In: the results of one resource. Out: what goes to standard output while resources are worked
 //! on, and what goes to files under `--output`. Every policy with mutate rules shows the object,
-//! whether it changed it or not, unless failures alone are wanted. Semantics: `docs/reference/cli.md`, "Changed and new objects".
+//! whether it changed it or not, unless failures alone are wanted. Semantics:
+//! `docs/reference/cli.md`, "Changed and new objects".
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
