@@ -14,7 +14,7 @@
 //! - `failure`: why there was no answer, as it is recorded
 //! - `player`: a recording that answers
 //! - `recorder`: a recording that grows
-//! - [`line`]: the lines of the file
+//! - [`mod@line`]: the lines of the file
 //! - [`question`]: what is requested
 #![forbid(unsafe_code)]
 
