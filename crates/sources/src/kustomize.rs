@@ -60,10 +60,12 @@ impl Patches {
 }
 
 /// How many kustomizations one may be built of.
+#[cfg(feature = "streams")]
 const MAX_PARTS: usize = 1000;
 
 /// The files and folders that a kustomization is built of besides its own folder, in all that it
 /// refers to.
+#[cfg(feature = "streams")]
 pub(crate) fn parts(folder: &Path) -> BTreeSet<PathBuf> {
     let mut parts = BTreeSet::new();
     let mut waiting = vec![folder.to_path_buf()];
@@ -84,6 +86,7 @@ pub(crate) fn parts(folder: &Path) -> BTreeSet<PathBuf> {
 }
 
 /// The files and folders that a kustomization lists as its resources.
+#[cfg(feature = "streams")]
 pub(crate) fn referred(folder: &Path, text: &str) -> Vec<PathBuf> {
     let Ok(kustomization) = ephor_document::yaml_value(text) else { return Vec::new() };
     let items = |key: &str| kustomization.get(key).and_then(Value::as_list).unwrap_or_default().to_vec();
