@@ -2,16 +2,21 @@
 //!
 //! In: lines of JSON. Out: a transport of `rmcp`. Its own one drops what is no message or too long
 //! without an answer, on which a client waits; this one answers each such line with an error, with
-//! the id of the request where it has one, and reading continues behind it.
+//! the id of the request where it has one, and reading continues behind it. The input ends for
+//! `rmcp` when all requests have their answers: it waits for calls that run for some seconds only.
 
+use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::Transport;
 use serde_json::Value as Json;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::cli::console::warn;
@@ -27,6 +32,60 @@ const READ_AHEAD: usize = 16;
 pub(super) struct LineTransport<W> {
     incoming: Receiver<ClientJsonRpcMessage>,
     output: Arc<Mutex<W>>,
+    pending: Arc<Pending>,
+}
+
+/// The requests that have no answer yet.
+#[derive(Default)]
+struct Pending {
+    ids: Mutex<HashSet<RequestId>>,
+    is_answered: Notify,
+}
+
+impl Pending {
+    /// A message has come: a request, or the end of one that is not wanted any more.
+    fn received(&self, message: &ClientJsonRpcMessage) {
+        match message {
+            JsonRpcMessage::Request(request) => {
+                self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(request.id.clone());
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.ended(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A message is written.
+    fn sent(&self, message: &ServerJsonRpcMessage) {
+        match message {
+            JsonRpcMessage::Response(response) => self.ended(&response.id),
+            JsonRpcMessage::Error(error) => error.id.iter().for_each(|id| self.ended(id)),
+            _ => {}
+        }
+    }
+
+    fn ended(&self, id: &RequestId) {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.is_answered.notify_waiters();
+    }
+
+    /// Waits until each request has its answer.
+    async fn none(&self) {
+        loop {
+            let mut answered = std::pin::pin!(self.is_answered.notified());
+            // From here on an answer is noticed.
+            answered.as_mut().enable();
+            if self.ids.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+                return;
+            }
+            answered.await;
+        }
+    }
 }
 
 impl LineTransport<io::Stdout> {
@@ -47,7 +106,7 @@ impl<W: Write + Send + 'static> LineTransport<W> {
         // The reader is not waited for: it may wait for input for ever.
         let reader = thread::Builder::new().name("mcp-input".into());
         reader.spawn(move || read(&mut BufReader::new(input), &sender, &replies))?;
-        Ok(LineTransport { incoming, output })
+        Ok(LineTransport { incoming, output, pending: Arc::default() })
     }
 }
 
@@ -58,12 +117,21 @@ impl<W: Write + Send + 'static> Transport<RoleServer> for LineTransport<W> {
         &mut self,
         item: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let output = self.output.clone();
-        async move { write(&output, &item) }
+        let (output, pending) = (self.output.clone(), self.pending.clone());
+        async move {
+            let written = write(&output, &item);
+            pending.sent(&item);
+            written
+        }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        self.incoming.recv().await
+        let message = self.incoming.recv().await;
+        match &message {
+            Some(message) => self.pending.received(message),
+            None => self.pending.none().await,
+        }
+        message
     }
 
     async fn close(&mut self) -> Result<(), io::Error> {
@@ -152,5 +220,36 @@ fn line(input: &mut impl BufRead) -> io::Result<Option<Line>> {
         if read == 0 || text.ends_with(b"\n") {
             return Ok(Some(Line::TooLong));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::pin::pin;
+    use std::task::Poll;
+
+    use super::*;
+
+    #[test]
+    fn the_input_ends_when_each_request_has_its_answer() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let input: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+            let mut transport = LineTransport::new(input, Vec::new()).unwrap();
+            assert!(transport.receive().await.is_some());
+            while !transport.incoming.is_closed() {
+                tokio::task::yield_now().await;
+            }
+            let error = ErrorData::invalid_params("no", None);
+            let answer = transport.send(ServerJsonRpcMessage::error(error, Some(RequestId::Number(1))));
+            let mut end = pin!(transport.receive());
+            let is_pending =
+                std::future::poll_fn(|context| Poll::Ready(end.as_mut().poll(context).is_pending())).await;
+            assert!(is_pending, "an answer is missing");
+            answer.await.unwrap();
+            assert!(end.await.is_none());
+        });
     }
 }
