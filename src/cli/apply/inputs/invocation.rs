@@ -23,8 +23,9 @@ pub(in crate::cli::apply) fn invocation(a: &InputArguments<'_>, engine: &Engine)
     let file = |path: &Option<String>| given(path).map(String::from).into_iter().collect();
     let is_set =
         |flag: &str, is_set: bool| -> Vec<String> { is_set.then(|| flag.into()).into_iter().collect() };
-    let flags: [Vec<String>; 12] = [
+    let flags: [Vec<String>; 13] = [
         is_set("--recursive", a.input.recursive),
+        is_set("--render", a.input.render),
         words("-f", file(&a.values.values_file)),
         words("--set", a.values.set()),
         words("-u", file(&a.values.userinfo)),
