@@ -72,7 +72,7 @@ pub struct ReplayArgs {
     output_format: Option<ReplayFormat>,
     #[command(flatten)]
     console: ConsoleFlags,
-    /// file for the result, in --output-format, else in the format of its extension; several times
+    /// file for the result in the format of its extension, else in --output-format; several times
     /// for several files
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     report_file: Vec<String>,

@@ -120,8 +120,8 @@ impl ReplayGate {
         let done = self.gate.answer(&Route::all(Phase::Mutate), incoming, &Deadline::never());
         effects.changed |= !done.answer.patch.is_empty();
         let target = done.prepared.as_ref().map(|prepared| &prepared.request.target);
+        let object = incoming.object("object");
         for (policy, result) in done.outcomes.results() {
-            let object = incoming.object("object");
             let is_changed = match result.effect.as_deref() {
                 Some(RuleEffect::Patched(made)) => *made != object,
                 _ => false,
@@ -163,11 +163,6 @@ impl ReplayGate {
 }
 
 impl Effects {
-    /// Whether nothing would have happened.
-    pub fn is_none(&self) -> bool {
-        !self.denied && !self.undecided && !self.warned && !self.changed && self.rules.is_empty()
-    }
-
     /// Takes what other policies would have answered.
     fn add_all(&mut self, other: Effects) {
         if !self.denied {

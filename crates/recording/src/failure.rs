@@ -9,6 +9,8 @@ pub struct RecordedFailure {
     pub unknown_host: Option<String>,
     /// The same in words that disclose no address, where there are others.
     pub discreet: Option<String>,
+    /// What kind of failure it is, as its caller names it.
+    pub cause: Option<String>,
 }
 
 impl<T: std::fmt::Display> From<&T> for RecordedFailure {

@@ -50,6 +50,9 @@ pub enum Line {
         /// The same in words that disclose no address, where there are others.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         discreet: Option<String>,
+        /// What kind of failure it is, as its caller names it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<String>,
     },
     /// What came of work that is no single request.
     Result {

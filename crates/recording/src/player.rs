@@ -157,9 +157,9 @@ impl Player {
                 Err(_) if number == 1 => return Err(ReadError::Other(name)),
                 Err(error) => return Err(wrong(error.to_string())),
                 Ok(line) => player.take(line, number, at, &mut open).map_err(|why| match why {
-                    None => ReadError::Other(name.clone()),
-                    Some(Wrong::Version(version)) => ReadError::Version { file: name.clone(), version },
-                    Some(Wrong::Text(why)) => wrong(why.into()),
+                    Wrong::NoRecording => ReadError::Other(name.clone()),
+                    Wrong::Version(version) => ReadError::Version { file: name.clone(), version },
+                    Wrong::Text(why) => wrong(why.into()),
                 })?,
             }
             at += length as u64;
@@ -173,23 +173,23 @@ impl Player {
         number: u64,
         at: u64,
         open: &mut HashMap<u64, usize>,
-    ) -> Result<(), Option<Wrong>> {
+    ) -> Result<(), Wrong> {
         let is_first = number == 1;
         match line {
             Line::Begins { version, nanoseconds, seed } if is_first => {
                 if version != VERSION {
-                    return Err(Some(Wrong::Version(version)));
+                    return Err(Wrong::Version(version));
                 }
                 let nanoseconds: u64 =
-                    nanoseconds.parse().map_err(|_| Some(Wrong::Text("`nanoseconds` is no number")))?;
+                    nanoseconds.parse().map_err(|_| Wrong::Text("`nanoseconds` is no number"))?;
                 (self.began, self.seed) = (Duration::from_nanos(nanoseconds), seed);
             }
-            _ if is_first => return Err(None),
-            Line::Begins { .. } => return Err(Some(Wrong::Text("it begins once more"))),
+            _ if is_first => return Err(Wrong::NoRecording),
+            Line::Begins { .. } => return Err(Wrong::Text("it begins once more")),
             Line::Answer { id, question, status, headers } => {
                 let slot = Slot::Answer { status, headers, parts: Vec::new(), breaks: None };
                 if open.insert(id, self.slots.len()).is_some() {
-                    return Err(Some(Wrong::Text("an answer has this number")));
+                    return Err(Wrong::Text("an answer has this number"));
                 }
                 self.add(question, slot);
             }
@@ -198,13 +198,13 @@ impl Player {
             }
             Line::Part { of, bytes } => match open.get(&of).and_then(|slot| self.slots.get_mut(*slot)) {
                 Some(Slot::Answer { parts, .. }) if bytes.read().is_some() => parts.push(at),
-                Some(_) => return Err(Some(Wrong::Text("its bytes are no Base64"))),
-                None => return Err(Some(Wrong::Text("no answer has this number"))),
+                Some(_) => return Err(Wrong::Text("its bytes are no Base64")),
+                None => return Err(Wrong::Text("no answer has this number")),
             },
             Line::Breaks { of, text, late } => match open.get(&of).and_then(|slot| self.slots.get_mut(*slot))
             {
                 Some(Slot::Answer { breaks, .. }) => *breaks = Some((text, late)),
-                _ => return Err(Some(Wrong::Text("no answer has this number"))),
+                _ => return Err(Wrong::Text("no answer has this number")),
             },
             Line::Ends { .. } => self.is_whole = true,
         }
@@ -249,8 +249,8 @@ impl Player {
                 Replayed::Answer { status, headers, body: ReplayedBody::new(self.clone(), parts, breaks) }
             }
             Some(Slot::Line(at)) => match self.line(at) {
-                Ok(Line::Failure { text, unknown_host, discreet, .. }) => Replayed::Failure {
-                    failure: RecordedFailure { text, unknown_host, discreet },
+                Ok(Line::Failure { text, unknown_host, discreet, cause, .. }) => Replayed::Failure {
+                    failure: RecordedFailure { text, unknown_host, discreet, cause },
                     is_missing: false,
                 },
                 Ok(Line::Result { text, .. }) => Replayed::Result(text),
@@ -291,6 +291,7 @@ impl Player {
 
 /// What is wrong with a line.
 enum Wrong {
+    NoRecording,
     Version(u32),
     Text(&'static str),
 }

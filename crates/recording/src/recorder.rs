@@ -96,8 +96,8 @@ impl Recorder {
     /// Why there was no answer.
     pub fn failure(&self, question: &Question<'_>, failure: RecordedFailure) {
         self.questions.fetch_add(1, Ordering::Relaxed);
-        let RecordedFailure { text, unknown_host, discreet } = failure;
-        self.write(&Line::Failure { question: question.text(), text, unknown_host, discreet });
+        let RecordedFailure { text, unknown_host, discreet, cause } = failure;
+        self.write(&Line::Failure { question: question.text(), text, unknown_host, discreet, cause });
     }
 
     /// What came of work that is no single request.

@@ -93,8 +93,11 @@ fn failures_results_and_bodies_that_break_are_given_again() {
             Err(std::io::Error::other("reset"))
         }
     }
-    let no_host =
-        RecordedFailure { text: "no such host".into(), unknown_host: Some("down".into()), discreet: None };
+    let no_host = RecordedFailure {
+        text: "no such host".into(),
+        unknown_host: Some("down".into()),
+        ..RecordedFailure::default()
+    };
     let run = recorded(|recording| {
         let Recording::Records(recorder) = recording else { panic!("a recording that grows") };
         recorder.failure(&down, no_host.clone());

@@ -15,6 +15,7 @@
 //! - [`compared`]: runs one after the other: what is new, what is fixed.
 //! - [`compared_formats`]: the same as text, JSON, Markdown and a page.
 //! - [`diff`]: differences of two texts, line by line.
+//! - `hex`: bytes of digests as text.
 //! - [`invocation`]: commands that read a part of a run.
 //! - `lines`: what stands on each line of a run as JSON lines.
 //! - [`lint_formats`]: findings about files in the formats of code scanners.
@@ -30,6 +31,7 @@ pub mod diagnostic;
 pub mod diff;
 pub mod findings;
 pub mod formats;
+mod hex;
 pub mod invocation;
 mod lines;
 pub mod lint_formats;

@@ -10,6 +10,7 @@ use std::io::BufRead;
 use std::num::NonZero;
 use std::sync::Arc;
 
+use crate::hex::hex;
 use crate::lines::{Line, RunLine, Tool, VERSION};
 use crate::run::{Counts, Finding, Findings, Note, PolicyInfo, Run, Shard};
 use crate::spool::SpoolError;
@@ -227,7 +228,7 @@ pub fn run_id(texts: impl IntoIterator<Item = String>) -> String {
         digest.update((text.len() as u64).to_le_bytes());
         digest.update(text);
     }
-    digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(digest.finalize().iter().take(16))
 }
 
 /// Merges the results of all shards of a run.

@@ -52,6 +52,7 @@ use repository::{Found, Ignores};
 
 /// The text of one source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "network", derive(serde::Deserialize, serde::Serialize))]
 pub struct SourceText {
     /// The path as reached from the argument, `-` for standard input, or the address.
     pub name: String,
@@ -61,6 +62,7 @@ pub struct SourceText {
 
 /// Why an argument, or a part of it, gave nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "network", derive(serde::Deserialize, serde::Serialize))]
 pub enum FileCause {
     /// There is no such file.
     Missing,
@@ -80,29 +82,6 @@ pub enum FileCause {
     Superseded,
     /// Folders in a folder, which are left alone.
     Unread,
-}
-
-#[cfg(feature = "network")]
-impl FileCause {
-    const NAMES: [(FileCause, &str); 9] = [
-        (FileCause::NotRendered, "not rendered"),
-        (FileCause::Missing, "missing"),
-        (FileCause::Unreadable, "unreadable"),
-        (FileCause::Skipped, "skipped"),
-        (FileCause::Extension, "extension"),
-        (FileCause::Empty, "empty"),
-        (FileCause::NoMatch, "no match"),
-        (FileCause::Superseded, "superseded"),
-        (FileCause::Unread, "unread"),
-    ];
-
-    fn name(self) -> &'static str {
-        FileCause::NAMES.iter().find(|(cause, _)| *cause == self).map_or("", |(_, name)| name)
-    }
-
-    fn named(name: &str) -> Option<FileCause> {
-        FileCause::NAMES.iter().find(|(_, n)| *n == name).map(|(cause, _)| *cause)
-    }
 }
 
 /// How many folders directly in a folder have YAML files in them, or in folders below; hidden ones
@@ -125,6 +104,7 @@ fn folders_with_yaml(root: &Path) -> usize {
 
 /// Something the user should know about a source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "network", derive(serde::Deserialize, serde::Serialize))]
 pub struct Notice {
     /// The path or address.
     pub place: String,
@@ -248,24 +228,19 @@ impl Loaded {
     /// The texts and what is worth a line, as JSON.
     #[cfg(feature = "network")]
     pub(crate) fn as_json(&self) -> String {
-        let texts: Vec<_> = self.sources.iter().map(|s| (&s.name, &s.text)).collect();
-        let notices: Vec<_> = self.notices.iter().map(|n| (&n.place, n.cause.name(), &n.text)).collect();
-        serde_json::json!({ "texts": texts, "notices": notices }).to_string()
+        serde_json::json!({ "texts": self.sources, "notices": self.notices }).to_string()
     }
 
     /// What [`Loaded::as_json`] wrote; `None` for anything else.
     #[cfg(feature = "network")]
     pub(crate) fn of_json(text: &str) -> Option<Loaded> {
-        let json: serde_json::Value = serde_json::from_str(text).ok()?;
-        let texts: Vec<(String, String)> = serde_json::from_value(json.get("texts")?.clone()).ok()?;
-        let notices: Vec<(String, String, String)> =
-            serde_json::from_value(json.get("notices")?.clone()).ok()?;
-        let sources = texts.into_iter().map(|(name, text)| SourceText { name, text }).collect();
-        let notice = |(place, cause, text): (String, String, String)| {
-            Some(Notice { place, cause: FileCause::named(&cause)?, text })
-        };
-        let notices = notices.into_iter().map(notice).collect::<Option<_>>()?;
-        Some(Loaded { sources, notices, ..Loaded::default() })
+        #[derive(serde::Deserialize)]
+        struct Written {
+            texts: Vec<SourceText>,
+            notices: Vec<Notice>,
+        }
+        let Written { texts, notices } = serde_json::from_str(text).ok()?;
+        Some(Loaded { sources: texts, notices, ..Loaded::default() })
     }
 
     fn note(&mut self, place: &str, cause: FileCause, text: impl Into<String>) {

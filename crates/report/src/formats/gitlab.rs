@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::WriteError;
 use crate::formats::message::message;
+use crate::hex::hex;
 use crate::run::{Finding, Run, Severity};
 
 /// Writes the issues of a run.
@@ -57,7 +58,7 @@ fn fingerprint(finding: &Finding) -> String {
         digest.update(part);
         digest.update([0]);
     }
-    digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(digest.finalize().iter().take(16))
 }
 
 /// The severity in GitLab's words; failures of policies without one, and errors, are major.

@@ -20,6 +20,7 @@ use super::WriteError;
 use super::uri::Uris;
 use crate::formats::level::level;
 use crate::formats::message::message;
+use crate::hex::hex;
 use crate::run::{Finding, Place, Run};
 
 use log::{Log, Rank, Region, Rule, word};
@@ -162,5 +163,5 @@ fn of_place(uris: &Uris<'_>, place: &Place) -> Value {
 /// What stays the same when files move and messages change.
 fn fingerprint(finding: &Finding) -> String {
     let digest = Sha256::digest(finding.identity().join("\n").as_bytes());
-    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex(digest.iter().take(16))
 }

@@ -75,6 +75,7 @@ fn recorded(failure: &Failure) -> RecordedFailure {
                 Refusal::Unknown { host } => Some(host.clone()),
                 _ => None,
             },
+            cause: None,
         },
         other => other.into(),
     }

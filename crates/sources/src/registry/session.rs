@@ -188,8 +188,8 @@ fn authorization(
                         &question,
                         RecordedFailure {
                             text: failure.text.clone(),
-                            discreet: Some(cause.into()),
-                            unknown_host: None,
+                            cause: Some(cause.into()),
+                            ..RecordedFailure::default()
                         },
                     );
                 }
@@ -199,7 +199,7 @@ fn authorization(
         Some(Recording::Replays(player)) => match player.play(&question) {
             Replayed::Result(text) => Ok((text == "given").then(|| STAND_IN.to_owned())),
             Replayed::Failure { failure, .. } => {
-                let cause = match failure.discreet.as_deref() {
+                let cause = match failure.cause.as_deref() {
                     Some("missing") => Cause::Missing,
                     Some("network") => Cause::Network,
                     _ => Cause::Other,

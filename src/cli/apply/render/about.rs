@@ -9,7 +9,7 @@ use ephor_policies::load::LoadedPolicy;
 use ephor_report::about::{About, Commit, Control};
 use ephor_value::environment::{CI_COMMIT_REF_NAME, CI_COMMIT_SHA, GITHUB_REF_NAME, GITHUB_SHA, Variable};
 use ephor_value::time::Time;
-use ephor_value::{Value, clock, print};
+use ephor_value::{clock, print};
 
 /// The run of these policies, now and here.
 pub(super) fn about<'p>(policies: impl Iterator<Item = &'p LoadedPolicy>) -> About {
@@ -37,7 +37,7 @@ fn control(policy: &LoadedPolicy) -> Control {
         (namespace, None) => format!("{namespace}/{}", policy.name),
     };
     Control {
-        kind: kind_of(document).to_owned(),
+        kind: document.text_at(&["kind"]).to_owned(),
         name: key,
         title: ours("title"),
         category: ours("category"),
@@ -46,10 +46,6 @@ fn control(policy: &LoadedPolicy) -> Control {
         digest: Control::digest_of(&print::json(document)),
         standards: standards.map(String::from).collect(),
     }
-}
-
-fn kind_of(document: &Value) -> &str {
-    document.text_at(&["kind"])
 }
 
 /// The commit of the current folder.
