@@ -131,11 +131,11 @@ fn a_review_allocates_as_often_as_is_recorded() {
     let hit = least((0..8).map(|_| steps(&gate, &route, &same)));
     let other = |i: usize| review(&format!("registry.example.com/shop/cart:1.5.{i}"));
     let miss = least((0..8).map(|i| steps(&gate, &route, &other(i))));
-    // Read, decided, answered, audited. The audit is on a thread of its own, so its count varies by
-    // a few; more is a reason to look, fewer are recorded.
+    // Read, decided, answered, audited. The tables of the cache grow where the random seeds of
+    // their hashes let them, so counts vary by a few; more is a reason to look, fewer are recorded.
     let recorded = ([161, 84, 24, 4], [161, 382, 24, 96]);
     let is_within = |found: &[usize; 4], recorded: &[usize; 4]| {
-        found.iter().zip(recorded).all(|(found, most)| found <= most && most - found <= most / 10 + 2)
+        found.iter().zip(recorded).all(|(found, usual)| found.abs_diff(*usual) <= usual / 20 + 2)
     };
     assert!(is_within(&hit, &recorded.0) && is_within(&miss, &recorded.1), "{hit:?} {miss:?}: {recorded:?}");
 }

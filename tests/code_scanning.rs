@@ -264,3 +264,88 @@ fn a_run_with_more_results_than_code_scanning_accepts_keeps_the_gravest_and_says
     assert_eq!(results(&log)[0]["ruleId"], "need-team/team");
     assert_eq!(log["runs"][0]["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"], said);
 }
+
+#[test]
+fn a_violated_pattern_says_the_change_that_mends_the_file() {
+    let policy = "apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: host}
+spec:
+  background: true
+  rules:
+  - name: network
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {message: no host network, pattern: {spec: {hostNetwork: false}}}
+  - name: token
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {message: no token, pattern: {spec: {automountServiceAccountToken: false}}}
+  - name: named
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {message: a team, pattern: {metadata: {labels: {team: '?*'}}}}
+";
+    let pod = "# the shop
+apiVersion: v1
+kind: Pod
+metadata:
+  name: first
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: cart
+spec:
+  hostNetwork: true
+  containers: []
+";
+    let files = Files::new(&[("p.yaml", policy), ("pod.yaml", pod)]);
+    let apply = ["apply", "p.yaml", "-r", "pod.yaml"];
+    let log = sarif(&files, &apply);
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let of = |rule: &str| {
+        let found = results
+            .iter()
+            .find(|r| r["ruleId"] == rule && r["locations"][0]["logicalLocations"][0]["name"] == "cart");
+        found.unwrap_or_else(|| panic!("{rule}: {log:#}"))
+    };
+    let fix = &of("host/network")["fixes"][0];
+    assert_eq!(fix["description"]["text"], "set `spec.hostNetwork` to `false`");
+    let change = &fix["artifactChanges"][0];
+    assert_eq!(change["artifactLocation"]["uri"], "pod.yaml");
+    // Line and column of the file, which has another document above.
+    assert_eq!(
+        change["replacements"][0],
+        serde_json::json!({
+            "deletedRegion": {"startLine": 12, "startColumn": 16, "endLine": 12, "endColumn": 20},
+            "insertedContent": {"text": "false"},
+        })
+    );
+    let added = &of("host/token")["fixes"][0]["artifactChanges"][0]["replacements"][0];
+    assert_eq!(added["insertedContent"]["text"], "  automountServiceAccountToken: false\n");
+    assert_eq!(
+        (&added["deletedRegion"]["startLine"], &added["deletedRegion"]["startColumn"]),
+        (&12.into(), &1.into())
+    );
+    // Any text will do: no change is the only one.
+    assert!(of("host/named")["fixes"].is_null());
+    let json = files.run(&[&apply[..], &["--output-format", "json"]].concat()).out;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert!(json["results"].as_array().unwrap().iter().any(|r| r["fixes"][0]["edits"][0]["line"] == 12));
+    // In JSON the same value needs quotes at times.
+    files.write(
+        "pod.json",
+        br#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"hostNetwork": true}}"#,
+    );
+    let log = sarif(&files, &["apply", "p.yaml", "-r", "pod.json"]);
+    assert!(log["runs"][0]["results"].as_array().unwrap().iter().all(|r| r["fixes"].is_null()));
+}
+
+#[test]
+fn results_of_shards_keep_their_changes() {
+    let policy = POLICY.replace("team: \"?*\"", "team: shop");
+    let files = Files::new(&[("p.yaml", &*policy), ("r.yaml", RESOURCES)]);
+    let whole = sarif(&files, &["apply", "p.yaml", "-r", "r.yaml"]);
+    let results = whole["runs"][0]["results"].as_array().unwrap();
+    assert!(results.iter().any(|result| result["fixes"].is_array()), "{whole:#}");
+    files.run(&["apply", "p.yaml", "-r", "r.yaml", "--report-file", "r.jsonl"]);
+    assert_eq!(sarif(&files, &["report", "merge", "r.jsonl"]), whole);
+}

@@ -79,8 +79,11 @@ fn what_counts_is_printed_with_its_line() {
     let files = repository(CONFIG);
     let shown = files.run(&["config"]).out;
     assert!(shown.starts_with("ephor.yaml\n"), "{shown}");
-    assert!(shown.contains("policies    [\"policies\"]  (line 1)\n"), "{shown}");
-    assert!(shown.contains("strict      true  (line 5)\n") && shown.contains("baseline    -\n"), "{shown}");
+    let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    let shows = |words: &[&str]| assert!(lines.iter().any(|line| line == words), "{words:?}: {shown}");
+    shows(&["policies", "[\"policies\"]", "(line", "1)"]);
+    shows(&["strict", "true", "(line", "5)"]);
+    shows(&["baseline", "-"]);
     let json: serde_json::Value =
         serde_json::from_str(&files.run(&["config", "--output-format", "json"]).out).unwrap();
     assert_eq!(json["exclude"], serde_json::json!(["old"]));
@@ -139,4 +142,71 @@ fn a_repository_chooses_severities_of_policies() {
     files.write("ephor.yaml", b"severities: {need-team: huge}\n");
     let wrong = ran(&["p.yaml", "-r", "r.yaml"]);
     assert!(wrong.err.contains("ephor.yaml:1:1: `severities` has another type"), "{}", wrong.err);
+}
+
+#[test]
+fn a_format_of_the_configuration_is_that_of_every_command_that_has_it() {
+    let files = repository("policies: [policies]\nresources: [deploy]\nformat: json\n");
+    for command in [&["apply"][..], &["lint"], &["diff", "policies", "policies"]] {
+        let ran = files.run(command);
+        let is_json = serde_json::from_str::<serde_json::Value>(&ran.out).is_ok();
+        assert!(is_json, "{command:?}: {}{}", ran.out, ran.err);
+        let named = files.run(&[command, &["--output-format", "github"]].concat());
+        assert!(serde_json::from_str::<serde_json::Value>(&named.out).is_err(), "{command:?}: {}", named.out);
+    }
+    // Outputs of Kyverno's that flags select stay, and a file has the format of its name.
+    assert!(files.run(&["apply", "-t"]).out.contains('│'));
+    files.run(&["apply", "--report-file", "r.sarif"]);
+    assert!(std::fs::read_to_string(files.path("r.sarif")).unwrap().contains("\"$schema\""));
+    // What a command does not have is its default.
+    files.write("ephor.yaml", b"policies: [policies]\nformat: html\n");
+    assert!(files.run(&["lint"]).out.starts_with("1 policy: 0 errors"));
+}
+
+#[test]
+fn a_release_of_the_configuration_is_that_of_tests_and_comparisons_too() {
+    let policy = r#"apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: typed}
+spec:
+  failurePolicy: Fail
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  validations: [{expression: "object.spec.containers[0] == object.spec.containers[0] || true"}]
+"#;
+    let files = Files::new(&[("p.yaml", policy), ("ephor.yaml", "kubernetes: '1.37'\n")]);
+    let ran = files.run(&["diff", "p.yaml", "p.yaml", "--out", "found"]);
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    files.write("ephor.yaml", b"kubernetes: 'x'\n");
+    for command in
+        [&["diff", "p.yaml", "p.yaml"][..], &["test", "."], &["explain", "p.yaml"], &["migrate", "p.yaml"]]
+    {
+        let ran = files.run(command);
+        assert!(
+            ran.err.contains("ephor.yaml:1:1: `kubernetes` has another type"),
+            "{command:?}: {}",
+            ran.err
+        );
+    }
+}
+
+#[test]
+fn accepted_differences_of_the_configuration_count_from_every_folder() {
+    let policy = |name: &str, field: &str| {
+        format!(
+            "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}}}\nspec:\n  background: false\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: [ConfigMap], operations: [CREATE]}}}}]}}\n    validate: {{message: m, pattern: {{{field}: \"?*\"}}}}\n"
+        )
+    };
+    let files = Files::new(&[
+        ("old.yaml", &policy("a", "immutable")),
+        ("new.yaml", &policy("a", "kind")),
+        ("ephor.yaml", "acceptedDifferences: ci/accepted.yaml\n"),
+        ("ci/accepted.yaml", "ignore: [{class: weaker, reason: no longer wanted}]\n"),
+        (".git/HEAD", "ref: refs/heads/main\n"),
+    ]);
+    let mut below = files.program(&["diff", "../old.yaml", "../new.yaml"]);
+    let below = crate::common::Ran::new(below.current_dir(files.path("ci")).output().unwrap());
+    assert_eq!(below.code, Some(0), "{}{}", below.out, below.err);
+    assert!(below.out.contains("no longer wanted"), "{}", below.out);
+    std::fs::remove_file(files.path("ephor.yaml")).unwrap();
+    assert_eq!(files.run(&["diff", "old.yaml", "new.yaml"]).code, Some(1));
 }

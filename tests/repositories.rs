@@ -427,10 +427,65 @@ fn junk_is_named_once_each_and_the_rest_is_evaluated() {
     files.write("logo.png", b"\x89PNG\r\n\x1a\n");
     let run = checked(&files, &[]);
     assert_eq!((run.code, run.violations), (Some(1), vec!["./map.yaml:3".into()]));
-    for name in ["binary.yaml", "wide.yaml"] {
+    let words = [("binary", "error: "), ("wide", "error: "), ("/empty", "warning: "), ("only", "warning: ")];
+    for (name, word) in words {
         let named: Vec<&String> = run.lines.iter().filter(|line| line.contains(name)).collect();
-        assert!(named.len() == 1 && named[0].starts_with("error: "), "{name}: {:?}", run.lines);
+        assert!(named.len() == 1 && named[0].starts_with(word), "{name}: {:?}", run.lines);
     }
+}
+
+#[test]
+fn definitions_stand_next_to_their_objects_and_both_are_objects_of_a_cluster() {
+    let files = repository(&[
+        (
+            "crds/shop.yaml",
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: shops.example.com}\nspec:\n  group: example.com\n  names: {kind: Shop, plural: shops}\n  scope: Namespaced\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]\n",
+        ),
+        ("shop.yaml", "apiVersion: example.com/v1\nkind: Shop\nmetadata: {name: cart}\n"),
+        ("deploy/map.yaml", BAD),
+    ]);
+    files.write(
+        "policies/shops.yaml",
+        POLICY.replace("ConfigMap", "Shop").replace("need-team", "shop-team").as_bytes(),
+    );
+    let run = checked(&files, &[]);
+    assert_eq!(
+        (run.code, run.violations),
+        (Some(1), vec!["./deploy/map.yaml:3".into(), "./shop.yaml:3".into()])
+    );
+    assert_eq!(run.lines, Vec::<String>::new());
+}
+
+#[test]
+fn tags_anchors_and_encrypted_values_of_other_programs_end_no_run() {
+    let files = repository(&[
+        ("mkdocs.yml", "site_name: x\nextra:\n- emoji: !!python/name:material.extensions.emoji.twemoji\n"),
+        ("template.yaml", "Resources:\n  Bucket: {Name: !Sub 'x-${AWS::Region}', Arn: !GetAtt a.b}\n"),
+        ("values.enc.yaml", "data: ENC[AES256_GCM,data:x,type:str]\nsops: {version: 3.7.3}\n"),
+        ("rules.yaml", "base: &base {expr: up}\ngroups:\n- <<: *base\n  alert: a\n"),
+        ("map.yaml", BAD),
+    ]);
+    let run = checked(&files, &["-v", "1"]);
+    assert_eq!((run.code, run.violations), (Some(1), vec!["./map.yaml:3".into()]));
+    for name in ["mkdocs.yml", "template.yaml", "values.enc.yaml", "rules.yaml"] {
+        let named: Vec<&String> = run.lines.iter().filter(|line| line.contains(name)).collect();
+        assert!(named.len() == 1 && named[0].contains("no Kubernetes object"), "{name}: {:?}", run.lines);
+    }
+}
+
+#[test]
+fn a_submodule_is_checked_with_the_repository_and_its_own_ignore_file() {
+    let files = repository(&[
+        ("lib/.git", "gitdir: ../.git/modules/lib\n"),
+        (".git/modules/lib/HEAD", "ref: refs/heads/main\n"),
+        ("lib/.gitignore", "build/\n"),
+        ("lib/map.yaml", &BAD.replace("bad", "of-lib")),
+        ("lib/build/map.yaml", &BAD.replace("bad", "built")),
+        ("build/map.yaml", BAD),
+    ]);
+    let run = checked(&files, &[]);
+    assert_eq!(run.violations, ["./build/map.yaml:3", "./lib/map.yaml:3"]);
+    assert_eq!((run.code, run.lines), (Some(1), Vec::new()));
 }
 
 #[test]

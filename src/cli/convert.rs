@@ -21,7 +21,7 @@ use ephor_value::place::PathPart;
 
 use super::CommandError;
 use super::migrate::cluster::{as_written, list, place};
-use crate::cli::arguments::{Global, given};
+use crate::cli::arguments::{ConsoleFlags, Global, given};
 use crate::cli::{arguments, console, policy_files};
 
 /// How deep lists of objects may be in each other.
@@ -57,6 +57,8 @@ pub struct ConvertArgs {
     /// context of the kubeconfig file
     #[arg(long, value_name = "NAME", requires = "cluster")]
     context: Option<String>,
+    #[command(flatten)]
+    console: ConsoleFlags,
 }
 
 /// Runs the command.
@@ -64,6 +66,7 @@ pub struct ConvertArgs {
 /// # Errors
 /// A file or the cluster cannot be read, there is no policy, or two would be one.
 pub fn run(args: &ConvertArgs, global: &Global) -> Result<i32, CommandError> {
+    args.console.apply();
     let names = if args.own_group { PolicyNames::Own } else { PolicyNames::Kyverno };
     let texts = match args.cluster {
         true => of_cluster(&arguments::cluster_choice(given(&args.context), global), names)?,

@@ -10,7 +10,8 @@ use clap::{ValueEnum, ValueHint};
 
 use ephor_inspect::annotations::{annotated, annotation};
 use ephor_inspect::lint::{CHECKS, Linted, Roles, Severity, fix_all, lint_on};
-use ephor_report::lint_formats::{self, AnnotatedFix, Annotation};
+use ephor_report::fix::FileFix;
+use ephor_report::lint_formats::{self, Annotation};
 use ephor_sources::files::{self, FileCause, SourceText};
 use ephor_sources::kustomize::Patches;
 use ephor_value::release::Release;
@@ -20,8 +21,8 @@ mod fixing;
 use super::diff::why_unread;
 use super::flags::{Record, fields};
 use super::{CommandError, lint_deep};
-use crate::cli::arguments::{ConsoleFlags, given, some_policies};
-use crate::cli::bundle::requirements;
+use crate::cli::arguments::{ConsoleFlags, some_policies};
+use crate::cli::config::ConfigFlag;
 use crate::cli::config::file::Config;
 use crate::cli::{console, policy_files, releases};
 
@@ -60,15 +61,14 @@ pub struct LintArgs {
     /// files, folders, addresses or bundles (oci://…) with policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     policies: Vec<String>,
-    /// configuration with policies where none are named, instead of ephor.yaml
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    config: Option<String>,
+    #[command(flatten)]
+    config: ConfigFlag,
     /// files with CustomResourceDefinitions
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     definition: Vec<Record>,
-    /// release of the clusters that the policies are for
-    #[arg(long, value_name = "VERSION", default_value = releases::DEFAULT, value_parser = releases::parse)]
-    kubernetes: Release,
+    /// release of the clusters that the policies are for (default that of ephor.yaml, else 1.36)
+    #[arg(long, value_name = "VERSION", value_parser = releases::parse)]
+    kubernetes: Option<Release>,
     /// least severity with which the exit code is 1
     #[arg(long, value_name = "SEVERITY", default_value = "error")]
     fail_on: LintFailOn,
@@ -79,9 +79,9 @@ pub struct LintArgs {
     /// always deny, redundant ones
     #[arg(long)]
     deep: bool,
-    /// form of the findings
-    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", default_value = "text")]
-    output_format: LintFormat,
+    /// form of the findings (default that of ephor.yaml, else text)
+    #[arg(long, short = 'o', alias = "output", value_name = "FORMAT")]
+    output_format: Option<LintFormat>,
     /// change the files: apply the fixes that are what was meant as far as the policies show, then
     /// report what is left
     #[arg(long)]
@@ -126,12 +126,15 @@ enum LintFormat {
 /// No policy, files that cannot be read.
 pub fn run(mut args: LintArgs) -> Result<i32, CommandError> {
     args.console.apply();
-    requirements::use_config(given(&args.config));
-    let config = if args.policies.is_empty() { Config::find(given(&args.config))? } else { None };
-    if let Some(config) = config {
+    let config = args.config.find()?;
+    if let Some(config) = config.as_ref().filter(|_| args.policies.is_empty()) {
         args.policies = config.texts("policies");
     }
     let args = &args;
+    let of_config = |config: &Config| (config.release(), config.format());
+    let (release, format) = config.as_ref().map(of_config).unwrap_or_default();
+    let release = args.kubernetes.or(release).unwrap_or_default();
+    let format = args.output_format.or(format).unwrap_or(LintFormat::Text);
     let arguments = some_policies(&args.policies)?;
     let definitions = policy_files::documents(&fields(&args.definition))?;
     let (mut sources, mut named, mut unread) = (Vec::new(), HashSet::new(), Vec::new());
@@ -152,7 +155,7 @@ pub fn run(mut args: LintArgs) -> Result<i32, CommandError> {
         sources.extend(loaded.sources);
     }
     let roles = Roles { patches: Patches::around(&sources), named };
-    let find = |sources: &[SourceText]| lint_on(args.kubernetes, sources, &definitions, &roles);
+    let find = |sources: &[SourceText]| lint_on(release, sources, &definitions, &roles);
     if args.fix {
         let fixed = fix_all(&sources, &|sources| find(sources).findings, args.unsafe_fixes);
         fixing::finish(&fixed, args.dry_run)?;
@@ -172,12 +175,12 @@ pub fn run(mut args: LintArgs) -> Result<i32, CommandError> {
     if found.policies + found.partial + found.findings.len() == 0 {
         return Err(CommandError::NoPolicyFound { arguments: arguments.join(", "), causes: Vec::new() });
     }
-    let fixes: Vec<Vec<AnnotatedFix<'_>>> =
+    let fixes: Vec<Vec<FileFix>> =
         found.findings.iter().map(|finding| annotated(finding, &sources)).collect();
     let annotations: Vec<Annotation<'_>> =
         found.findings.iter().zip(&fixes).map(|(finding, fixes)| annotation(finding, fixes)).collect();
     let roots = super::roots::here();
-    match args.output_format {
+    match format {
         LintFormat::Sarif => {
             console::print(&console::whole(|out| lint_formats::sarif(&annotations, &CHECKS, &roots, out))?);
         }

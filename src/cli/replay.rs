@@ -26,6 +26,7 @@ use ephor_value::release::Release;
 use super::apply::conflict::ApplyConflict;
 use super::arguments::{ConsoleFlags, use_threads};
 use super::bundle::requirements;
+use super::config::ConfigFlag;
 use super::flags::{Record, fields, whole};
 use super::outputs::write_whole;
 use super::report_file::extension;
@@ -64,12 +65,14 @@ pub struct ReplayArgs {
     /// files with objects that policies look up: namespaces, ConfigMaps, role bindings, parameters
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     data: Vec<Record>,
-    /// release of the API server that wrote the log
-    #[arg(long, value_name = "VERSION", default_value = releases::DEFAULT, value_parser = releases::parse)]
-    kubernetes: Release,
+    /// release of the API server that wrote the log (default that of ephor.yaml, else 1.36)
+    #[arg(long, value_name = "VERSION", value_parser = releases::parse)]
+    kubernetes: Option<Release>,
     /// form of the result
     #[arg(long, short = 'o', alias = "output", value_name = "FORMAT")]
     output_format: Option<ReplayFormat>,
+    #[command(flatten)]
+    config: ConfigFlag,
     #[command(flatten)]
     console: ConsoleFlags,
     /// file for the result in the format of its extension, else in --output-format; several times
@@ -99,7 +102,15 @@ enum ReplayFormat {
 ///
 /// # Errors
 /// No log, no policy, a file that cannot be written.
-pub fn run(args: &ReplayArgs) -> Result<i32, CommandError> {
+pub fn run(mut args: ReplayArgs) -> Result<i32, CommandError> {
+    if let Some(config) = args.config.find()? {
+        let policies = config.texts("policies");
+        if args.policies.is_empty() && !policies.is_empty() {
+            args.policies = vec![Record::from(policies)];
+        }
+        args.kubernetes = args.kubernetes.or(config.release());
+    }
+    let args = &args;
     args.console.apply();
     use_threads(args.threads);
     if args.logs.is_empty() {
@@ -191,7 +202,7 @@ fn objects(args: &ReplayArgs) -> Result<Arc<Objects>, CommandError> {
             objects.extend(read.into_iter().map(|document| document.value));
         }
     }
-    let facts = ClusterFacts::of_release(args.kubernetes, &objects, None);
+    let facts = ClusterFacts::of_release(args.kubernetes.unwrap_or_default(), &objects, None);
     Ok(Arc::new(Objects::with(objects, facts)))
 }
 
@@ -209,7 +220,7 @@ fn replayer(
     if let Some(notice) = sources.notices.iter().find(|notice| unread(notice.cause)) {
         return Err(CommandError::Data { text: notice.to_string().into() });
     }
-    let loaded = load::argument_for(&sources.sources, Reader::Server(args.kubernetes));
+    let loaded = load::argument_for(&sources.sources, Reader::Server(args.kubernetes.unwrap_or_default()));
     let problems = loaded.problems.iter().filter(|problem| !problem.foreign);
     notes.extend(problems.map(ToString::to_string));
     let data: Arc<dyn ExternalData> = objects.clone();

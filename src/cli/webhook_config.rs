@@ -28,7 +28,7 @@ use super::flags::{Record, fields};
 use super::releases;
 use super::usage::Usage;
 use super::webhook_options::{self, ServerOptions, WebhookOptions};
-use crate::cli::arguments::{Global, given};
+use crate::cli::arguments::{ConsoleFlags, Global, given};
 use crate::cli::flag_values::{Namespaced, namespaced};
 use crate::cli::policy_files::documents;
 use crate::cli::{arguments, console, policy_files};
@@ -83,6 +83,8 @@ pub struct WebhookConfigArgs {
     cluster: WebhookClusterOptions,
     #[command(flatten)]
     simulation: Simulation,
+    #[command(flatten)]
+    console: ConsoleFlags,
 }
 
 /// What is written to a cluster.
@@ -133,6 +135,7 @@ enum WebhookConfigFormat {
 /// # Errors
 /// Files that cannot be read, a configuration that an API server would refuse, a cluster that does.
 pub fn run(args: &WebhookConfigArgs, global: &Global) -> Result<i32, CommandError> {
+    args.console.apply();
     if args.cluster.remove {
         return remove(args, global).map(|()| 0);
     }

@@ -18,13 +18,16 @@ use ephor_policies::load::LoadedPolicy;
 use ephor_policies::pitfalls;
 use ephor_policies::policy_set::Engine;
 use ephor_policies::violation::{self, Violation};
+use ephor_report::fix::FileFix;
 use ephor_report::policy_report::report_message;
 use ephor_report::run::{Finding, Order, Place, PolicyInfo, ResourceName, Severity};
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, dotted, parse};
 
+use crate::annotations::file_fix;
 use crate::lint::refused_part;
 use crate::places::{nearest, place, policy_place};
+use crate::remedy::{WrittenObject, remedy};
 
 /// The request on which a policy decides about an object, if one can be built.
 pub type RequestOf<'r> = &'r (dyn Fn(&Policy, &Value) -> Option<Request> + Sync);
@@ -39,6 +42,8 @@ pub struct Collector<'r> {
     policies: &'r [LoadedPolicy],
     /// Only violations are wanted, not what passed.
     violations_only: bool,
+    /// A change that mends a violation is wanted with it.
+    wants_fixes: bool,
     infos: ByPolicy<Arc<PolicyInfo>>,
     /// The positions of the policies of the set.
     loaded: ByPolicy<usize>,
@@ -86,11 +91,19 @@ impl<'r> Collector<'r> {
             requests,
             policies,
             violations_only,
+            wants_fixes: false,
             infos: lowered().map(|(_, p)| (p, Arc::new(info(p)))).collect(),
             loaded: lowered().map(|(i, p)| (p, i)).collect(),
             items: Mutex::default(),
             decisions: Mutex::default(),
         }
+    }
+
+    /// The same, with changes of files that mend violations.
+    #[must_use]
+    pub fn with_fixes(mut self) -> Collector<'r> {
+        self.wants_fixes = true;
+        self
     }
 
     /// The results of a policy on an object, which stands in a document if it was in a file.
@@ -134,6 +147,12 @@ impl<'r> Collector<'r> {
                 }),
                 template: template.clone(),
                 decision: is_violation(status).then(|| self.decision(policy, object, r, found)).flatten(),
+                fix: match (document, found) {
+                    (Some(document), Some(found)) if self.wants_fixes => {
+                        self.fix(policy, document, object, found)
+                    }
+                    _ => None,
+                },
                 is_known: false,
             }
         };
@@ -168,6 +187,7 @@ impl<'r> Collector<'r> {
                 field: None,
                 place: None,
                 template: None,
+                fix: None,
                 decision: policy_place(loaded, &refused_part(&loaded.document, why).unwrap_or_default()),
                 is_known: false,
             }
@@ -204,6 +224,23 @@ impl<'r> Collector<'r> {
             true => Place { file: place.file, line: place.line, ..Place::default() },
             false => place,
         }
+    }
+
+    /// The change of the file that mends a violation, where the policy says it. Items of lists and
+    /// rendered manifests have no text that a user could change.
+    fn fix(
+        &self,
+        policy: &Arc<Policy>,
+        document: &Document,
+        object: &Value,
+        found: &Violation,
+    ) -> Option<Box<FileFix>> {
+        let loaded = self.policies.get(*self.loaded.get(policy)?)?;
+        let is_file = document.item.is_none() && !document.is_inside && template(&document.text).is_none();
+        let (decision, field) = (found.decision.as_ref()?, found.field.as_ref()?);
+        let written = WrittenObject { text: &document.text, prefix: &[], value: object };
+        let fix = is_file.then(|| remedy(written, loaded, decision, field)).flatten()?;
+        Some(Box::new(file_fix(&fix, &document.text, document.line.saturating_sub(1))))
     }
 
     fn items(&self, text: &Arc<str>) -> Arc<Vec<Item>> {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use ephor_engine::Status;
 use serde::{Deserialize, Serialize};
 
+use crate::fix::FileFix;
 use crate::run::{Counts, Finding, Order, Place, PolicyInfo, ResourceName};
 use crate::spool::{Spool, SpoolError, SpoolReader, Spools};
 
@@ -228,6 +229,8 @@ struct StoredFinding<T>(
     Option<StoredPlace<T>>,
     /// Whether it is known.
     bool,
+    /// The change that mends it.
+    Option<Box<FileFix>>,
     /// The stage and the object of its order.
     (u32, u64),
 );
@@ -268,6 +271,7 @@ impl PolicyTable {
             finding.template.as_deref(),
             finding.decision.as_ref().map(StoredPlace::of),
             finding.is_known,
+            finding.fix.clone(),
             (finding.order.stage, finding.order.object),
         );
         // Texts and numbers in memory: nothing of it can fail.
@@ -328,6 +332,7 @@ impl StoredFindings<'_> {
             template,
             decision,
             is_known,
+            fix,
             order,
         ) = record;
         let is_gone = || io::Error::from(io::ErrorKind::InvalidData);
@@ -341,6 +346,7 @@ impl StoredFindings<'_> {
             place: place.map(Place::from),
             template,
             decision: decision.map(Place::from),
+            fix,
             is_known,
             order: Order { stage: order.0, object: order.1 },
         })

@@ -81,6 +81,7 @@ mod tests {
             place: place(resource),
             template: None,
             decision: place(policy),
+            fix: None,
             is_known: false,
         }
     }

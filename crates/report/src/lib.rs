@@ -15,6 +15,7 @@
 //! - [`compared`]: runs one after the other: what is new, what is fixed.
 //! - [`compared_formats`]: the same as text, JSON, Markdown and a page.
 //! - [`diff`]: differences of two texts, line by line.
+//! - [`fix`]: changes of files that mend what is reported about them.
 //! - `hex`: bytes of digests as text.
 //! - [`invocation`]: commands that read a part of a run.
 //! - `lines`: what stands on each line of a run as JSON lines.
@@ -30,6 +31,7 @@ pub mod compared_formats;
 pub mod diagnostic;
 pub mod diff;
 pub mod findings;
+pub mod fix;
 pub mod formats;
 mod hex;
 pub mod invocation;

@@ -11,6 +11,7 @@ use ephor_engine::Status;
 use serde::{Deserialize, Serialize};
 
 use crate::about::About;
+use crate::fix::FileFix;
 use crate::roots::Roots;
 use crate::run::{Counts, Finding, Invocation, Note, Order, Place, PolicyInfo, ResourceName, Severity};
 
@@ -197,6 +198,8 @@ pub(crate) struct ResultLine<T> {
     place: Option<PlaceLine<T>>,
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     policy_place: Option<PlaceLine<T>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fix: Option<Box<FileFix>>,
 }
 
 fn none<T>() -> Option<T> {
@@ -267,6 +270,7 @@ impl<'f> ResultLine<&'f str> {
             }),
             place: finding.place.as_ref().map(place),
             policy_place: finding.decision.as_ref().map(place),
+            fix: finding.fix.clone(),
         }
     }
 }
@@ -299,6 +303,7 @@ impl ResultLine<String> {
             place: self.place.map(place),
             template: self.template,
             decision: self.policy_place.map(place),
+            fix: self.fix,
             is_known: self.known,
         })
     }

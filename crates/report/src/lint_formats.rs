@@ -8,6 +8,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
+use crate::fix::FileFix;
 pub use crate::formats::Level;
 use crate::formats::WriteError;
 use crate::formats::github::{command, data, property};
@@ -40,29 +41,7 @@ pub struct Annotation<'a> {
     /// The text of the line; empty when it is not at hand.
     pub excerpt: &'a str,
     /// Changes of the file that mend it.
-    pub fixes: &'a [AnnotatedFix<'a>],
-}
-
-/// A change of a file.
-#[derive(Clone, Debug)]
-pub struct AnnotatedFix<'a> {
-    /// What it does.
-    pub title: &'a str,
-    /// Whether it is what was meant as far as the file shows.
-    pub is_safe: bool,
-    /// What is replaced, and by what.
-    pub edits: Vec<AnnotatedEdit<'a>>,
-}
-
-/// A part of a file that is replaced.
-#[derive(Clone, Debug)]
-pub struct AnnotatedEdit<'a> {
-    /// Line and column of the first character, from 1.
-    pub start: (usize, usize),
-    /// Line and column behind the last one.
-    pub end: (usize, usize),
-    /// What stands there then.
-    pub text: &'a str,
+    pub fixes: &'a [FileFix],
 }
 
 impl Annotation<'_> {
@@ -115,47 +94,13 @@ pub fn sarif(
                 result["properties"] = json!({"policy": a.policy});
             }
             if !a.fixes.is_empty() {
-                result["fixes"] = a.fixes.iter().map(|fix| sarif_fix(fix, uris, a.file)).collect();
+                result["fixes"] = a.fixes.iter().map(|fix| fix.sarif(uris, a.file)).collect();
             }
             result
         };
         log.result(Rank::of(false, Some(a.level), None), describe)?;
     }
     log.finish(&[], out)
-}
-
-fn sarif_fix(fix: &AnnotatedFix<'_>, uris: &Uris<'_>, file: &str) -> Value {
-    let replacements = fix.edits.iter().map(|edit| {
-        json!({
-            "deletedRegion": {
-                "startLine": edit.start.0,
-                "startColumn": edit.start.1,
-                "endLine": edit.end.0,
-                "endColumn": edit.end.1,
-            },
-            "insertedContent": {"text": edit.text},
-        })
-    });
-    json!({
-        "description": {"text": message_text(fix.title)},
-        "artifactChanges": [{
-            "artifactLocation": uris.artifact(file),
-            "replacements": replacements.collect::<Vec<Value>>(),
-        }],
-    })
-}
-
-fn json_fix(fix: &AnnotatedFix<'_>) -> Value {
-    let edits = fix.edits.iter().map(|edit| {
-        json!({
-            "line": edit.start.0,
-            "column": edit.start.1,
-            "endLine": edit.end.0,
-            "endColumn": edit.end.1,
-            "text": edit.text,
-        })
-    });
-    json!({"title": fix.title, "safe": fix.is_safe, "edits": edits.collect::<Vec<Value>>()})
 }
 
 /// One object an annotation.
@@ -175,7 +120,7 @@ pub fn object(a: &Annotation<'_>) -> Value {
         "endColumn": a.end,
         "message": a.message,
         "help": a.help,
-        "fixes": a.fixes.iter().map(json_fix).collect::<Vec<Value>>(),
+        "fixes": a.fixes,
     })
 }
 
@@ -197,6 +142,7 @@ mod tests {
     #![allow(clippy::indexing_slicing)]
 
     use super::*;
+    use crate::fix::FileEdit;
     use crate::formats::Document;
     use crate::formats::tests::sarif_errors;
 
@@ -258,9 +204,9 @@ mod tests {
         assert_eq!(rules[1]["defaultConfiguration"]["level"], "error");
     }
 
-    fn fix() -> AnnotatedFix<'static> {
-        let edit = AnnotatedEdit { start: (3, 5), end: (3, 9), text: "match" };
-        AnnotatedFix { title: "write `match`", is_safe: true, edits: vec![edit] }
+    fn fix() -> FileFix {
+        let edit = FileEdit { line: 3, column: 5, end_line: 3, end_column: 9, text: "match".into() };
+        FileFix { title: "write `match`".into(), is_safe: true, edits: vec![edit] }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::about::About;
 pub use crate::findings::Findings;
+use crate::fix::FileFix;
 pub use crate::roots::Roots;
 use crate::spool::SpoolError;
 use ephor_engine::Status;
@@ -187,6 +188,8 @@ pub struct Finding {
     pub template: Option<String>,
     /// Where the policy decided: an expression, a part of a pattern, a condition, or the rule.
     pub decision: Option<Place>,
+    /// A change of the file that mends it, where the policy says it.
+    pub fix: Option<Box<FileFix>>,
     /// Whether the baseline has it.
     pub is_known: bool,
 }

@@ -45,6 +45,7 @@ fn findings(objects: usize) -> impl Iterator<Item = Finding> {
             place: place("pods.yaml", i * 12 + 3, "    image: \"x:latest\""),
             template: None,
             decision: place("policies/p.yaml", 9, "    image: \"!*:latest\""),
+            fix: None,
             is_known: i.is_multiple_of(7) && status == Status::Fail,
         };
     let on_time = {

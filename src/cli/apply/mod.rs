@@ -205,6 +205,12 @@ fn evaluated(
         &run.inputs.policies.policies,
         !run.options.is_own() && run.options.report_files.is_empty(),
     );
+    // Formats that hold changes of files.
+    let of_fixes = [Format::Sarif, Format::Json, Format::Jsonl];
+    let collector = match of_fixes.into_iter().any(|format| run.options.writes(format)) {
+        true => collector.with_fixes(),
+        false => collector,
+    };
     let now = clock::since_epoch().as_secs();
     let style = Style {
         output: run.options.rendered(),

@@ -19,11 +19,11 @@ use ephor_value::shard::Shard;
 use crate::cli::CommandError;
 use crate::cli::apply::conflict::ApplyConflict;
 use crate::cli::arguments::{Global, given};
-use crate::cli::bundle::requirements;
-use crate::cli::config::file::{Config, ConfigError};
+use crate::cli::config::ConfigFlag;
+use crate::cli::config::file::ConfigError;
 use crate::cli::flags::{Record, fields, nanoseconds, whole};
 use crate::cli::recorded::RecordingFlags;
-use crate::cli::{program_name, releases};
+use crate::cli::releases;
 
 /// Applies policies on resources and prints the results
 #[derive(Debug, clap::Args)]
@@ -266,6 +266,9 @@ pub(super) struct OutputFlags {
     #[allow(dead_code)]
     #[arg(long, hide = true)]
     show_performance: bool,
+    /// The format of the configuration, for runs whose flags select no output.
+    #[arg(skip)]
+    pub configured: Option<Format>,
 }
 
 /// What fails a run.
@@ -360,9 +363,8 @@ pub(super) struct Running {
     /// results of a cluster instead of the command line (profile `cluster`)
     #[arg(long)]
     pub as_cluster: bool,
-    /// configuration of the repository, instead of ephor.yaml
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub config: Option<String>,
+    #[command(flatten)]
+    pub config: ConfigFlag,
     /// part I of N of the objects, by their identity; `job/N` in a Pod of an Indexed Job. `ephor
     /// report merge` joins the results of all parts
     #[arg(long, value_name = "I/N", default_value = "1/1", hide_default_value = true, value_parser = shard)]
@@ -382,11 +384,7 @@ impl ApplyArgs {
     /// # Errors
     /// The configuration cannot be used.
     pub(super) fn configured(mut self) -> Result<ApplyArgs, ConfigError> {
-        if program_name::is_kyverno() {
-            return Ok(self);
-        }
-        requirements::use_config(given(&self.run.config));
-        let Some(config) = Config::find(given(&self.run.config))? else { return Ok(self) };
+        let Some(config) = self.run.config.find()? else { return Ok(self) };
         if self.policies.is_empty() {
             self.policies = config.texts("policies");
         }
@@ -405,14 +403,14 @@ impl ApplyArgs {
             self.input.kinds = vec![Record::from(config.texts("kinds"))];
         }
         self.run.severities = config.severities();
-        let release = config.text("kubernetes").and_then(|text| Release::choose(&text).ok());
-        self.input.kubernetes = self.input.kubernetes.or(release.map(|choice| choice.release));
+        self.input.kubernetes = self.input.kubernetes.or(config.release());
         self.exit.strict |= config.is_on("strict");
         self.exit.fail_on = self.exit.fail_on.or(config.text("failOn").and_then(|text| Severity::of(&text)));
         self.exit.baseline = self.exit.baseline.or(config.text("baseline"));
         if self.output.report_file.is_empty() {
             self.output.report_file = config.texts("reports");
         }
+        self.output.configured = config.text("format").and_then(|name| Format::of(&name));
         Ok(self)
     }
 }

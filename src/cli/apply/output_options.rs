@@ -232,6 +232,7 @@ fn output(flags: &OutputFlags, at: OutputContext) -> ApplyOutput {
         _ if exceptions => ApplyOutput::ExceptionsYaml,
         _ if flags.table => ApplyOutput::Table,
         _ if at.is_kyverno || flags.detailed_results || flags.stdin => ApplyOutput::Plain,
+        _ if flags.configured.is_some() => flags.configured.map_or(ApplyOutput::Plain, ApplyOutput::Own),
         // A run whose report is in a file looks the same in a terminal and in a pipe.
         _ if at.is_terminal || !flags.report_file.is_empty() => ApplyOutput::Own(Format::Text),
         _ => ApplyOutput::Plain,

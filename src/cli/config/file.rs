@@ -5,7 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use ephor_document::locate::{locate, locate_key};
+use ephor_report::formats::Format;
 use ephor_report::run::Severity;
 use ephor_value::file_path::normal;
 use ephor_value::place::PathPart;
@@ -39,10 +41,12 @@ enum SettingKind {
     Severity,
     /// Severities by names.
     Severities,
+    /// The name of a format.
+    Format,
 }
 
 /// All keys.
-pub const KEYS: [Key; 13] = [
+pub const KEYS: [Key; 15] = [
     Key { name: "policies", about: "policies where a command names none", kind: SettingKind::Paths },
     Key { name: "resources", about: "resources where -r names none", kind: SettingKind::Paths },
     Key { name: "recursive", about: "resources of all folders below (-R)", kind: SettingKind::Bool },
@@ -67,6 +71,16 @@ pub const KEYS: [Key; 13] = [
     Key { name: "failOn", about: "least severity that fails a run (--fail-on)", kind: SettingKind::Severity },
     Key { name: "baseline", about: "file with known violations (--baseline)", kind: SettingKind::Path },
     Key { name: "reports", about: "files for reports (--report-file)", kind: SettingKind::Paths },
+    Key {
+        name: "format",
+        about: "format of standard output, for commands that have it (--output-format)",
+        kind: SettingKind::Format,
+    },
+    Key {
+        name: "acceptedDifferences",
+        about: "file with differences that are accepted (--accepted)",
+        kind: SettingKind::Path,
+    },
     Key {
         name: "bundleKey",
         about: "public key that must have signed bundles (--bundle-key)",
@@ -199,6 +213,16 @@ impl Config {
         self.values.get(key).and_then(Value::as_bool) == Some(true)
     }
 
+    /// The release of Kubernetes.
+    pub fn release(&self) -> Option<Release> {
+        Release::choose(&self.text("kubernetes")?).ok().map(|choice| choice.release)
+    }
+
+    /// The format of standard output, where the command has it.
+    pub fn format<F: ValueEnum>(&self) -> Option<F> {
+        F::from_str(&self.text("format")?, false).ok()
+    }
+
     /// A path of the file from the current folder.
     fn path(&self, path: &str) -> String {
         match path == "-" || path.contains("://") || self.folder.as_os_str().is_empty() {
@@ -263,6 +287,10 @@ pub fn schema() -> Value {
                 let names = Severity::ALL.map(|severity| Value::from(severity.name()));
                 Value::map([("enum", Value::list(names.to_vec()))])
             }
+            SettingKind::Format => {
+                let names = Format::ALL.map(|(name, _)| Value::from(name));
+                Value::map([("enum", Value::list(names.to_vec()))])
+            }
             SettingKind::Severities => {
                 let names = Severity::ALL.map(|severity| Value::from(severity.name()));
                 let one = Value::map([("enum", Value::list(names.to_vec()))]);
@@ -310,6 +338,8 @@ fn fits(kind: SettingKind, value: &Value) -> Result<(), String> {
                 )),
             }
         }
+        SettingKind::Format if value.as_str().is_some_and(|text| Format::of(text).is_some()) => Ok(()),
+        SettingKind::Format => Err(format!("write one of {}", Format::ALL.map(|(name, _)| name).join(", "))),
         SettingKind::Severity if value.as_str().is_some_and(|text| Severity::of(text).is_some()) => Ok(()),
         SettingKind::Severity => {
             Err(format!("write one of {}", Severity::ALL.map(Severity::name).join(", ")))
@@ -353,6 +383,7 @@ mod tests {
             ("strict: yes please\n", ":1:1: `strict` has another type", "write true or false"),
             ("resources: a\n", ":1:1: `resources` has another type", "write a list of texts"),
             ("failOn: huge\n", ":1:1: `failOn` has another type", "critical"),
+            ("format: xml\n", ":1:1: `format` has another type", "junit"),
             ("kubernetes: 1.36\n", ":1:1: `kubernetes` has another type", "in quotes"),
             ("- a\n", ":1:1: the configuration is no object", "write keys and values"),
         ] {

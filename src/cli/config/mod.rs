@@ -1,5 +1,5 @@
-//! `ephor.yaml`: what a repository wants of `apply` and `lint`, and `ephor config`, which prints
-//! it.
+//! `ephor.yaml`: what a repository wants of the commands that read policies, and `ephor config`,
+//! which prints it.
 //!
 //! In: the file of that name in the current folder or the nearest one above it, up to the root of
 //! the repository. Out: values in the place of flags that are not given. Semantics:
@@ -13,9 +13,37 @@ use clap::ValueHint;
 use ephor_value::print::json;
 use ephor_value::{Map, Value};
 
-use self::file::{Config, KEYS, Setting};
+use self::file::{Config, ConfigError, KEYS, Setting};
 use super::arguments::given;
-use super::{CommandError, console};
+use super::bundle::requirements;
+use super::{CommandError, console, program_name};
+
+/// `--config` of the commands that read the configuration.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ConfigFlag {
+    /// configuration of the repository, instead of ephor.yaml
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    config: Option<String>,
+}
+
+impl ConfigFlag {
+    /// The configuration that counts for the command. Kyverno knows none.
+    ///
+    /// # Errors
+    /// It cannot be used.
+    pub fn find(&self) -> Result<Option<Config>, ConfigError> {
+        if program_name::is_kyverno() {
+            return Ok(None);
+        }
+        requirements::use_config(given(&self.config));
+        Config::find(given(&self.config))
+    }
+
+    /// The named file, where one is named.
+    pub fn named(&self) -> Option<&str> {
+        given(&self.config)
+    }
+}
 
 /// Prints what the configuration of the repository sets, and where
 ///
@@ -29,9 +57,8 @@ use super::{CommandError, console};
   # that of another folder
   ephor config --config shop/ephor.yaml")]
 pub struct ConfigArgs {
-    /// configuration file instead of ephor.yaml
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    config: Option<String>,
+    #[command(flatten)]
+    config: ConfigFlag,
     /// form of the output
     #[arg(long, short = 'o', alias = "output", value_name = "FORMAT", default_value = "text")]
     output_format: ConfigFormat,
@@ -51,7 +78,7 @@ enum ConfigFormat {
 /// # Errors
 /// The file cannot be used.
 pub fn run(args: &ConfigArgs) -> Result<i32, CommandError> {
-    let config = Config::find(given(&args.config))?;
+    let config = Config::find(args.config.named())?;
     let settings: Vec<(&'static str, Option<Setting>)> = KEYS
         .iter()
         .map(|key| (key.name, config.as_ref().and_then(|config| config.setting(key.name))))

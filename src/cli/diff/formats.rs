@@ -39,6 +39,7 @@ pub fn run_of(found: &[Answered], question: Question) -> Run {
             place: None,
             template: None,
             decision: None,
+            fix: None,
             is_known: false,
         };
         match &answered.found {

@@ -111,17 +111,18 @@ pub struct DiffArgs {
 /// A side cannot be read or used.
 pub fn run(args: &DiffArgs) -> Result<i32, CommandError> {
     let all = || {
-        let [of_old, of_new] = args.common.releases();
+        let common = args.common.configured()?;
+        let [of_old, of_new] = common.releases();
         let (old, new) = (Loaded::read(&args.old, of_old)?, Loaded::read(&args.new, of_new)?);
-        let (mapping, ignored) = (mapping(args.map.as_deref())?, config(args.common.config.as_deref())?);
+        let (mapping, ignored) = (mapping(args.map.as_deref())?, config(common.accepted.as_deref())?);
         let path = args.map.clone().unwrap_or_default();
         let (of_deletions, mapping) = apart(mapping, &old, &new);
         let failed = |cause| CommandError::Mapping { path: path.clone(), cause };
         let own = pairs(&old.policies, &new.policies, &mapping).map_err(failed)?;
         let deletions = pairs(&old.deletions, &new.deletions, &of_deletions).map_err(failed)?;
         let names = [&*args.old, &*args.new];
-        let replay = Replay::of(&args.common, Question::Diff, names, args.map.as_deref(), [&old, &new]);
-        answer(&args.common, Question::Diff, ([&old, &new], &replay), [&own, &deletions], &ignored)
+        let replay = Replay::of(&common, Question::Diff, names, args.map.as_deref(), [&old, &new]);
+        answer(&common, Question::Diff, ([&old, &new], &replay), [&own, &deletions], &ignored)
     };
     all().map_err(|cause| CommandError::Diff(Box::new(cause)))
 }
@@ -132,6 +133,7 @@ pub fn run(args: &DiffArgs) -> Result<i32, CommandError> {
 /// A side cannot be read or used.
 pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<i32, CommandError> {
     let all = || {
+        let common = &common.configured()?;
         let [of_one, of_other] = common.releases();
         let (one, other) = (Loaded::read(a, of_one)?, Loaded::read(b, of_other)?);
         let word = if question == Question::Implies { "implies" } else { "and" };
@@ -164,7 +166,7 @@ pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<
                 return Err(CommandError::NoPolicyFound { arguments, causes });
             }
         }
-        let ignored = config(common.config.as_deref())?;
+        let ignored = config(common.accepted.as_deref())?;
         let replay = Replay::of(common, question, [a, b], None, [&one, &other]);
         answer(common, question, ([&one, &other], &replay), [&own, &deletions], &ignored)
     };
@@ -255,10 +257,10 @@ fn answer(
         out::write(folder, loaded, &mut found)?;
     }
     let run = || formats::run_of(&found, question);
-    if common.output_format == DiffFormat::Text {
+    if common.format() == DiffFormat::Text {
         console::print_results(&text::text(&found, question, replay, false));
     }
-    console::print(&match common.output_format {
+    console::print(&match common.format() {
         DiffFormat::Text => String::new(),
         DiffFormat::Markdown => text::text(&found, question, replay, true),
         DiffFormat::Json => serde_json::to_string_pretty(&json_of(&found))? + "\n",

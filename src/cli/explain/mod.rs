@@ -23,7 +23,8 @@ use options::ExplainFormat;
 ///
 /// # Errors
 /// No policy, no such rule.
-pub fn run(args: &ExplainArgs, global: &Global) -> Result<i32, CommandError> {
+pub fn run(args: ExplainArgs, global: &Global) -> Result<i32, CommandError> {
+    let args = &args.configured()?;
     args.console.apply();
     let arguments = some_policies(&args.policies)?;
     if !args.input.resources().is_empty() {

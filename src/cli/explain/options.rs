@@ -3,6 +3,8 @@
 use crate::cli::apply::{InputFlags, ValueFlags};
 use crate::cli::arguments::ConsoleFlags;
 use crate::cli::candidates::{kind_names, rule_names};
+use crate::cli::config::ConfigFlag;
+use crate::cli::config::file::ConfigError;
 
 /// Explains the rules of policies and their decisions about resources
 ///
@@ -47,6 +49,8 @@ pub struct ExplainArgs {
     #[arg(long)]
     pub(in crate::cli) remove_color: bool,
     #[command(flatten)]
+    pub(in crate::cli) config: ConfigFlag,
+    #[command(flatten)]
     pub(in crate::cli) console: ConsoleFlags,
     #[command(flatten)]
     pub(in crate::cli) decisions: Decisions,
@@ -54,6 +58,24 @@ pub struct ExplainArgs {
     pub(in crate::cli) input: InputFlags,
     #[command(flatten)]
     pub(in crate::cli) values: ValueFlags,
+}
+
+impl ExplainArgs {
+    /// The flags, with the configuration of the repository in the place of those that are not
+    /// given.
+    ///
+    /// # Errors
+    /// The configuration cannot be used.
+    pub(super) fn configured(mut self) -> Result<ExplainArgs, ConfigError> {
+        let Some(config) = self.config.find()? else { return Ok(self) };
+        if self.policies.is_empty() {
+            self.policies = config.texts("policies");
+        }
+        self.input.exclude.extend(config.texts("exclude"));
+        self.input.render |= config.is_on("render");
+        self.input.kubernetes = self.input.kubernetes.or(config.release());
+        Ok(self)
+    }
 }
 
 /// What decisions are explained.

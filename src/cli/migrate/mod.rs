@@ -42,6 +42,7 @@ use ephor_value::{Value, parallel};
 use super::outputs::{Outputs, absolute};
 use super::{CommandError, progress};
 use crate::cli::arguments::{ConsoleFlags, Global, cluster_choice, given, use_threads};
+use crate::cli::config::ConfigFlag;
 use crate::cli::console::{self, print, warn};
 use crate::cli::flag_values::time;
 use crate::cli::policy_files;
@@ -124,6 +125,8 @@ pub struct MigrateArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     threads: i64,
     #[command(flatten)]
+    config: ConfigFlag,
+    #[command(flatten)]
     console: ConsoleFlags,
     /// names of CustomResourceDefinitions; called as `kyverno` only
     #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
@@ -156,11 +159,20 @@ enum MigrateFormat {
 ///
 /// # Errors
 /// A file cannot be read or written, the cluster does not answer, or there is no policy.
-pub fn run(args: &MigrateArgs, global: &Global) -> Result<i32, CommandError> {
-    let context = given(&args.context);
+pub fn run(mut args: MigrateArgs, global: &Global) -> Result<i32, CommandError> {
     if is_kyverno() {
-        return stored::run(&args.resource, context, global);
+        return stored::run(&args.resource, given(&args.context), global);
     }
+    if let Some(config) = args.config.find()? {
+        if args.paths.is_empty() && !args.cluster {
+            args.paths = config.texts("policies");
+        }
+        if args.to == To::Vap {
+            args.kubernetes = args.kubernetes.or(config.release());
+        }
+    }
+    let args = &args;
+    let context = given(&args.context);
     if args.shadow && args.to == To::Vap {
         return Err(CommandError::ShadowsOfKyverno);
     }

@@ -10,7 +10,7 @@ use ephor_report::compared::{ComparedError, ComparedRun, Comparison};
 use ephor_report::compared_formats as formats;
 
 use crate::cli::apply::conflict::ApplyConflict;
-use crate::cli::arguments::given;
+use crate::cli::arguments::{ConsoleFlags, given};
 use crate::cli::outputs::write_whole;
 use crate::cli::report_file::extension;
 use crate::cli::{CommandError, console};
@@ -30,6 +30,8 @@ pub struct CompareArgs {
     /// file for the comparison, in --output-format, else in the format of its extension
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     report_file: Option<String>,
+    #[command(flatten)]
+    console: ConsoleFlags,
 }
 
 /// The forms of a comparison.
@@ -50,6 +52,7 @@ enum CompareFormat {
 /// # Errors
 /// The comparison cannot be written.
 pub fn run(args: &CompareArgs) -> Result<i32, CommandError> {
+    args.console.apply();
     let all = match compared(&args.files) {
         Ok(all) => all,
         Err(error) => {

@@ -15,6 +15,7 @@ use ephor_report::run::Run;
 use ephor_report::shards::{self, ShardFile, ShardsError};
 
 use crate::cli::CommandError;
+use crate::cli::arguments::ConsoleFlags;
 use crate::cli::console::{self, StandardOutput};
 use crate::cli::outputs::{self, absolute, write_with};
 use crate::cli::report_file::report_file;
@@ -60,6 +61,8 @@ pub struct MergeArgs {
     /// exit code 0 also when there are failures and errors
     #[arg(long)]
     exit_zero: bool,
+    #[command(flatten)]
+    console: ConsoleFlags,
 }
 
 /// The names of formats.
@@ -73,6 +76,7 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 /// # Errors
 /// A folder cannot be read, or the report cannot be written.
 pub fn run(args: &MergeArgs) -> Result<i32, CommandError> {
+    args.console.apply();
     let outputs = planned(args)?;
     let merged = match merged(args) {
         Ok(Some(run)) => run,

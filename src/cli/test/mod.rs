@@ -47,7 +47,8 @@ const BLOCK: usize = 64;
 ///
 /// # Errors
 /// Tests cannot be read or run, or how many failed.
-pub fn run(args: &TestArgs) -> Result<i32, CommandError> {
+pub fn run(args: TestArgs) -> Result<i32, CommandError> {
+    let args = &args.configured()?;
     use_threads(args.threads);
     super::outbound::configure_for(Profile::kyverno_cli(), None);
     if args.folders.is_empty() {

@@ -7,6 +7,8 @@ use ephor_testing::testing::format::Format;
 use ephor_value::release::Release;
 
 use crate::cli::arguments::given;
+use crate::cli::config::ConfigFlag;
+use crate::cli::config::file::ConfigError;
 use crate::cli::flags::whole;
 use crate::cli::releases;
 use crate::cli::report_file::extension;
@@ -44,9 +46,11 @@ pub struct TestArgs {
     #[arg(long)]
     pub(super) registry: bool,
     /// Kubernetes' own policies as the API server of this release evaluates them, where a test file
-    /// does not name one itself (default as Kyverno's command line does)
+    /// does not name one itself (default that of ephor.yaml, else as Kyverno's command line does)
     #[arg(long, value_name = "VERSION", value_parser = releases::parse)]
     pub(super) kubernetes: Option<Release>,
+    #[command(flatten)]
+    pub(super) config: ConfigFlag,
     /// number of threads, 0 for one per core; the output is the same for any
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = whole)]
     pub(super) threads: i64,
@@ -62,6 +66,22 @@ pub struct TestArgs {
 }
 
 impl TestArgs {
+    /// The flags, with the configuration of the repository in the place of those that are not
+    /// given.
+    ///
+    /// # Errors
+    /// The configuration cannot be used.
+    pub(super) fn configured(mut self) -> Result<TestArgs, ConfigError> {
+        let Some(config) = self.config.find()? else { return Ok(self) };
+        self.kubernetes = self.kubernetes.or(config.release());
+        let output = &mut self.output;
+        if output.kyverno_format == TestFormat::Table && given(&output.report_file).is_none() {
+            let format = config.text("format").and_then(|name| Own::of(&name));
+            output.output_format = output.output_format.or(format.filter(|format| *format != Own::Html));
+        }
+        Ok(self)
+    }
+
     /// The files that the program writes, by their flags.
     pub(super) fn written(&self) -> Vec<(&'static str, &str)> {
         let files = [("--coverage-file", &self.coverage.file), ("--report-file", &self.output.report_file)];

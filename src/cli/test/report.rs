@@ -112,6 +112,7 @@ pub(super) fn findings(test: &Test, rows: &[Row], is_strict: bool) -> Vec<Findin
             place: Some(places.entry(row.at).or_insert_with(|| place(test, row.at)).clone()),
             template: None,
             decision: None,
+            fix: None,
             is_known: false,
         });
     }

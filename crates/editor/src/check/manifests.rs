@@ -3,19 +3,18 @@
 use std::time::Duration;
 
 use ephor_document::locate::{locate, locate_key};
+use ephor_inspect::remedy::{WrittenObject, remedy};
 use ephor_policies::load::LoadedPolicy;
 use ephor_value::place::{PathPart, dotted};
 use ephor_value::{budget, clock};
 
 use crate::cancel::{Cancellation, Cancelled};
 use crate::compiled::{Compiled, Violated};
-use crate::diagnostic::{Diagnostic, Level};
+use crate::diagnostic::{Diagnostic, Fix, Level};
 use crate::entry::{Part, Role};
 use crate::index::{FileState, Index};
 use crate::places::position_span;
-use crate::span::{Location, Span};
-
-use super::remedy::remedy;
+use crate::span::{Location, Span, TextEdit};
 
 /// How long the policies may take on one object. Policies take microseconds; one that takes longer
 /// than this is reported as one that cannot be evaluated, as a webhook with a timeout does. A
@@ -93,9 +92,19 @@ fn diagnostic(
     out.related =
         source.into_iter().filter_map(|(file, loaded)| related(index, file, loaded, found)).collect();
     if let (Some((_, loaded)), Some(decision), Some(field)) = (source, &found.decision, &found.field) {
-        out.fixes.extend(remedy(part, loaded, decision, field));
+        let object = WrittenObject { text: &part.text, prefix: &part.prefix, value: &part.value };
+        out.fixes.extend(remedy(object, loaded, decision, field).map(|fix| offered(part, fix)));
     }
     Some(out)
+}
+
+/// A change of a document as one of its file.
+fn offered(part: &Part, fix: ephor_inspect::lint::Fix) -> Fix {
+    let edit = |edit: ephor_inspect::lint::TextEdit| TextEdit {
+        span: Span { start: edit.range.start, end: edit.range.end }.moved(part.document.start),
+        text: edit.text,
+    };
+    Fix { title: fix.title, edits: fix.edits.into_iter().map(edit).collect(), is_preferred: fix.is_safe }
 }
 
 /// Where the field that decided stands, or the nearest one around it; else the kind of the object.

@@ -2,12 +2,10 @@
 //!
 //! - `manifests`: the policies that the objects of a file violate
 //! - `policies`: what `ephor lint` finds in the policies of a file
-//! - `remedy`: changes of an object that a violated pattern says
 //! - `tests`: names in test files that no policy of the workspace has
 
 mod manifests;
 mod policies;
-mod remedy;
 mod tests;
 
 use crate::cancel::{Cancellation, Cancelled};

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::WriteError;
+use crate::fix::FileFix;
 use crate::formats::message::message;
 use crate::run::{Counts, Finding, Place, ResourceName, Run};
 
@@ -109,6 +110,8 @@ struct ShownFinding<'r> {
     place: Option<ShownPlace<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     policy_place: Option<ShownPlace<'r>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    fixes: &'r [FileFix],
 }
 
 impl ShownFinding<'_> {
@@ -130,6 +133,7 @@ impl ShownFinding<'_> {
             resource: finding.resource.as_ref().map(ShownName::of),
             place: finding.place.as_ref().map(ShownPlace::of),
             policy_place: finding.decision.as_ref().map(ShownPlace::of),
+            fixes: finding.fix.as_deref().map_or(&[], std::slice::from_ref),
         }
     }
 }

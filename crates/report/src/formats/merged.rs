@@ -201,6 +201,7 @@ mod tests {
             }),
             template: None,
             decision: None,
+            fix: None,
             is_known: false,
         }
     }

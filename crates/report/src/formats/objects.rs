@@ -255,6 +255,7 @@ mod tests {
             place: None,
             template: None,
             decision: None,
+            fix: None,
             is_known: false,
         }
     }

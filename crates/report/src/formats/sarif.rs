@@ -147,6 +147,9 @@ fn result(uris: &Uris<'_>, finding: &Finding) -> Value {
     if !related.is_empty() {
         out["relatedLocations"] = related.into();
     }
+    if let Some((fix, place)) = finding.fix.as_ref().zip(finding.place.as_ref()) {
+        out["fixes"] = json!([fix.sarif(uris, &place.file)]);
+    }
     if finding.is_known {
         out["baselineState"] = "unchanged".into();
         out["suppressions"] = json!([{"kind": "external", "justification": "known from the baseline"}]);

@@ -49,6 +49,7 @@ fn run() -> Run {
         place: place("deploy/my pod.yaml", 7, 12, 7, "    image: x:<late>"),
         template: None,
         decision: place("policies/pin.yaml", 14, 20, 3, "        image: \"!*:latest\""),
+        fix: None,
         is_known: false,
     };
     let findings = vec![

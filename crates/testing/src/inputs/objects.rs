@@ -376,8 +376,7 @@ impl Tally {
     fn end(&self, name: &str, out: &mut Resources) {
         if self.parts == 0 {
             out.warnings.push(format!("{name}: holds no document"));
-        }
-        if self.documents == 0 && self.others == 0 {
+        } else if self.documents == 0 && self.others == 0 {
             out.warnings.push(format!("{name}: no resource"));
         }
     }

@@ -1,47 +1,58 @@
 //! Changes of an object that a violated pattern says: the value that a field must have.
+//!
+//! In: an object with the text that it was read from, and the paths of the field and of the part of
+//! the policy that decided. Out: a [`Fix`] of the text, where the pattern has constants. Editors
+//! offer it, and reports show it.
 
-use ephor_document::written;
+use ephor_document::{locate, written};
 use ephor_policies::load::LoadedPolicy;
 use ephor_value::Value;
 use ephor_value::place::{Path, PathPart, dotted, follow};
 
-use crate::diagnostic::Fix;
-use crate::entry::Part;
-use crate::places::key_span;
-use crate::span::{Span, TextEdit};
+use crate::lint::{Fix, TextEdit};
 
-/// The change that gives the field the value of the pattern, where that is a constant.
-pub(super) fn remedy(
-    part: &Part,
+/// An object in a text.
+#[derive(Clone, Copy, Debug)]
+pub struct WrittenObject<'o> {
+    /// The text of its document.
+    pub text: &'o str,
+    /// Where it stands in the document; empty where it is the document.
+    pub prefix: &'o [PathPart],
+    /// What was read.
+    pub value: &'o Value,
+}
+
+/// The change of the text that gives the field the value of the pattern, where that is a constant.
+pub fn remedy(
+    part: WrittenObject<'_>,
     loaded: &LoadedPolicy,
     decision: &[PathPart],
     field: &[PathPart],
 ) -> Option<Fix> {
     let is_pattern = decision.iter().any(|p| matches!(p, PathPart::Key(key) if &**key == "pattern"));
     let (wanted, followed) = follow(&loaded.document, decision);
-    if !is_pattern || followed < decision.len() {
+    // JSON has quotes where YAML needs none.
+    if !is_pattern || followed < decision.len() || part.text.trim_start().starts_with('{') {
         return None;
     }
     let Some(text) = constant(wanted) else { return whole(part, wanted, field) };
     let title = format!("set `{}` to `{text}`", dotted(field));
     let whole: Path = part.prefix.iter().chain(field).cloned().collect();
-    let edit = match follow(&part.value, field) {
+    let edit = match follow(part.value, field) {
         (Value::Map(_) | Value::List(_), followed) if followed == field.len() => return None,
-        (_, followed) if followed == field.len() => replaced(&part.text, &whole, &text)?,
+        (_, followed) if followed == field.len() => replaced(part.text, &whole, &text)?,
         (_, followed) => inserted(part, field, followed, &format!(" {text}"))?,
     };
-    let edit = TextEdit { span: edit.span.moved(part.document.start), text: edit.text };
-    Some(Fix { title, edits: vec![edit], is_preferred: false })
+    Some(Fix { title, edits: vec![edit], is_safe: false })
 }
 
 /// The change that adds an object that is missing, where the pattern has constants for all of it.
-fn whole(part: &Part, wanted: &Value, field: &[PathPart]) -> Option<Fix> {
-    let (_, followed) = follow(&part.value, field);
+fn whole(part: WrittenObject<'_>, wanted: &Value, field: &[PathPart]) -> Option<Fix> {
+    let (_, followed) = follow(part.value, field);
     let lines = tree(wanted, 1).filter(|_| followed < field.len())?;
     let edit = inserted(part, field, followed, &lines)?;
-    let edit = TextEdit { span: edit.span.moved(part.document.start), text: edit.text };
     let title = format!("add `{}`", dotted(field));
-    Some(Fix { title, edits: vec![edit], is_preferred: false })
+    Some(Fix { title, edits: vec![edit], is_safe: false })
 }
 
 /// The lines below a key, from the line break behind its colon on.
@@ -80,12 +91,12 @@ fn constant(value: &Value) -> Option<String> {
 
 fn replaced(text: &str, path: &[PathPart], new: &str) -> Option<TextEdit> {
     let scalar = written::scalar(text, path)?;
-    Some(TextEdit { span: Span { start: scalar.range.start, end: scalar.range.end }, text: new.into() })
+    Some(TextEdit { range: scalar.range, text: new.into() })
 }
 
 /// A line, or some, with the fields that are missing; next to a field that is there.
-fn inserted(part: &Part, field: &[PathPart], followed: usize, new: &str) -> Option<TextEdit> {
-    let (around, _) = follow(&part.value, field.get(..followed)?);
+fn inserted(part: WrittenObject<'_>, field: &[PathPart], followed: usize, new: &str) -> Option<TextEdit> {
+    let (around, _) = follow(part.value, field.get(..followed)?);
     let missing: Vec<&str> = field
         .get(followed..)?
         .iter()
@@ -94,7 +105,7 @@ fn inserted(part: &Part, field: &[PathPart], followed: usize, new: &str) -> Opti
             PathPart::Index(_) => None,
         })
         .collect::<Option<_>>()?;
-    let text = &*part.text;
+    let text = part.text;
     let line_of = |key: &ephor_value::Str| {
         let path: Path = part
             .prefix
@@ -103,9 +114,9 @@ fn inserted(part: &Part, field: &[PathPart], followed: usize, new: &str) -> Opti
             .cloned()
             .chain([PathPart::Key(key.clone())])
             .collect();
-        let span = key_span(text, &path)?;
-        let start = text.get(..span.start)?.rfind('\n').map_or(0, |at| at + 1);
-        Some((start, text.get(start..span.start)?))
+        let key = locate::part(text, &path)?.key?;
+        let start = text.get(..key.start)?.rfind('\n').map_or(0, |at| at + 1);
+        Some((start, text.get(start..key.start)?))
     };
     let lines: Vec<(usize, &str)> = around.as_map()?.iter().filter_map(|(key, _)| line_of(key)).collect();
     // A line that begins with the key, so that another one can stand before it.
@@ -116,5 +127,5 @@ fn inserted(part: &Part, field: &[PathPart], followed: usize, new: &str) -> Opti
         let below = format!("\n{indent}{}", "  ".repeat(depth));
         lines.push_str(&format!("{indent}{}{key}:{}\n", "  ".repeat(depth), value.replace('\n', &below)));
     }
-    Some(TextEdit { span: Span::at(*at), text: lines })
+    Some(TextEdit { range: *at..*at, text: lines })
 }
