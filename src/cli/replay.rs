@@ -29,7 +29,7 @@ use super::bundle::requirements;
 use super::config::ConfigFlag;
 use super::flags::{Record, fields, whole};
 use super::outputs::write_whole;
-use super::report_file::extension;
+use super::report_file::form_of_extension;
 use super::usage::Usage;
 use super::{CommandError, console, policy_files, releases};
 
@@ -165,13 +165,9 @@ fn named(
         return Ok(vec![(format.unwrap_or(ReplayFormat::Text), None)]);
     }
     let of = |file: &String| {
-        let by_name = match extension(file) {
-            Some("json") => Some(ReplayFormat::Json),
-            Some("html") => Some(ReplayFormat::Html),
-            Some("txt") => Some(ReplayFormat::Text),
-            _ => None,
-        };
-        by_name.or(format).ok_or_else(|| ApplyConflict::NoFormat { file: file.as_str().into() })
+        form_of_extension(file)
+            .or(format)
+            .ok_or_else(|| ApplyConflict::NoFormat { file: file.as_str().into() })
     };
     files.iter().map(|file| Ok((of(file)?, Some(file.as_str())))).collect()
 }

@@ -1,5 +1,6 @@
 //! The file of a report, and the format that its extension names.
 
+use clap::ValueEnum;
 use ephor_report::formats::Format;
 
 use crate::cli::apply::conflict::ApplyConflict;
@@ -21,6 +22,7 @@ pub(super) fn report_file(
     }
 }
 
+/// The extension of a file.
 pub(super) fn extension(file: &str) -> Option<&str> {
     std::path::Path::new(file).extension()?.to_str()
 }
@@ -34,14 +36,21 @@ pub(super) fn format_of_extension(file: &str) -> Option<Format> {
     {
         return Some(Format::Gitlab);
     }
-    Some(match extension(file)? {
-        "sarif" => Format::Sarif,
-        "xml" => Format::Junit,
-        "json" => Format::Json,
-        "jsonl" => Format::Jsonl,
-        "md" => Format::Markdown,
-        "html" => Format::Html,
-        "txt" => Format::Text,
-        _ => return None,
-    })
+    Format::of(name_of_extension(file)?)
+}
+
+/// The form of a command's own that the extension of a file names.
+pub(super) fn form_of_extension<F: ValueEnum>(file: &str) -> Option<F> {
+    F::from_str(name_of_extension(file)?, false).ok()
+}
+
+/// The name of the format that the extension of a file means.
+fn name_of_extension(file: &str) -> Option<&str> {
+    match extension(file)? {
+        "xml" => Some("junit"),
+        "md" => Some("markdown"),
+        "txt" => Some("text"),
+        same @ ("sarif" | "json" | "jsonl" | "html") => Some(same),
+        _ => None,
+    }
 }

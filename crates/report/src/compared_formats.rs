@@ -8,7 +8,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use crate::compared::{ComparedViolation, Comparison};
-use crate::formats::html::{beginning, escape};
+use crate::formats::html::{beginning, escape, table_head};
 use crate::formats::json::pretty;
 use crate::printable::printable;
 
@@ -150,7 +150,9 @@ pub fn html(all: &Comparison) -> String {
 fn runs(out: &mut String, all: &Comparison) {
     let most = all.runs.iter().map(|run| run.violations.len()).max().unwrap_or_default().max(1);
     let changes = all.changes();
-    out.push_str("<div class=\"wide\">\n<table>\n<caption>Runs, the oldest first</caption>\n<thead><tr><th scope=\"col\">Run</th><th scope=\"col\">Violations</th><th scope=\"col\">New</th><th scope=\"col\">Fixed</th><th scope=\"col\">Passed</th></tr></thead>\n<tbody>\n");
+    out.push_str("<div class=\"wide\">\n<table>\n<caption>Runs, the oldest first</caption>\n");
+    out.push_str(&table_head(&["Run", "Violations", "New", "Fixed", "Passed"]));
+    out.push('\n');
     for (at, run) in all.runs.iter().enumerate() {
         let change = at.checked_sub(1).and_then(|before| changes.get(before));
         let number = |of: Option<usize>| of.map_or_else(|| "–".to_string(), |n| n.to_string());

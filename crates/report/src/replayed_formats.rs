@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use crate::formats::html::{beginning, escape};
+use crate::formats::html::{beginning, escape, table_head};
 use crate::formats::json::pretty;
 use crate::printable::printable;
 use crate::replayed::{Answers, Effect, Example, Replayed, RuleId, RuleTally};
@@ -283,10 +283,8 @@ fn rules_html(out: &mut String, title: &str, rules: &BTreeMap<RuleId, RuleTally>
     if rules.is_empty() {
         return;
     }
-    let _ = writeln!(
-        out,
-        "<section aria-label=\"{title}\">\n<table>\n<caption>{title}</caption>\n<thead><tr><th scope=\"col\">Rule</th><th scope=\"col\">Denied</th><th scope=\"col\">Audited</th><th scope=\"col\">Changed</th><th scope=\"col\">Errors</th><th scope=\"col\">First requests</th></tr></thead>\n<tbody>"
-    );
+    let head = table_head(&["Rule", "Denied", "Audited", "Changed", "Errors", "First requests"]);
+    let _ = writeln!(out, "<section aria-label=\"{title}\">\n<table>\n<caption>{title}</caption>\n{head}");
     for (id, tally) in rules {
         let counts: String = tally.counts.iter().map(|n| format!("<td class=\"n\">{n}</td>")).collect();
         let examples: Vec<String> = tally
@@ -321,10 +319,8 @@ fn answers_html(out: &mut String, title: &str, rows: &BTreeMap<String, Answers>)
     if shown.is_empty() {
         return;
     }
-    let _ = writeln!(
-        out,
-        "<section aria-label=\"{title}\">\n<table>\n<caption>{title}</caption>\n<thead><tr><th scope=\"col\">Name</th><th scope=\"col\">Requests</th><th scope=\"col\">Denied</th><th scope=\"col\">Audited</th><th scope=\"col\">Warned</th><th scope=\"col\">Changed</th></tr></thead>\n<tbody>"
-    );
+    let head = table_head(&["Name", "Requests", "Denied", "Audited", "Warned", "Changed"]);
+    let _ = writeln!(out, "<section aria-label=\"{title}\">\n<table>\n<caption>{title}</caption>\n{head}");
     for (name, row) in shown {
         let name = if name.is_empty() { "(none)" } else { name };
         let _ = writeln!(

@@ -12,7 +12,7 @@ use ephor_report::compared_formats as formats;
 use crate::cli::apply::conflict::ApplyConflict;
 use crate::cli::arguments::{ConsoleFlags, given};
 use crate::cli::outputs::write_whole;
-use crate::cli::report_file::extension;
+use crate::cli::report_file::form_of_extension;
 use crate::cli::{CommandError, console};
 
 /// Exit code where results cannot be compared.
@@ -65,14 +65,7 @@ pub fn run(args: &CompareArgs) -> Result<i32, CommandError> {
         console::print(&shown(&all, args.output_format.unwrap_or(CompareFormat::Text)));
         return Ok(code);
     };
-    let by_name = match extension(file) {
-        Some("json") => Some(CompareFormat::Json),
-        Some("md") => Some(CompareFormat::Markdown),
-        Some("html") => Some(CompareFormat::Html),
-        Some("txt") => Some(CompareFormat::Text),
-        _ => None,
-    };
-    let Some(format) = args.output_format.or(by_name) else {
+    let Some(format) = args.output_format.or_else(|| form_of_extension(file)) else {
         return Err(ApplyConflict::NoFormat { file: file.into() }.into());
     };
     write_whole(file, shown(&all, format))?;

@@ -333,6 +333,13 @@ fn figure(out: &mut String, class: &str, what: &str, place: Option<&Place>, more
     out.push_str("</figure>\n");
 }
 
+/// The head of a table, with the titles of its columns, up to its first row.
+pub fn table_head(columns: &[&str]) -> String {
+    let cells: String =
+        columns.iter().map(|title| format!("<th scope=\"col\">{}</th>", escape(title))).collect();
+    format!("<thead><tr>{cells}</tr></thead>\n<tbody>")
+}
+
 /// The text as text of a page, or as a value of an attribute in quotes.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

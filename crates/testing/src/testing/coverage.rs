@@ -16,7 +16,7 @@ use ephor_ir::rule::Body;
 use ephor_ir::shape::{ListShape, MapShape, Shape};
 use ephor_ir::{Condition, Conditions, Origin, Policy, Rule};
 use ephor_policies::load::LoadedPolicy;
-use ephor_report::formats::html::{beginning, escape};
+use ephor_report::formats::html::{beginning, escape, table_head};
 use ephor_value::place::{PathPart, dotted, parse};
 use ephor_value::{Map, Str, Value};
 
@@ -159,7 +159,9 @@ impl Coverage {
             let class = if reached == all { "pass" } else { "fail" };
             let _ = writeln!(out, "<li class=\"{class}\"><b>{reached}/{all}</b>{}</li>", piece.plural());
         }
-        out.push_str("</ul>\n<div class=\"wide\">\n<table>\n<caption>Files</caption>\n<thead><tr><th scope=\"col\">File</th><th scope=\"col\">Reached</th><th scope=\"col\">Not reached</th></tr></thead>\n<tbody>\n");
+        out.push_str("</ul>\n<div class=\"wide\">\n<table>\n<caption>Files</caption>\n");
+        out.push_str(&table_head(&["File", "Reached", "Not reached"]));
+        out.push('\n');
         for (file, pieces) in files {
             let reached = pieces.iter().filter(|(_, r)| r.hits > 0).count();
             let _ = write!(

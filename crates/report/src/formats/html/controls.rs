@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::escape;
+use super::{escape, table_head};
 use crate::about::Control;
 use crate::formats::WriteError;
 use crate::run::{Counts, Run};
@@ -44,9 +44,11 @@ pub(super) fn section(run: &Run) -> Result<String, WriteError> {
         groups(&mut out, title, controls, column, &counts, &shown);
     }
     let open = if controls.len() <= OPEN { " open" } else { "" };
+    let head =
+        table_head(&["Policy", "Category", "Severity", "Version", "Passed", "Failed", "Errors", "Held"]);
     let _ = writeln!(
         out,
-        "<details{open}><summary>Policies: {}</summary>\n<div class=\"wide\">\n<table>\n<thead><tr><th scope=\"col\">Policy</th><th scope=\"col\">Category</th><th scope=\"col\">Severity</th><th scope=\"col\">Version</th><th scope=\"col\">Passed</th><th scope=\"col\">Failed</th><th scope=\"col\">Errors</th><th scope=\"col\">Held</th></tr></thead>\n<tbody>",
+        "<details{open}><summary>Policies: {}</summary>\n<div class=\"wide\">\n<table>\n{head}",
         controls.len()
     );
     for control in controls {
@@ -106,10 +108,8 @@ fn groups(
     if groups.is_empty() {
         return;
     }
-    let _ = writeln!(
-        out,
-        "<div class=\"wide\">\n<table>\n<caption>{title}</caption>\n<thead><tr><th scope=\"col\">Name</th><th scope=\"col\">Policies</th><th scope=\"col\">Without a violation</th><th scope=\"col\">Passed</th><th scope=\"col\">Failed</th><th scope=\"col\">Errors</th><th scope=\"col\">Held</th></tr></thead>\n<tbody>"
-    );
+    let head = table_head(&["Name", "Policies", "Without a violation", "Passed", "Failed", "Errors", "Held"]);
+    let _ = writeln!(out, "<div class=\"wide\">\n<table>\n<caption>{title}</caption>\n{head}");
     for (name, (policies, held, of)) in &groups {
         let _ = writeln!(
             out,
