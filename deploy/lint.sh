@@ -12,6 +12,8 @@ cd "$(dirname "$0")"
 helm=${HELM:-$(command -v helm || true)}
 kubeconform=${KUBECONFORM:-$(command -v kubeconform || true)}
 promtool=${PROMTOOL:-$(command -v promtool || true)}
+# The chart in the repository names none.
+image=image.repository=registry.invalid/ephor
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for manifests in manifests/*.yaml; do cp "$manifests" "$work/manifests-$(basename "$manifests")"; done
@@ -19,8 +21,8 @@ for manifests in manifests/*.yaml; do cp "$manifests" "$work/manifests-$(basenam
 if [ -n "$helm" ]; then
   for values in helm/ephor/values.yaml helm/values/*.yaml; do
     name=$(basename "$(dirname "$values")")-$(basename "$values" .yaml)
-    "$helm" lint --strict --quiet -f "$values" helm/ephor
-    "$helm" template ephor helm/ephor --namespace ephor -f "$values" > "$work/$name.yaml"
+    "$helm" lint --strict --quiet -f "$values" --set "$image" helm/ephor
+    "$helm" template ephor helm/ephor --namespace ephor -f "$values" --set "$image" > "$work/$name.yaml"
     echo "linted: the chart with $values"
   done
   HELM="$helm" ./render.py --check
@@ -29,7 +31,7 @@ if [ -n "$helm" ]; then
     mkdir "$work/alerts"
     # The spec of a PrometheusRule is what Prometheus reads.
     "$helm" template ephor helm/ephor --show-only templates/monitoring.yaml --set metrics.prometheusRule.enabled=true \
-      | sed '1,/^spec:/d; s/^  //' > "$work/alerts/rules.yaml"
+      --set "$image" | sed '1,/^spec:/d; s/^  //' > "$work/alerts/rules.yaml"
     cp helm/alerts.yaml "$work/alerts/"
     "$promtool" check rules --lint-fatal "$work/alerts/rules.yaml" > "$work/answer" 2>&1 || { cat "$work/answer" >&2; exit 1; }
     "$promtool" test rules "$work/alerts/alerts.yaml" > "$work/answer" 2>&1 || { cat "$work/answer" >&2; exit 1; }

@@ -12,6 +12,8 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HELM = os.environ.get("HELM") or "helm"
+# The name that the manifests have for the image, which leads nowhere: kustomize replaces it (`kustomize edit set image`).
+IMAGE = "ephor.invalid/ephor"
 NAMESPACE = """\
 apiVersion: v1
 kind: Namespace
@@ -28,7 +30,7 @@ OF_HELM = re.compile(r"^\s*(helm\.sh/chart: |app\.kubernetes\.io/managed-by: Hel
 def rendered(mode, *values):
     """The objects of a mode, in the order of Helm."""
     command = [HELM, "template", "ephor", os.path.join(HERE, "helm/ephor"), "--namespace", "ephor", "--no-hooks", "--skip-tests",
-               "--set", ",".join([f"mode={mode}", "webhooks.removeOnDelete=false", *values])]
+               "--set", ",".join([f"mode={mode}", "webhooks.removeOnDelete=false", f"image.repository={IMAGE}", *values])]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     documents = OF_HELM.sub("", "\n" + text).split("\n---\n")
     return [document.strip() + "\n" for document in documents if re.search(r"^kind:", document, re.MULTILINE)]

@@ -123,3 +123,54 @@ fn every_crate_is_packaged_with_the_licence_and_a_page_that_says_what_it_is() {
         }
     }
 }
+
+/// The crates that are published, in the order of the list, and which of them are stable.
+fn published() -> Vec<(String, bool)> {
+    let list = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/release/crates.txt");
+    let list = std::fs::read_to_string(list).unwrap();
+    let rows = list.lines().filter(|line| !line.starts_with('#'));
+    rows.map(|line| line.split_once(' ').unwrap())
+        .map(|(name, kind)| {
+            assert!(["stable", "internal"].contains(&kind), "{name} is {kind}");
+            (name.to_string(), kind == "stable")
+        })
+        .collect()
+}
+
+#[test]
+fn crates_are_published_behind_those_that_they_use_and_say_whether_they_are_stable() {
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--locked", "--no-deps", "--format-version", "1"]);
+    let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages: Vec<&serde_json::Value> = metadata["packages"].as_array().unwrap().iter().collect();
+    let wanted: BTreeSet<&str> =
+        packages.iter().filter(|p| p["publish"].is_null()).map(|p| p["name"].as_str().unwrap()).collect();
+    let published = published();
+    let listed: BTreeSet<&str> = published.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(listed, wanted, "deploy/release/crates.txt");
+    for (at, (name, is_stable)) in published.iter().enumerate() {
+        let package = packages.iter().find(|p| p["name"] == name.as_str()).unwrap();
+        let before = &published[..at];
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let of = dependency["name"].as_str().unwrap();
+            // A dependency of tests without a version is not part of what is published.
+            let is_left_out = dependency["kind"] == "dev" && dependency["req"] == "*";
+            if listed.contains(of) && !is_left_out {
+                assert!(before.iter().any(|(other, _)| other == of), "{name} is published before {of}");
+            }
+        }
+        let readme =
+            std::path::Path::new(package["manifest_path"].as_str().unwrap()).with_file_name("README.md");
+        if name != "ephor" {
+            let stability = match is_stable {
+                true => "Its public items follow the version",
+                false => "It is internal: it may change in any version",
+            };
+            assert!(std::fs::read_to_string(readme).unwrap().contains(stability), "{name}: {stability}");
+        }
+        if *is_stable {
+            assert!(package["metadata"]["docs"]["rs"].is_object(), "{name} has no settings for docs.rs");
+        }
+    }
+}

@@ -23,3 +23,7 @@ npx --no-install tsc --noEmit -p .
 export EPHOR_PAGE=check
 # Each test that needs something that is not here says what.
 node --test --test-concurrency=1 --test-reporter=spec test/
+# The package for Node has the same module.
+package=${CARGO_TARGET_DIR:-$PWD/../target}/node
+node ../bindings/node/build.mjs wasm-check "$package"
+node --test --test-reporter=spec "$package/test/"

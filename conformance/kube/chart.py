@@ -2,6 +2,7 @@
 """Runs what the Helm chart makes: the program with the arguments of its Deployment and the rights of its account.
 
 usage: chart.py EPHOR KUBECONFIG ADDRESS [VALUES…]      KUBECTL, HELM: the programs, if not on the PATH
+                                                        CHART: a folder with another chart, such as an unpacked one of a release
 
 KUBECONFIG is that of an administrator of an empty cluster without nodes; reviews are served on ADDRESS:443, to which the
 Service leads. VALUES are arguments of `helm template`. Checked are the columns and types of the definitions, a policy that
@@ -20,7 +21,9 @@ import time
 EPHOR, KUBECONFIG, ADDRESS, *VALUES = sys.argv[1:]
 EPHOR = os.path.abspath(EPHOR)
 KUBECTL, HELM = os.environ.get("KUBECTL", "kubectl"), os.environ.get("HELM", "helm")
-CHART = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../deploy/helm/ephor")
+CHART = os.environ.get("CHART") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../deploy/helm/ephor")
+# The chart of a release names its image, the one in the repository none.
+IMAGE = [] if os.environ.get("CHART") else ["--set", "image.repository=registry.invalid/ephor"]
 NAMESPACE = "ephor"
 FOLDER = tempfile.mkdtemp(prefix="ephor-chart-")
 failed = []
@@ -58,7 +61,7 @@ def until(what, question, seconds=40):
 
 
 def rendered():
-    done = run(HELM, "template", "ephor", CHART, "--namespace", NAMESPACE, "--no-hooks", *VALUES)
+    done = run(HELM, "template", "ephor", CHART, "--namespace", NAMESPACE, "--no-hooks", *IMAGE, *VALUES)
     if done.returncode:
         sys.exit(done.stderr)
     as_json = run(KUBECTL, "create", "--dry-run=client", "-o", "json", "-f", "-", "--validate=false", "--kubeconfig", KUBECONFIG, stdin=done.stdout)

@@ -316,7 +316,8 @@ def deploy(cluster, checks, ephor):
         return
     charts = os.path.join(manifests, "../helm")
     for values in sorted(os.listdir(charts + "/values")):
-        command = [helm, "template", "ephor", charts + "/ephor", "--namespace", "ephor", "-f", f"{charts}/values/{values}"]
+        command = [helm, "template", "ephor", charts + "/ephor", "--namespace", "ephor", "-f", f"{charts}/values/{values}",
+                   "--set", "image.repository=registry.invalid/ephor"]
         rendered = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         for document in rendered.split("\n---\n"):
             kinds = [line.split()[1] for line in document.splitlines() if line.startswith("kind:")]

@@ -4,8 +4,12 @@
 #   deploy/packages/render.sh VERSION URL SHA256SUMS FOLDER
 #
 # VERSION without `v`; URL below which the archives are; SHA256SUMS of the release; FOLDER that gets `ephor.yaml` and `ephor.rb`.
+# TARGETS: those that are there, for a dry run; all of a release unless given.
 set -euo pipefail
 version=$1 url=$2 checksums=$3 folder=$4
+all="x86_64-unknown-linux-musl aarch64-unknown-linux-musl x86_64-apple-darwin aarch64-apple-darwin x86_64-pc-windows-msvc"
+targets=" ${TARGETS:-$all} "
+is_wanted() { [[ $targets == *" $1 "* ]]; }
 
 archive() { echo "ephor-$version-$1.tar.gz"; }
 sum() {
@@ -21,6 +25,7 @@ trap 'rm -rf "$temporary"' EXIT
 
 platform() {
   local os=$1 arch=$2 target=$3 bin=${4:-ephor} checksum
+  is_wanted "$target" || return 0
   checksum=$(sum "$target")
   cat << YAML
   - selector: {matchLabels: {os: $os, arch: $arch}}
@@ -70,9 +75,11 @@ class Ephor < Formula
 RUBY
   for os in linux macos; do
     if [ "$os" = linux ]; then suffix=unknown-linux-musl; else suffix=apple-darwin; fi
+    is_wanted "aarch64-$suffix" || is_wanted "x86_64-$suffix" || continue
     echo "  on_$os do"
     for arch in arm intel; do
       if [ "$arch" = arm ]; then cpu=aarch64; else cpu=x86_64; fi
+      is_wanted "$cpu-$suffix" || continue
       echo "    on_$arch do"
       source_of "$cpu-$suffix"
       echo "    end"
@@ -82,6 +89,7 @@ RUBY
   cat << 'RUBY'
   def install
     bin.install "ephor"
+    man1.install Dir["man/*.1"]
     generate_completions_from_executable(bin/"ephor", "completion")
   end
 

@@ -86,7 +86,7 @@ pub struct Controllers {
     queue: Arc<Queue<ManagerWork>>,
     background: Background,
     // Leases are given back before the workers end, and they do nothing without them.
-    _leader: Arc<Leader>,
+    leader: Arc<Leader>,
     _of_shards: Option<ShardLeases>,
     _workers: Workers<ManagerWork>,
     scans: Option<Scans>,
@@ -154,14 +154,12 @@ impl Controllers {
             seen: NativeStatuses::default(),
         };
         let workers = Workers::start("controllers", WORKERS, queue.clone(), move |key| work.run(key))?;
-        Ok(Controllers {
-            queue,
-            background,
-            _leader: leader,
-            _of_shards: of_shards,
-            _workers: workers,
-            scans,
-        })
+        Ok(Controllers { queue, background, leader, _of_shards: of_shards, _workers: workers, scans })
+    }
+
+    /// Whether this replica leads.
+    pub fn is_leading(&self) -> bool {
+        self.leader.is_leading()
     }
 
     /// Says that the server's certificate, or what is to trust it, has changed.

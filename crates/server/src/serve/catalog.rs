@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 
 use prometheus::core::Collector;
-use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::{Counter, Gauge, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
 use super::series::{Measure, Series};
 use crate::serve::metric::{Description, Kind};
@@ -74,6 +74,16 @@ impl Catalog {
     /// A gauge.
     pub fn gauge(&self, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
         self.add(Kind::Gauge, (name, help), &[], IntGauge::new(name, help))
+    }
+
+    /// A counter of what comes in fractions.
+    pub fn amount(&self, name: &str, help: &str) -> Result<Counter, prometheus::Error> {
+        self.add(Kind::Counter, (name, help), &[], Counter::new(name, help))
+    }
+
+    /// A gauge of what comes in fractions.
+    pub fn measurement(&self, name: &str, help: &str) -> Result<Gauge, prometheus::Error> {
+        self.add(Kind::Gauge, (name, help), &[], Gauge::new(name, help))
     }
 
     /// Gauges by labels.

@@ -53,11 +53,7 @@ fn health(router: Router<App>) -> Router<App> {
 
 async fn metrics(Shared(state): Shared<App>) -> Response {
     let kind = HeaderValue::from_static("text/plain; version=0.0.4");
-    let (arriving, bytes) = state.body_reader.now();
-    state.metrics.arriving.set(i64::try_from(arriving).unwrap_or(i64::MAX));
-    state.metrics.buffered.set(i64::try_from(bytes).unwrap_or(i64::MAX));
-    state.metrics.memory(&state.store.current());
-    ([(header::CONTENT_TYPE, kind)], state.metrics.text()).into_response()
+    ([(header::CONTENT_TYPE, kind)], state.shown_metrics()).into_response()
 }
 
 /// Ready when every policy that must be evaluated can be; what is wrong is reported either way.

@@ -43,7 +43,10 @@ pub struct Service {
     pub grace: Duration,
 }
 
-/// Binds an address.
+/// Every address of both families.
+const ALL: &str = "[::]:";
+
+/// Binds an address; `[::]` are those of IPv4 alone where the system has no IPv6.
 ///
 /// # Errors
 /// It is none, or is in use.
@@ -53,9 +56,19 @@ pub async fn bind(address: &str) -> Result<(TcpListener, SocketAddr), Error> {
         return Err(Error::NoPort(address.to_owned()));
     }
     let at_address = |source| Error::Address { address: address.to_owned(), source };
-    let listener = TcpListener::bind(address).await.map_err(at_address)?;
+    let listener = match (TcpListener::bind(address).await, address.strip_prefix(ALL)) {
+        (Err(error), Some(port)) if has_no_ipv6(&error) => TcpListener::bind(format!("0.0.0.0:{port}")).await,
+        (bound, _) => bound,
+    };
+    let listener = listener.map_err(at_address)?;
     let local = listener.local_addr().map_err(at_address)?;
     Ok((listener, local))
+}
+
+/// Whether an address is refused because its family is not there, or is switched off.
+fn has_no_ipv6(error: &std::io::Error) -> bool {
+    // Linux: EAFNOSUPPORT is 97; the standard library has no kind for it.
+    error.raw_os_error() == Some(97) || error.kind() == std::io::ErrorKind::AddrNotAvailable
 }
 
 fn builder() -> Builder<TokioExecutor> {
@@ -143,5 +156,32 @@ async fn connection(
             let served = builder.serve_connection(TokioIo::new(stream), service).into_owned();
             watcher.watch(served).await.map_err(Error::Connection)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn all_addresses_are_those_of_ipv4_too() {
+        let (_listener, address) = bind("[::]:0").await.expect("a port");
+        TcpStream::connect(("127.0.0.1", address.port())).await.expect("a connection");
+        // Where the system has IPv6, its loopback leads there, too.
+        if address.is_ipv6() {
+            TcpStream::connect(("::1", address.port())).await.expect("a connection");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_without_a_port_is_an_error() {
+        assert!(matches!(bind("[::]").await, Err(Error::NoPort(_))));
+        assert!(matches!(bind("[::]:port").await, Err(Error::NoPort(_))));
+    }
+
+    #[test]
+    fn only_a_missing_family_leads_to_the_other_one() {
+        assert!(has_no_ipv6(&std::io::Error::from_raw_os_error(97)));
+        assert!(!has_no_ipv6(&std::io::ErrorKind::AddrInUse.into()));
     }
 }

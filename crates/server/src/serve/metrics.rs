@@ -18,9 +18,9 @@ use ephor_admission::settings::metrics::Exposure;
 
 use super::catalog::Catalog;
 use super::families::{Families, OTHER};
-use super::memory;
 use super::pitfalls::Pitfalls;
 use super::policies::Snapshot;
+use super::process::ProcessMetrics;
 use super::reports::Counters;
 
 /// How many paths that name policies may be labels, and how long they may be: clients choose paths.
@@ -70,7 +70,11 @@ pub struct Metrics {
     /// Results that came from the result cache.
     pub(super) cache_hits: IntCounter,
     cache: CacheMetrics,
-    resident: IntGauge,
+    process: ProcessMetrics,
+    /// 1 on the replica that leads.
+    pub leader: IntGauge,
+    /// When the certificate in use expires.
+    pub expiry: IntGauge,
     /// Decisions of policies with shadows.
     pub(super) shadows: IntCounterVec,
     /// What users of policies do not expect.
@@ -157,9 +161,14 @@ impl Metrics {
             )?,
             counted: Mutex::default(),
         };
-        let resident = all.gauge(
-            "ephor_process_resident_memory_bytes",
-            "Resident memory of the process; 0 where the system does not say.",
+        let process = ProcessMetrics::new(&all)?;
+        let leader = all.gauge(
+            "ephor_leader",
+            "1 on the replica that holds the lease and does what is not admission, 0 on others.",
+        )?;
+        let expiry = all.gauge(
+            "ephor_certificate_expiry_timestamp_seconds",
+            "When the certificate of reviews expires, in seconds since 1970; 0 without one.",
         )?;
         let shadows = all.counters(
             "ephor_shadow_decisions_total",
@@ -199,7 +208,9 @@ impl Metrics {
             spans_dropped,
             cache_hits,
             cache,
-            resident,
+            process,
+            leader,
+            expiry,
             shadows,
             pitfalls,
             reloads,
@@ -275,10 +286,10 @@ impl Metrics {
         }
     }
 
-    /// Sets the metrics about memory, those of the result cache from a snapshot.
+    /// Sets the metrics about the process, and those of the result cache from a snapshot.
     pub fn memory(&self, snapshot: &Snapshot) {
         let gauge = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        self.resident.set(gauge(memory::resident().unwrap_or_default()));
+        self.process.read();
         let now = snapshot.gate.engine().cache_figures().unwrap_or_default();
         let cache = &self.cache;
         cache.entries.set(gauge(now.entries));

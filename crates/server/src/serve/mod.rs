@@ -23,7 +23,7 @@
 //! - [`listener`]: connections: accepting them, encrypting them, ending them.
 //! - [`live`]: the data of rules from a cluster.
 //! - [`loaded`]: which policies are loaded, and what a reload changed.
-//! - `memory`: the memory of the process: what it holds, and what it requests from the system.
+//! - `memory`: the memory of the process: what it requests from the system.
 //! - [`metric`]: what a metric is: name, type, labels, text.
 //! - [`metrics`]: the metrics, one by one: their names, texts and labels, and when they change.
 //! - `operation`: the thread of health and metrics, which nothing else uses: no evaluation and no
@@ -33,6 +33,8 @@
 //! - [`places`]: where a server reads policies, data and settings, and what it reads there.
 //! - [`policies`]: policies and data that are watched.
 //! - `policy_reviews`: reviews of policies themselves, over HTTP.
+//! - `process`: what the system says about the process, as metrics.
+//! - `pushed`: metrics that are sent to an OpenTelemetry collector.
 //! - `recently_deleted`: policies that were deleted a moment ago.
 //! - `refusals`: reviews that are refused before policies are evaluated: an API server counts
 //!   these as failed calls, and allows the request with `failurePolicy: Ignore`.
@@ -79,6 +81,8 @@ mod pitfalls;
 pub mod places;
 pub mod policies;
 mod policy_reviews;
+mod process;
+mod pushed;
 mod recently_deleted;
 mod refusals;
 pub mod reports;
@@ -120,6 +124,7 @@ use listener::Service;
 use live::Link;
 use metrics::Metrics;
 use policies::{Around, Snapshot, Store};
+use pushed::MetricsPusher;
 use reports::Reporter;
 use tls::{Certificates, Pair};
 use traces::Tracer;
@@ -229,6 +234,9 @@ pub async fn until(
         }
         None => None,
     };
+    if let Some(controllers) = &controllers {
+        let _ = state.leading.set(Arc::downgrade(controllers));
+    }
     let watched = watch::policies(state.clone(), changes, controllers.clone(), logged);
     let renewed = certificates.clone().and_then(|of| match settings.tls.clone() {
         Tls::Secret(_) => of.secret().cloned().map(|secret| secret::watch(of, secret, controllers.clone())),
@@ -247,6 +255,8 @@ pub async fn until(
         let serving = listener::serve(listener, service(http::operation(&state), None), closes.clone());
         (thread.serve(serving), thread)
     });
+    let shown = Arc::downgrade(&state);
+    let pushed = MetricsPusher::start(move || Some(shown.upgrade()?.shown_metrics()))?;
     let _ = ends.wait_for(|ends| *ends).await;
     tracing::info!("shutting down");
     state.shutting_down.store(true, Ordering::Relaxed);
@@ -264,6 +274,7 @@ pub async fn until(
     }
     let _ = tokio::task::spawn_blocking(move || {
         drop(controllers);
+        pushed.map(MetricsPusher::end);
         state.reporter.as_ref().map(Reporter::end);
         state.tracer.as_ref().map(Tracer::end);
         state.refusals.end();

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use ephor_controllers::background::intake::WorkIntake;
+use ephor_controllers::manager::Controllers;
 use tokio::sync::Semaphore;
 
 use super::audit::Audit;
@@ -65,6 +66,8 @@ pub struct State {
     pub refusals: Refusals,
     /// Who writes down the work that requests cause for controllers, if there are some.
     pub work: OnceLock<WorkIntake>,
+    /// What leads, or waits to lead, if anything does.
+    pub leading: OnceLock<Weak<Controllers>>,
     /// Where evaluations run.
     pub threads: Threads,
     /// Limits.
@@ -118,6 +121,7 @@ impl State {
             tracer,
             certificates,
             work: OnceLock::new(),
+            leading: OnceLock::new(),
             shutting_down: AtomicBool::new(false),
             baseline,
             body_reader: Arc::new(BodyReader::new(limits.body, limits.buffered, arriving)),
@@ -127,6 +131,25 @@ impl State {
             limits,
             unknown: Mutex::default(),
         })
+    }
+
+    /// All metrics as text, with what is measured when they are read.
+    pub fn shown_metrics(&self) -> String {
+        let gauge = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        let (arriving, bytes) = self.body_reader.now();
+        self.metrics.arriving.set(gauge(arriving));
+        self.metrics.buffered.set(gauge(bytes));
+        self.metrics.memory(&self.store.current());
+        self.metrics.leader.set(i64::from(self.is_leading()));
+        let expiry = self.certificates.as_ref().and_then(|certificates| certificates.expiry());
+        self.metrics.expiry.set(expiry.unwrap_or_default());
+        self.metrics.text()
+    }
+
+    /// Whether this replica leads.
+    fn is_leading(&self) -> bool {
+        let controllers = self.leading.get().and_then(Weak::upgrade);
+        controllers.is_some_and(|controllers| controllers.is_leading())
     }
 
     /// Records a path with unknown policies.

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use arc_swap::ArcSwapOption;
 use rustls::ServerConfig;
@@ -13,7 +14,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use ephor_controllers::certificates::ServerSecret;
-use ephor_controllers::certificates::content::{PairError, certified};
+use ephor_controllers::certificates::content::{PairError, certified, validity};
 
 use super::Error;
 
@@ -71,6 +72,13 @@ impl Certificates {
     /// Whether there is a pair.
     pub fn is_usable(&self) -> bool {
         self.current.load().is_some()
+    }
+
+    /// When the certificate in use expires, in seconds since 1970.
+    pub fn expiry(&self) -> Option<i64> {
+        let current = self.current.load();
+        let (_, until) = validity(current.as_ref()?.cert.first()?)?;
+        i64::try_from(until.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
     }
 
     /// Reads the pair again; whether it is another one.

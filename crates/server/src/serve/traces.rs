@@ -8,10 +8,10 @@
 //! "Traces".
 //!
 //! - `export`: what sends spans: the OTLP exporter of OpenTelemetry on our HTTP client.
-//! - `resource`: what the spans of a replica say about it.
+//! - [`resource`]: what the spans and metrics of a replica say about it.
 
 mod export;
-mod resource;
+pub(super) mod resource;
 #[cfg(test)]
 mod tests;
 

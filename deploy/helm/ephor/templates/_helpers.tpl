@@ -40,10 +40,11 @@ kubernetes-api: needed
 {{- end }}
 
 {{- define "ephor.image" -}}
+{{- $repository := required "image.repository is not set: the chart of a release names its image, the one in the repository none; build one with deploy/Containerfile, push it, and name it" .Values.image.repository -}}
 {{- if .Values.image.digest -}}
-{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{ $repository }}@{{ .Values.image.digest }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 {{- end }}
 

@@ -1,4 +1,4 @@
-//! What the spans of a replica say about it.
+//! What the spans and metrics of a replica say about it.
 //!
 //! In: the environment. Out: the resource of OpenTelemetry: service, instance, Pod.
 //! `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` take precedence over what the Pod's own
