@@ -4,6 +4,7 @@ In: the static programs. Out: the index in the registry, and the same as an OCI 
 and time zones are in the program, so that nothing else is needed; the same programs give the same digests."""
 import json
 import os
+import shutil
 
 import registry
 from common import ROOT, Skipped, files_below, run, tool, write_tar, revision
@@ -65,6 +66,7 @@ def step(release):
     run(crane, "index", "append", *insecure, "--docker-empty-base=false", *parts, "--tag", tag, quiet=True)
     release.facts["image"] = f"{name(release)}@{run(crane, 'digest', *insecure, tag, quiet=True).strip()}"
     layout = os.path.join(release.work("image"), "layout")
+    shutil.rmtree(layout, ignore_errors=True)
     run(crane, "pull", *insecure, "--format", "oci", tag, layout, quiet=True)
     entries = [(file, os.path.join(layout, file), 0o644) for file in files_below(layout)]
     write_tar(release.path(f"ephor-{release.version}.oci.tar"), entries, compressed=False)

@@ -274,7 +274,9 @@ pub async fn until(
     }
     let _ = tokio::task::spawn_blocking(move || {
         drop(controllers);
-        pushed.map(MetricsPusher::end);
+        if let Some(pushed) = pushed {
+            pushed.end();
+        }
         state.reporter.as_ref().map(Reporter::end);
         state.tracer.as_ref().map(Tracer::end);
         state.refusals.end();
