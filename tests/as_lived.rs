@@ -239,27 +239,43 @@ fn a_violation_of_a_loop_is_marked_at_its_element() {
 }
 
 #[test]
-fn migrate_keeps_every_version_of_a_kind_that_is_selected_so_and_names_what_it_leaves_out() {
+fn what_migrate_writes_is_right_for_old_versions_bare_templates_and_other_namespaces() {
     let policy = |kind: &str| {
         format!(
             "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: no-beta}}\nspec:\n  rules:\n  - name: r\n    match: {{any: [{{resources: {{kinds: ['{kind}']}}}}]}}\n    preconditions: {{all: [{{key: '{{{{ request.object.apiVersion }}}}', operator: AnyIn, value: [batch/v1beta1]}}]}}\n    validate: {{failureAction: Enforce, message: old version, deny: {{}}}}\n"
         )
     };
-    let files = Files::new(&[("any.yaml", &policy("batch/*/CronJob")), ("plain.yaml", &policy("CronJob"))]);
-    let ran = files.run(&["migrate", "any.yaml"]);
-    assert!(ran.out.contains("apiVersions: ['*']"), "{}", ran.out);
-    let ran = files.run(&["migrate", "plain.yaml"]);
-    assert!(ran.err.contains("versions that Kubernetes no longer serves"), "{}", ran.err);
-    let pods = POLICY.replace("ConfigMap", "Pod");
-    files.write("pods.yaml", pods.as_bytes());
-    assert!(files.run(&["migrate", "pods.yaml"]).err.contains("pod templates without `metadata`"));
+    let old = "apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: j, namespace: default}\nspec: {schedule: '* * * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: 'a:1'}]}}}}}\n";
+    let bare = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, namespace: default}\nspec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: 'a:1'}]}}}\n";
+    let security = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: psa}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    validate: {failureAction: Enforce, podSecurity: {level: baseline, version: latest}}\n";
     let own = POLICY
         .replace("ClusterPolicy", "Policy")
         .replace("metadata:\n", "metadata:\n  namespace: payments\n");
-    files.write("own.yaml", own.as_bytes());
-    assert!(
-        files.run(&["migrate", "own.yaml"]).err.contains("of one namespace to objects of all namespaces")
-    );
+    let files = Files::new(&[
+        ("any.yaml", &policy("batch/*/CronJob")),
+        ("plain.yaml", &policy("CronJob")),
+        ("pods.yaml", &POLICY.replace("ConfigMap", "Pod")),
+        ("psa.yaml", security),
+        ("own.yaml", &own),
+        ("old-version.yaml", old),
+        ("bare.yaml", bare),
+        ("elsewhere.yaml", CONFIG_MAP),
+    ]);
+    for (name, object, said) in [
+        ("any.yaml", "old-version.yaml", "fail: 1"),
+        ("plain.yaml", "old-version.yaml", "fail: 1"),
+        ("pods.yaml", "bare.yaml", "fail: 1"),
+        ("psa.yaml", "bare.yaml", "pass: 1"),
+        ("own.yaml", "elsewhere.yaml", "fail: 0"),
+    ] {
+        let ran = files.run(&["migrate", name, "--out", "new"]);
+        assert!(!ran.out.contains("differs"), "{name}: {}", ran.out);
+        for policy in [name.to_string(), format!("new/{name}")] {
+            let ran = files.run(&["apply", &policy, "-r", object]);
+            let last = ran.out.lines().last().unwrap_or_default().to_string();
+            assert!(last.contains(said) && last.contains("error: 0"), "{policy}: {}{}", ran.out, ran.err);
+        }
+    }
 }
 
 #[test]

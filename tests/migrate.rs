@@ -204,9 +204,35 @@ fn diff_says_the_word_of_migrate_about_what_migrate_wrote() {
         assert_eq!((&pair["answer"], &pair["butFor"]), (&row["status"], &row["butFor"]), "{old}");
     }
     let of = |name: &str| rows.iter().find(|row| row["policy"] == name).expect("a row")["butFor"].to_string();
-    assert!(of("no-data") == "[]" || !of("no-data").contains("ReplicationControllers"));
-    assert!(of("pods").contains("ReplicationControllers"), "{}", of("pods"));
+    assert_eq!(of("no-data"), "[]");
+    assert!(!of("pods").contains("ReplicationControllers"), "{}", of("pods"));
     assert!(of("services").contains("deletions"), "{}", of("services"));
+}
+
+#[test]
+fn what_new_policies_leave_out_is_named_and_accepted_by_diff_next_to_them() {
+    let pattern = "      validate: {message: m, pattern: {metadata: {labels: {team: '?*'}}}}\n";
+    let deny = "      validate: {message: m, deny: {conditions: {all: [{key: \"{{ request.object.metadata.labels.team || '' }}\", operator: Equals, value: ''}]}}}\n";
+    let files = Files::new(&[
+        ("old/pods.yaml", &policy("pods", "Pod", pattern)),
+        ("old/sub/services.yaml", &policy("services", "Service", deny)),
+    ]);
+    let ran = files.run(&["migrate", "old", "--out", "new", "--leave-out", "replication-controllers"]);
+    assert!(ran.out.contains("pods: proved but for ReplicationControllers"), "{}", ran.out);
+    assert!(ran.out.contains("services: proved but for deletions"), "{}", ran.out);
+    let written = read(&files, "new/.ephor/ephor-diff.yaml");
+    for entry in [
+        "- policy: \"pods\"\n  class: \"kind: ReplicationController\"\n  reason: left out by --leave-out",
+        "- policy: \"services\"\n  class: \"operations: DELETE\"\n  reason: ",
+    ] {
+        assert!(written.contains(entry), "{written}");
+    }
+    for args in [["diff", "old", "new"], ["diff", "old/sub/services.yaml", "new/sub/services.yaml"]] {
+        let ran = files.run(&args);
+        assert!(ran.code == Some(0) && ran.out.contains("equal but for deletions"), "{}{}", ran.out, ran.err);
+    }
+    std::fs::remove_file(files.path("new/.ephor/ephor-diff.yaml")).expect("it is there");
+    assert_eq!(files.run(&["diff", "old", "new"]).code, Some(1));
 }
 
 #[test]

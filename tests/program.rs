@@ -42,6 +42,7 @@ mod lsp;
 mod manners;
 mod mcp;
 mod migrate;
+mod migrated_pairs;
 mod mutate;
 mod native;
 mod notary;

@@ -30,13 +30,27 @@ pub enum AcceptedClass {
     FilesOnly,
     /// Differences on requests of an operation.
     Operation(String),
+    /// Differences on objects of a kind.
+    ObjectKind(String),
     /// Updates of objects that are violations already are allowed by one side alone.
     Existing,
 }
 
 /// The words of the classes.
-const CLASSES: [&str; 8] =
-    ["weaker", "stricter", "action", "errors", "result", "files-only", "existing", "operations: OPERATION"];
+const CLASSES: [&str; 9] = [
+    "weaker",
+    "stricter",
+    "action",
+    "errors",
+    "result",
+    "files-only",
+    "existing",
+    "operations: OPERATION",
+    "kind: KIND",
+];
+
+/// What a class of objects of a kind begins with.
+const KIND: &str = "kind:";
 
 /// The operations of requests.
 const OPERATIONS: [&str; 4] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];
@@ -51,6 +65,10 @@ impl AcceptedClass {
             "result" => AcceptedClass::Kind(DifferenceKind::Result),
             "files-only" => AcceptedClass::FilesOnly,
             "existing" => AcceptedClass::Existing,
+            other if other.starts_with(KIND) => {
+                let kind = other.strip_prefix(KIND)?.trim();
+                AcceptedClass::ObjectKind(Some(kind).filter(|kind| !kind.is_empty())?.into())
+            }
             other => {
                 let operation = other.strip_prefix("operations:")?.trim();
                 AcceptedClass::Operation(OPERATIONS.into_iter().find(|known| *known == operation)?.into())
@@ -64,6 +82,7 @@ impl AcceptedClass {
             AcceptedClass::Kind(kind) => kind.name().into(),
             AcceptedClass::FilesOnly => "files-only".into(),
             AcceptedClass::Operation(operation) => format!("operations: {operation}"),
+            AcceptedClass::ObjectKind(kind) => format!("{KIND} {kind}"),
             AcceptedClass::Existing => "existing".into(),
         }
     }
@@ -73,6 +92,7 @@ impl AcceptedClass {
             AcceptedClass::Kind(kind) => difference.kind == *kind,
             AcceptedClass::FilesOnly => difference.universe == Universe::Files,
             AcceptedClass::Operation(operation) => difference.environment.operation == operation,
+            AcceptedClass::ObjectKind(kind) => *difference.environment.resource.kind == **kind,
             AcceptedClass::Existing => false,
         }
     }
@@ -82,8 +102,10 @@ impl AcceptedClass {
 pub fn accepted_schema() -> Value {
     let text = |words: &str| Value::map([("type", "string".into()), ("description", words.into())]);
     let operation = OPERATIONS.map(|name| Value::from(format!("operations: {name}")));
-    let words = CLASSES.iter().filter(|class| !class.starts_with("operations"));
-    let classes = words.map(|class| Value::from(*class)).chain(operation).collect();
+    let is_word = |class: &&&str| !class.contains(':');
+    let classes = CLASSES.iter().filter(is_word).map(|class| Value::from(*class)).chain(operation).collect();
+    let named = Value::map([("pattern", Value::from(format!("^{KIND} *[A-Z]")))]);
+    let class = [Value::map([("enum", Value::list(classes))]), named].to_vec();
     let entry = Value::map([
         ("type", "object".into()),
         ("required", Value::list(vec!["class".into(), "reason".into()])),
@@ -92,7 +114,7 @@ pub fn accepted_schema() -> Value {
             "properties",
             Value::map([
                 ("policy", text("the policies, by wildcard")),
-                ("class", Value::map([("enum", Value::list(classes))])),
+                ("class", Value::map([("anyOf", Value::list(class))])),
                 ("reason", text("why these differences are accepted")),
             ]),
         ),

@@ -16,6 +16,7 @@ use ephor_ir::{Matcher, Rule};
 use ephor_value::Value;
 use ephor_value::clock;
 
+use crate::accepted::AcceptedClass;
 use crate::compare::{compare, compare_observed};
 use crate::effects::item_order::may_differ;
 use crate::model::answer::{Answer, Comparison, Difference, DifferenceKind, Universe};
@@ -97,6 +98,15 @@ impl Apart {
         })
     }
 
+    /// The class of the differences that `diff` shows of it.
+    pub fn class(self) -> Option<AcceptedClass> {
+        match self {
+            Apart::Deletions => Some(AcceptedClass::Operation(DELETE.into())),
+            Apart::Controllers => Some(AcceptedClass::ObjectKind(LEFT_KIND.into())),
+            _ => None,
+        }
+    }
+
     /// What a reader should know.
     pub fn text(self) -> &'static str {
         match self {
@@ -151,12 +161,13 @@ impl Claim {
 
     /// What the answer does not speak of, in words for [`but_for`].
     pub fn but_for(&self) -> Vec<&'static str> {
-        match self.answer {
-            Answer::Proved | Answer::ProvedRelative(_) | Answer::Tested(_) => {
-                self.apart.iter().filter_map(|one| one.name()).collect()
-            }
-            Answer::Differs | Answer::Incomparable(_) => Vec::new(),
-        }
+        self.left_out().filter_map(Apart::name).collect()
+    }
+
+    /// What the answer does not speak of.
+    pub fn left_out(&self) -> impl Iterator<Item = Apart> {
+        let is_about_rest = !matches!(self.answer, Answer::Differs | Answer::Incomparable(_));
+        self.apart.iter().copied().filter(move |one| is_about_rest && one.name().is_some())
     }
 
     /// Compares a policy with what takes its place.

@@ -18,12 +18,16 @@ pub struct MigrateRow<'f> {
     pub line: usize,
     /// Its name.
     pub name: &'f str,
+    /// Its name with its namespace.
+    pub key: &'f str,
     /// What came of it.
     pub status: Status,
     /// Why, where that needs words.
     pub why: String,
     /// What the status is not about: deletions, ReplicationControllers and the like.
     pub but_for: Vec<&'static str>,
+    /// The same, as what the comparison counts apart.
+    pub left_out: Vec<Apart>,
     /// Where the answer is not about every request that the old policy is evaluated on.
     pub remarks: Vec<String>,
     /// What cannot be expressed.
@@ -85,6 +89,29 @@ impl Status {
             Status::Failed => "cannot be used",
         }
     }
+
+    /// What it means, in a sentence.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Status::Proved => {
+                "Every combination of what old and new policy can distinguish was evaluated, and both agree on each: no object has two verdicts."
+            }
+            Status::Relative => {
+                "The same, where what is named holds: data from elsewhere are the same for both, or fields without a schema have the types that rules look for."
+            }
+            Status::Tested => {
+                "No object was found on which both differ; what is named has too many values to try them all."
+            }
+            Status::NotCompared => "It moved, and there is no comparison of its kind.",
+            Status::Differs => {
+                "Old and new policy differ on the objects that are shown: decide whether that is wanted."
+            }
+            Status::Refused => {
+                "It stays as it is: CEL cannot say what is named, and the nearest text that it can say is next to it."
+            }
+            Status::Failed => "It cannot be read, or what was written cannot be used.",
+        }
+    }
 }
 
 impl MigrateRow<'_> {
@@ -114,9 +141,11 @@ fn row<'f>(file: &'f File, part: &'f FileDocument) -> Option<MigrateRow<'f>> {
         file: &file.name,
         line: part.line,
         name: if part.id.1.is_empty() { "a document without a name" } else { &part.id.1 },
+        key: &part.key,
         status: Status::Failed,
         why: String::new(),
         but_for: Vec::new(),
+        left_out: Vec::new(),
         remarks: Vec::new(),
         refused: &[],
         differences: &[],
@@ -145,6 +174,7 @@ fn row<'f>(file: &'f File, part: &'f FileDocument) -> Option<MigrateRow<'f>> {
                 Ok(proof) => {
                     (row.status, row.why) = answer(&proof.claim.answer);
                     row.but_for = proof.claim.but_for();
+                    row.left_out = proof.claim.left_out().collect();
                     row.differences = &proof.claim.differences;
                     row.remarks.extend(remarks(proof));
                 }
@@ -173,7 +203,7 @@ fn remarks(proof: &Proof) -> Vec<String> {
             continue;
         }
         let more = match one {
-            Apart::Controllers => "; --replication-controllers writes a policy for them",
+            Apart::Controllers => "; without --leave-out there is a policy for them",
             _ => "",
         };
         out.push(format!("{}{more}", one.text()));
@@ -182,6 +212,12 @@ fn remarks(proof: &Proof) -> Vec<String> {
         out.push(format!("{} differences on objects that exist in files only", claim.in_files));
     }
     out
+}
+
+/// What the words of rows mean: each that there is, with its sentence.
+pub fn meanings(rows: &[MigrateRow<'_>]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let statuses = Status::ALL.into_iter().filter(|status| count(rows, *status) > 0);
+    statuses.map(|status| (status.name(), status.meaning()))
 }
 
 /// How many rows have a status.

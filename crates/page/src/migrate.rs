@@ -27,7 +27,7 @@ pub fn answer(question: &Migrate) -> Result<Json, QuestionError> {
         },
         kinds: Kinds::of_release_with(kubernetes.unwrap_or_default(), &definitions),
         types: Types::of_release_with(kubernetes.unwrap_or_default(), &definitions),
-        replication_controllers: question.replication_controllers,
+        replication_controllers: !question.without_replication_controllers,
         shadows: false,
         apart: false,
     };

@@ -171,8 +171,8 @@ pub struct Migrate {
     pub to: MigrationTarget,
     /// The first release of Kubernetes that evaluates what is written; empty = as Kyverno does.
     pub kubernetes: String,
-    /// Whether policies for ReplicationControllers are written, too.
-    pub replication_controllers: bool,
+    /// Whether ReplicationControllers are left out, for which policies in CEL generate no rules.
+    pub without_replication_controllers: bool,
     /// Whether the answer has the text of each file, too.
     pub by_file: bool,
     /// How long the proof of a policy may take, in milliseconds; 0 = 20 seconds.

@@ -24,6 +24,7 @@ mod rules;
 mod sides;
 mod text;
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::ValueHint;
@@ -53,7 +54,10 @@ pub use sides::Loaded;
 pub use text::{changes, counted};
 
 /// The file with differences that are accepted.
-const CONFIG: &str = "ephor-diff.yaml";
+pub const CONFIG: &str = "ephor-diff.yaml";
+
+/// A folder next to policies that no command takes for one of policies.
+pub const OWN_FOLDER: &str = ".ephor";
 
 /// More objects of a pair are not in its certificate: they are held in memory until it is written.
 /// The answer is the same for any number.
@@ -68,7 +72,7 @@ const MAX_IN_CERTIFICATE: usize = 500_000;
 /// they are equal, proved for every object. Where something cannot be enumerated the answer is
 /// "tested", with the reason. Violations are compared and what follows from them; deletions, and
 /// objects that exist in files only, are differences of their own. `ephor-diff.yaml` in the working
-/// folder names differences that are accepted, with reasons.
+/// folder, or in `.ephor` in a folder with NEW, names differences that are accepted, with reasons.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   # a ClusterPolicy and what was written in its place
@@ -114,7 +118,8 @@ pub fn run(args: &DiffArgs) -> Result<i32, CommandError> {
         let common = args.common.configured()?;
         let [of_old, of_new] = common.releases();
         let (old, new) = (Loaded::read(&args.old, of_old)?, Loaded::read(&args.new, of_new)?);
-        let (mapping, ignored) = (mapping(args.map.as_deref())?, config(common.accepted.as_deref())?);
+        let mapping = mapping(args.map.as_deref())?;
+        let ignored = config(common.accepted.as_deref(), &args.new)?;
         let path = args.map.clone().unwrap_or_default();
         let (of_deletions, mapping) = apart(mapping, &old, &new);
         let failed = |cause| CommandError::Mapping { path: path.clone(), cause };
@@ -166,7 +171,7 @@ pub fn of_sets(common: &Common, question: Question, a: &str, b: &str) -> Result<
                 return Err(CommandError::NoPolicyFound { arguments, causes });
             }
         }
-        let ignored = config(common.accepted.as_deref())?;
+        let ignored = config(common.accepted.as_deref(), b)?;
         let replay = Replay::of(common, question, [a, b], None, [&one, &other]);
         answer(common, question, ([&one, &other], &replay), [&own, &deletions], &ignored)
     };
@@ -199,16 +204,27 @@ fn mapping(path: Option<&str>) -> Result<Mapping, CommandError> {
     Mapping::of(&written).map_err(|cause| CommandError::Mapping { path: path.into(), cause })
 }
 
-/// The differences that are accepted.
-fn config(path: Option<&str>) -> Result<Ignored, CommandError> {
-    let path = match path {
-        Some(path) => path,
-        None if std::path::Path::new(CONFIG).exists() => CONFIG,
-        None => return Ok(Ignored::default()),
+/// The differences that are accepted: those of a file that is named, else those of the working
+/// folder and of the nearest folder that has the new policies, where `ephor migrate` writes them.
+fn config(path: Option<&str>, new: &str) -> Result<Ignored, CommandError> {
+    let paths: Vec<PathBuf> = match path {
+        Some(path) => vec![path.into()],
+        None => {
+            let own = PathBuf::from(CONFIG);
+            let of_folder = |folder: &Path| [folder.join(CONFIG), folder.join(OWN_FOLDER).join(CONFIG)];
+            let above = Path::new(new).ancestors().flat_map(of_folder);
+            let nearest = above.filter(|path| path.is_file()).find(|path| *path != own);
+            Some(own).filter(|own| own.is_file()).into_iter().chain(nearest).collect()
+        }
     };
-    let text =
-        std::fs::read_to_string(path).map_err(|cause| CommandError::File { path: path.into(), cause })?;
-    Ok(Ignored::read(path, &text)?)
+    let mut all = Ignored::default();
+    for path in paths {
+        let name = path.display().to_string();
+        let failed = |cause| CommandError::File { path: name.clone(), cause };
+        let text = std::fs::read_to_string(&path).map_err(failed)?;
+        all.entries.extend(Ignored::read(&name, &text)?.entries);
+    }
+    Ok(all)
 }
 
 /// Compares pairs, or checks a certificate of them, and prints what came of it.

@@ -23,7 +23,7 @@ pub(super) fn migrate(call: &ToolCall<'_>) -> Result<ToolAnswer, ToolError> {
         definitions: files::read(call, "definitions")?.as_question(),
         to: if call.word("to") == "vap" { MigrationTarget::Vap } else { MigrationTarget::Vpol },
         kubernetes: call.text("kubernetes").into(),
-        replication_controllers: call.flag("replicationControllers"),
+        without_replication_controllers: call.flag("withoutReplicationControllers"),
         by_file: true,
         milliseconds: proof_time(call),
     };

@@ -179,9 +179,9 @@ pub(super) static TOOLS: [McpTool; 6] = [
             DEFINITIONS,
             KUBERNETES,
             optional(
-                "replicationControllers",
+                "withoutReplicationControllers",
                 ArgumentForm::Flag,
-                "Whether policies for ReplicationControllers are written, too.",
+                "Whether ReplicationControllers are left out, for which policies in CEL generate no rules: else policies of their own are written for them.",
             ),
             SECONDS,
             OUTPUT,

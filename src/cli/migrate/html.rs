@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ephor_document::write::{Style, to_string};
-use ephor_migrate::report::{MigrateRow, Status};
+use ephor_migrate::report::{MigrateRow, Status, meanings};
 use ephor_report::formats::html::escape;
 
 use super::text::summary;
@@ -29,7 +29,11 @@ pub fn page(rows: &[MigrateRow<'_>]) -> String {
             notes(row).join("<br>")
         );
     }
-    out.push_str("</table>\n");
+    out.push_str("</table>\n<ul>\n");
+    for (word, meaning) in meanings(rows) {
+        let _ = writeln!(out, "<li><em>{}</em>: {}</li>", escape(word), escape(meaning));
+    }
+    out.push_str("</ul>\n");
     for (at, row) in rows.iter().enumerate() {
         let _ = writeln!(
             out,

@@ -8,6 +8,7 @@
 //! - `carried`: tests (`kyverno-test.yaml`) of migrated policies.
 //! - [`cluster`]: `--cluster`: policies and exceptions that are stored in a cluster.
 //! - `html`: the report as a page: a table, then each policy with old and new side by side.
+//! - `left_out`: `ephor-diff.yaml`: what the new policies leave out.
 //! - `out`: `--out`: where the migrated files stand in the folder, laid out as the old ones.
 //! - `own`: policies of our own groups: they move as Kyverno's do, and what takes their place is
 //!   in our own groups again.
@@ -20,6 +21,7 @@ mod boundary;
 mod carried;
 pub mod cluster;
 mod html;
+mod left_out;
 mod out;
 mod own;
 mod stored;
@@ -40,7 +42,7 @@ use ephor_value::release::Release;
 use ephor_value::{Value, parallel};
 
 use super::outputs::{Outputs, absolute};
-use super::{CommandError, progress};
+use super::{CommandError, diff, progress};
 use crate::cli::arguments::{ConsoleFlags, Global, cluster_choice, given, use_threads};
 use crate::cli::config::ConfigFlag;
 use crate::cli::console::{self, print, warn};
@@ -102,9 +104,10 @@ pub struct MigrateArgs {
     /// is for this release and those after it (default as Kyverno evaluates it)
     #[arg(long, value_name = "VERSION", value_parser = releases::parse)]
     kubernetes: Option<Release>,
-    /// policies for ReplicationControllers, too, for which policies in CEL generate no rules
-    #[arg(long)]
-    replication_controllers: bool,
+    /// what the new policies need not be about; `.ephor/ephor-diff.yaml` in the folder of --out
+    /// says so to `ephor diff`
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    leave_out: Vec<LeftOut>,
     /// policies in audit mode next to the old ones, whose decisions `ephor serve` compares with
     /// theirs
     #[arg(long)]
@@ -140,6 +143,13 @@ enum To {
     Vpol,
     /// ValidatingAdmissionPolicies of Kubernetes with their bindings
     Vap,
+}
+
+/// What new policies may leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LeftOut {
+    /// ReplicationControllers, for which policies in CEL generate no rules
+    ReplicationControllers,
 }
 
 /// Forms of the report.
@@ -231,6 +241,10 @@ pub fn run(mut args: MigrateArgs, global: &Global) -> Result<i32, CommandError> 
         for file in own {
             outputs.add(&layout.target(&file.name), &file.name, file.migrated())?;
         }
+        if let Some(text) = left_out::text(&rows).filter(|_| !args.shadow) {
+            let path = layout.folder().join(diff::OWN_FOLDER).join(diff::CONFIG);
+            outputs.add(&path, "what is left out", text)?;
+        }
         // Shadows are applied as they are, without tests between them.
         if !args.shadow {
             let carried = carried::carry(&layout, &args.paths, &migrated, &rows, &mut outputs)?;
@@ -310,7 +324,7 @@ fn options(args: &MigrateArgs, sources: &[SourceText], definitions: Vec<Value>) 
         },
         kinds: Kinds::of_release_with(args.kubernetes.unwrap_or_default(), &documents),
         types: Types::of_release_with(args.kubernetes.unwrap_or_default(), &documents),
-        replication_controllers: args.replication_controllers,
+        replication_controllers: !args.leave_out.contains(&LeftOut::ReplicationControllers),
         shadows: args.shadow,
         apart: false,
     }

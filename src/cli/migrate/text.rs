@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ephor_compare::Difference;
 use ephor_document::write::{Style, to_string};
-use ephor_migrate::report::{MigrateRow, Status, count, universe};
+use ephor_migrate::report::{MigrateRow, Status, count, meanings, universe};
 
 use crate::cli::diff::{changes, counted};
 
@@ -94,6 +94,10 @@ pub fn markdown(rows: &[MigrateRow<'_>], tests: &[String]) -> String {
             row.word(),
             cell(&notes.join("<br>"))
         );
+    }
+    out.push('\n');
+    for (word, meaning) in meanings(rows) {
+        let _ = writeln!(out, "- *{word}*: {meaning}");
     }
     for row in rows.iter().filter(|row| !row.refused.is_empty()) {
         let _ = writeln!(out, "\n### `{}` is refused\n", row.name);

@@ -5,53 +5,17 @@
 //! counts is left. So what such an expression reads is known (`object.kind == 'Pod' ? object.spec :
 //! object.spec.template.spec`).
 
-use std::sync::Arc;
-
 use ephor_functions::registry::Operation;
-use ephor_ir::check::Check;
-use ephor_ir::expressions::{Expressions, Source, Validation, Variable};
-use ephor_ir::rule::Body;
-use ephor_ir::sharing::Sharing;
 use ephor_ir::strict::Step;
 use ephor_ir::walk::{bottom_up, holds};
 use ephor_ir::{Expr, Rule};
 use ephor_value::Value;
 
+use crate::normal::rewrite::rewritten;
+
 /// A rule for objects of a kind.
 pub(crate) fn of_kind(rule: Rule, kind: &str) -> Rule {
-    let body = match rule.body {
-        Body::Validate { check: Check::Assert(all), message } => {
-            let of = |one: Validation| Validation { check: source(one.check, kind), ..one };
-            Body::Validate { check: Check::Assert(all.into_iter().map(of).collect()), message }
-        }
-        other => other,
-    };
-    let expressions = rule.expressions.map(|shared| {
-        let of = |variable: Variable| match &variable.program {
-            Ok(program) if reads_kind(program) => {
-                let program = Ok(simplified(program.clone(), kind));
-                Variable { program, sharing: Sharing::default(), ..variable }
-            }
-            _ => variable,
-        };
-        let shared = Arc::unwrap_or_clone(shared);
-        Arc::new(Expressions {
-            conditions: shared.conditions.into_iter().map(|one| source(one, kind)).collect(),
-            variables: shared.variables.into_iter().map(of).collect(),
-            ..shared
-        })
-    });
-    Rule { body, expressions, ..rule }
-}
-
-fn source(own: Source, kind: &str) -> Source {
-    match &own.program {
-        Ok(program) if reads_kind(program) => {
-            let program = Ok(simplified(program.clone(), kind));
-            Source { program, sharing: Sharing::default(), ..own }
-        }
-        _ => own,
-    }
+    rewritten(rule, &|expr| reads_kind(expr).then(|| simplified(expr.clone(), kind)))
 }
 
 fn reads_kind(expr: &Expr) -> bool {

@@ -1,5 +1,6 @@
 //! Rules in a normal form: equal texts mean equal verdicts.
 //!
+//! - `absent_parent`: reading below a part that need not be there
 //! - `alpha`: names of context entries, on which no verdict depends
 //! - `canonical`: units as texts
 //! - `commute`: conditions whose order says nothing
@@ -9,8 +10,10 @@
 //! - `fold_operation`: conditions about the operation alone
 //! - `patterns`: leaves and anchors of patterns
 //! - `print`: nodes as texts
+//! - `rewrite`: a rule with other expressions
 //! - `unused_entries`: context entries that nothing reads
 
+pub(crate) mod absent_parent;
 pub(crate) mod alpha;
 pub(crate) mod canonical;
 pub(crate) mod commute;
@@ -20,4 +23,5 @@ pub(crate) mod fold_kind;
 pub(crate) mod fold_operation;
 pub(crate) mod patterns;
 pub(crate) mod print;
+pub(crate) mod rewrite;
 pub(crate) mod unused_entries;

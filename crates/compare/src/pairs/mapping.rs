@@ -121,7 +121,7 @@ pub fn pairs(old: &Policies, new: &Policies, mapping: &Mapping) -> Result<Vec<Pa
     for policy in &new.policies {
         let to = name(policy);
         let is_mapped = mapping.entries.iter().any(|(_, mapped)| *mapped == to);
-        for from in replaced(policy).into_iter().filter(|from| !is_mapped && before.all.contains(from)) {
+        for from in replaced(policy, &before).into_iter().filter(|_| !is_mapped) {
             groups.join(&from, &to, PairedBy::Annotation);
         }
     }
@@ -255,11 +255,16 @@ fn own(load: &Policies, names: &[String]) -> Option<Policies> {
     (!found.is_empty()).then(|| of(load, &found))
 }
 
-/// What the annotation of a policy names.
-fn replaced(policy: &LoadedPolicy) -> Vec<String> {
+/// The old policies that the annotation of a policy names; a name may be one in its namespace.
+fn replaced(policy: &LoadedPolicy, old: &PolicyNames) -> Vec<String> {
     let annotations = policy.document.at(&["metadata", "annotations"]).and_then(Value::as_map);
     let written = annotations.and_then(|map| map.get(REPLACES)?.as_str()).unwrap_or_default();
-    written.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_string).collect()
+    let namespace = policy.document.text_at(&["metadata", "namespace"]);
+    let of = |name: &str| {
+        let both = [format!("{namespace}/{name}"), name.to_string()];
+        both.into_iter().find(|name| old.all.contains(name))
+    };
+    written.split(',').map(str::trim).filter_map(of).collect()
 }
 
 /// Pairs of names of which each begins or ends with the other, where neither has another such
@@ -350,6 +355,27 @@ mod tests {
         assert_eq!(found, ["a+b=x: Annotation", "c=v+z: Annotation"]);
         // One that names no policy of the other side has no effect.
         assert_eq!(paired(&[("a", ""), ("b", "")], &[("a", "gone")], "")[0], "a=a: Name");
+    }
+
+    #[test]
+    fn an_annotation_of_a_policy_in_a_namespace_names_one_in_it() {
+        let within = |name: &str, replaces: &str| {
+            let text = load(&[(name, replaces)]).policies[0].text.to_string();
+            text.replace("kind: ClusterPolicy", "kind: Policy").replace("{name: ", "{namespace: n, name: ")
+        };
+        let side = |all: &[String]| {
+            let text = all.join("---\n");
+            ephor_policies::load::argument(&[ephor_sources::files::SourceText {
+                name: "p.yaml".into(),
+                text,
+            }])
+        };
+        let old = side(&[within("a", ""), within("b", "")]);
+        let new = side(&[within("a", "a"), within("a-r", "a"), within("b", "")]);
+        let found = pairs(&old, &new, &Mapping::default()).unwrap();
+        let sizes: Vec<(String, usize)> =
+            found.iter().map(|p| (p.name.clone(), p.new.as_ref().unwrap().policies.len())).collect();
+        assert_eq!(sizes, [("n/a".to_string(), 2), ("n/b".to_string(), 1)]);
     }
 
     #[test]

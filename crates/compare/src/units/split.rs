@@ -38,6 +38,7 @@ use crate::lists::small_model::{Items, Shapes};
 use crate::model::environment::Environment;
 use crate::model::field_types::{has_names_alone, is_text, may_be_text};
 use crate::model::matchers::selects;
+use crate::normal::absent_parent::read_directly;
 use crate::normal::canonical::identity;
 use crate::normal::fold_kind::of_kind;
 use crate::normal::fold_operation::OfOperation;
@@ -79,7 +80,8 @@ pub fn units(side: &Side, environment: &Environment) -> Vec<Unit> {
                 let rule = operation.decided(policy, &rule);
                 // Where objects go away there is no new one.
                 let is_there = environment.operation != "DELETE";
-                Arc::new(if is_there { of_kind(rule, &environment.object[2]) } else { rule })
+                let own = |rule| read_directly(of_kind(rule, &environment.object[2]));
+                Arc::new(if is_there { own(rule) } else { rule })
             })
             .collect();
         let of_rules = |rules: Vec<Arc<Rule>>| {

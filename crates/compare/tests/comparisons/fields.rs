@@ -186,3 +186,21 @@ fn what_denies_everything_differs_from_several_conditions_together() {
     let all: Vec<String> = ["a", "b", "c", "d"].map(has).into();
     differ_in_clusters(&requiring(&all.join(" && ")), &requiring("false"));
 }
+
+#[test]
+fn below_a_part_that_may_be_absent_both_ways_of_reading_are_one() {
+    const PART: &str = "object.spec.template.metadata";
+    let of = |base: &str, rest: &str| super::requiring("deployments", &format!("{base}{rest}"));
+    let either = |other: &str| format!("(has({PART}) ? {PART} : {other})");
+    for rest in [
+        ".?labels.?a.orValue('') != ''",
+        ".?annotations.orValue({}).exists(key, key.contains('a') && key != 'ab')",
+    ] {
+        let found = compared(&of(&either("{}"), rest), &of("object.spec.template.?metadata", rest));
+        assert_eq!((found.answer, found.objects), (Answer::Proved, 0), "{rest}");
+        // Another object in its place is something else.
+        let found =
+            compared(&of(&either("object.metadata"), rest), &of("object.spec.template.?metadata", rest));
+        assert_ne!(found.objects, 0, "{rest}");
+    }
+}

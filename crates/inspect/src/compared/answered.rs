@@ -217,9 +217,12 @@ impl Compared {
             return;
         }
         let mut reasons = reasons.to_vec();
-        if classes.iter().any(|class| !matches!(class, AcceptedClass::Operation(_))) {
-            // Other operations are compared whatever differs on one; other kinds of differences may
-            // be behind these.
+        let is_apart = |class: &AcceptedClass| {
+            matches!(class, AcceptedClass::Operation(_) | AcceptedClass::ObjectKind(_))
+        };
+        if !classes.iter().all(is_apart) {
+            // Other operations and kinds of objects are compared whatever differs on one; other
+            // kinds of differences may be behind these.
             reasons.push("the search ended at differences that are ignored".into());
         }
         self.answer = Answer::without_difference(reasons, relative_to.to_vec());

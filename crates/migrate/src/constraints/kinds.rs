@@ -116,8 +116,9 @@ fn one(pattern: &KindPattern, kinds: &Kinds) -> Selected {
         seen.push((&resource.group, &resource.plural));
         let is_same = |r: &&&Resource| r.group == resource.group && r.plural == resource.plural;
         let served = || found.iter().filter(is_same).map(|r| r.version.to_string()).collect();
-        // `GROUP/*/KIND` says that versions do not matter, also those that are no longer served.
-        let is_any = **pattern.version.pattern() == *"*" && !pattern.group.is_wild();
+        // Versions that are not named do not matter: files have such that are no longer served. The
+        // core group has had one version alone.
+        let is_any = **pattern.version.pattern() == *"*" && !resource.group.is_empty();
         let versions: Vec<String> = if is_any { vec!["*".into()] } else { served() };
         out.add(Resources {
             groups: vec![resource.group.to_string()],
@@ -197,9 +198,13 @@ mod tests {
         assert_eq!(texts(&["Pod"]), ["/v1/pods"]);
         assert_eq!(
             texts(&["Deployment", "apps/v1/StatefulSet", "Pod"]),
-            ["apps/v1/deployments,statefulsets", "/v1/pods"]
+            ["apps/*/deployments", "apps/v1/statefulsets", "/v1/pods"]
         );
-        assert_eq!(texts(&["HorizontalPodAutoscaler"]), ["autoscaling/v1,v2/horizontalpodautoscalers"]);
+        assert_eq!(texts(&["HorizontalPodAutoscaler"]), ["autoscaling/*/horizontalpodautoscalers"]);
+        assert_eq!(
+            texts(&["autoscaling/v*/HorizontalPodAutoscaler"]),
+            ["autoscaling/v1,v2/horizontalpodautoscalers"]
+        );
         assert_eq!(texts(&["Pod/exec", "v1/Pod/*"]), ["/v1/pods/exec,pods,pods/*"]);
     }
 

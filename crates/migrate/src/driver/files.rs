@@ -428,12 +428,11 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
             let proof = compared.proof(&migrated, AutogenStrategy::Autogen);
             let place = format!("{name}:{line}");
             let own = || Side::new(policies(name, text), name);
-            if let (Err(SideError::Unusable(why)), Ok(_)) = (&proof, own()) {
+            if let (Err(SideError::Unusable(_)), Ok(_)) = (&proof, own()) {
                 return DocumentOutcome::Refused(vec![Refused {
                     place,
-                    construct: format!(
-                        "a rule for which no policy in CEL was found that can be used ({why})"
-                    ),
+                    construct: "a rule that CEL does not take: its types say that a value cannot be used so"
+                        .into(),
                     nearest: "write the policy in CEL by hand".into(),
                 }]);
             }

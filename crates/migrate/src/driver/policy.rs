@@ -13,12 +13,12 @@ use ephor_ir::policy::SHADOW_OF;
 use ephor_ir::rule::Body;
 use ephor_ir::{Origin, Policy, Rule};
 use ephor_policies::load::LoadedPolicy;
-use ephor_value::print::json;
 use ephor_value::{Str, Value};
 
+use crate::constraints::cel::literal;
 use crate::constraints::model::Matching;
 use crate::constraints::{Deletions, add_condition, matching, without_roles};
-use crate::expressions::context::{Context, Target};
+use crate::expressions::context::{Context, GeneratedVariants, Target};
 use crate::expressions::convert;
 use crate::expressions::converted::NamedExpression;
 use crate::expressions::refusal::{Refusal, Result};
@@ -120,14 +120,6 @@ pub fn migrate_in(
         out.shadows = shadows(&source, drafts);
     }
     out.has_generated = !policy.by_kind.is_empty();
-    if policy.namespace.is_some() && options.to == TargetApi::Kyverno {
-        source.note("metadata.namespace", NAMESPACED, &mut out.notes);
-    }
-    let reads_metadata =
-        |d: &Document| d.text.contains("object.metadata.") && !d.text.contains("controllers: []");
-    if way == AutogenStrategy::Autogen && out.has_generated && out.documents.iter().any(reads_metadata) {
-        source.note("spec.rules", TEMPLATES, &mut out.notes);
-    }
     Ok(out)
 }
 
@@ -161,26 +153,8 @@ fn refused_as_whole(source: &Source<'_>) -> Vec<Refusal> {
     out
 }
 
-/// What a reader should know of policies of a namespace.
-const NAMESPACED: &str = "Kyverno's command line applies a policy in CEL of one namespace to objects of all namespaces, a cluster to those of its own, as `apply --as-cluster` does";
-
-/// What a reader should know of policies whose expressions are about pod templates, too.
-const TEMPLATES: &str = "pod templates without `metadata`, which exist in files only: the new policy fails on them with `no such key: metadata`, the old one takes them for templates without labels and annotations";
-
-/// What a reader should know where rules depend on the version of an object.
-const VERSIONS: &str = "versions that Kubernetes no longer serves: the new policy is for those that it serves; name the kind with `*` as its version, GROUP/*/KIND, to keep all";
-
 /// What a reader should know where roles are looked up.
 const ROLES: &str = "roles: the new policy looks them up in the role bindings of the cluster, and fails where there is none, as in `kyverno apply`";
-
-/// Whether a rule reads the version of its object, and selects kinds without naming versions.
-fn depends_on_versions(source: &Source<'_>, at: usize) -> bool {
-    let rules = source.document.at(&["spec", "rules"]).and_then(Value::as_list).unwrap_or_default();
-    let Some(rule) = rules.get(at) else { return false };
-    let text = |key: &str| rule.get(key).map(json).unwrap_or_default();
-    let kinds = text("match");
-    json(rule).contains("object.apiVersion") && !kinds.contains("/*/")
-}
 
 /// The drafts of a rule: one, or several where a policy cannot have them all.
 fn of_rule(source: &Source<'_>, at: usize, rule: &Arc<Rule>, notes: &mut Vec<Note>) -> Result<Vec<Draft>> {
@@ -192,9 +166,6 @@ fn of_rule(source: &Source<'_>, at: usize, rule: &Arc<Rule>, notes: &mut Vec<Not
         without_roles(rule)?;
     } else if without_roles(rule).is_err() {
         source.note(&format!("spec.rules[{at}].match"), ROLES, notes);
-    }
-    if depends_on_versions(source, at) {
-        source.note(&format!("spec.rules[{at}].match"), VERSIONS, notes);
     }
     let mut found = matching(rule, &default, &source.options.kinds)?;
     let is_pods = found.is_pods && source.options.to == TargetApi::Kyverno;
@@ -297,9 +268,12 @@ pub(crate) fn one(
     let drafts = match &rule.body {
         Body::Validate { .. } if rule.expressions.is_some() => vec![validate_cel::draft(source, at, rule)?],
         Body::Validate { .. } => {
-            let has_cron_jobs =
-                controllers.as_ref().is_none_or(|all| all.iter().any(|one| one == "cronjobs"));
-            vec![of_validate(source, at, rule, (&found, has_cron_jobs), notes)?]
+            let has = |test: &dyn Fn(&[String]) -> bool| controllers.as_deref().is_none_or(test);
+            let variants = GeneratedVariants {
+                any: has(&|all| !all.is_empty()),
+                cron_jobs: has(&|all| all.iter().any(|one| one == "cronjobs")),
+            };
+            vec![of_validate(source, at, rule, (&found, variants), notes)?]
         }
         Body::Mutate(body) if source.options.to == TargetApi::Kyverno => {
             let context = context(source, &found);
@@ -326,6 +300,9 @@ pub(crate) fn one(
         own.matching = found.clone();
         own.matching.namespaces.extend(namespaces);
         let mut all = requests(source.document);
+        if let Some(namespace) = of_namespace(source) {
+            add_condition(&mut all, namespace);
+        }
         let of_match = std::mem::take(&mut own.matching.conditions);
         for condition in of_match.into_iter().chain(conditions).chain(own.conditions) {
             add_condition(&mut all, condition);
@@ -334,6 +311,14 @@ pub(crate) fn one(
         out.push(own);
     }
     Ok(out)
+}
+
+/// That a request is in the namespace of the policy: Kyverno's command line applies a policy in CEL
+/// of one namespace to objects of all namespaces, a cluster to those of its own.
+fn of_namespace(source: &Source<'_>) -> Option<NamedExpression> {
+    let namespace = source.policy.namespace.as_deref().filter(|_| source.options.to == TargetApi::Kyverno)?;
+    let expression = format!("request.?namespace.orValue('') == {}", literal(namespace));
+    Some(NamedExpression::converted("namespace", expression))
 }
 
 /// `webhookConfiguration.matchConditions`, which are in CEL already.
@@ -357,12 +342,13 @@ fn of_validate(
     source: &Source<'_>,
     at: usize,
     rule: &Rule,
-    (found, has_cron_jobs): (&Matching, bool),
+    (found, variants): (&Matching, GeneratedVariants),
     notes: &mut Vec<Note>,
 ) -> Result<Draft> {
     let is_generating =
         found.is_pods && source.way == AutogenStrategy::Autogen && source.options.to == TargetApi::Kyverno;
-    let own = Context { generates_cron_jobs: is_generating && has_cron_jobs, ..context(source, found) };
+    let generated = if is_generating { variants } else { GeneratedVariants::default() };
+    let own = Context { generated, ..context(source, found) };
     let converted = convert(rule, &own)?;
     Ok(validating::draft(source, at, rule, converted, notes))
 }
@@ -379,7 +365,7 @@ fn context(source: &Source<'_>, found: &Matching) -> Context {
         types: source.options.types.clone(),
         namespace: source.policy.namespace.clone(),
         trigger: None,
-        generates_cron_jobs: false,
+        generated: GeneratedVariants::default(),
     }
 }
 

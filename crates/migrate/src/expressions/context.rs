@@ -30,9 +30,18 @@ pub struct Context {
     pub operations: Vec<Str>,
     /// The request, where expressions are about another object than that of the request.
     pub trigger: Option<Trigger>,
-    /// Whether the new policy, which is about pods, is evaluated on the pods of CronJobs, too, with
-    /// paths that are replaced.
-    pub generates_cron_jobs: bool,
+    /// On which controllers the new policy, which is about pods, is evaluated, too, with paths that
+    /// are replaced.
+    pub generated: GeneratedVariants,
+}
+
+/// The controllers of pods for which rules are generated from a policy on pods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GeneratedVariants {
+    /// Whether there are any.
+    pub any: bool,
+    /// Whether CronJobs are among them.
+    pub cron_jobs: bool,
 }
 
 /// A request because of which other objects are changed.
@@ -55,7 +64,7 @@ impl Context {
             namespace: None,
             operations,
             trigger: None,
-            generates_cron_jobs: false,
+            generated: GeneratedVariants::default(),
         }
     }
 }

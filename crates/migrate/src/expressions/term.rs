@@ -11,8 +11,8 @@ use ephor_value::{Str, Value};
 
 use super::types::Ty;
 use crate::cel::build::{
-    all, binary, boolean, choose, getter, has, held, index, not, operands, optional_none, optional_of,
-    or_value, select, select_optional, text,
+    all, binary, boolean, choose, empty_object, getter, has, held, index, not, operands, optional_none,
+    optional_of, or_value, select, select_optional, text,
 };
 use crate::cel::{build, print};
 use crate::expressions::refusal::Result;
@@ -202,13 +202,27 @@ pub struct Path {
     /// The base may be null, which is a fault whatever the steps are: `has` and `.?` would see
     /// none.
     pub guarded: bool,
+    /// The base is a pod, and the template of one where the policy is evaluated on controllers: in
+    /// files these need not have metadata.
+    pub is_template: bool,
 }
+
+/// The key of a pod that its templates may lack in files.
+const METADATA: &str = "metadata";
 
 impl Path {
     /// The value itself.
     pub fn of(base: Node, ty: Ty) -> Path {
-        let steps = Vec::new();
-        Path { base, faults: Faults::new(), steps, ty, fails: true, wild: false, guarded: false }
+        Path {
+            base,
+            faults: Faults::new(),
+            steps: Vec::new(),
+            ty,
+            fails: true,
+            wild: false,
+            guarded: false,
+            is_template: false,
+        }
     }
 
     /// One step further.
@@ -220,10 +234,12 @@ impl Path {
         let is_label = matches!(path.last(), Some("labels" | "matchLabels" | "nodeSelector"));
         let is_name = path.last() == Some("metadata") && matches!(key, "name" | "namespace" | "generateName");
         let wild = field.wild && !is_label && !is_name;
+        let is_below = self.last() == Some("template") || self.is_template && self.steps.is_empty();
+        let may_lack = is_below && key == METADATA;
         let key = self.ty.named(key);
         path.steps.push(PathStep {
             key: key.into(),
-            required: field.required,
+            required: field.required && !may_lack,
             nullable: field.nullable,
             wild,
         });
@@ -270,7 +286,17 @@ impl Path {
     /// The path as an optional; as it stands where it is always there.
     pub fn optional(&self) -> Node {
         let mut is_open = false;
-        self.steps.iter().fold(self.base.clone(), |node, step| {
+        let (base, steps) = match self.steps.split_first() {
+            // The paths of templates take the place of `object.metadata`, not of
+            // `object.?metadata` (`docs/semantics/cel-policies.md`, "Controllers of pods").
+            Some((first, rest)) if self.is_template && !first.required && !rest.is_empty() => {
+                is_open = true;
+                let there = has(self.base.clone(), &first.key);
+                (choose(there, select(self.base.clone(), &first.key), empty_object()), rest)
+            }
+            _ => (self.base.clone(), &self.steps[..]),
+        };
+        steps.iter().fold(base, |node, step| {
             is_open |= !step.required;
             if is_open { select_optional(node, &step.key) } else { select(node, &step.key) }
         })

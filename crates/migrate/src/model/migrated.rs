@@ -26,7 +26,7 @@ pub struct Options {
     /// Their schemas.
     pub types: Arc<Types>,
     /// Whether policies on pods get another one for ReplicationControllers, for which policies in
-    /// CEL generate no rules.
+    /// CEL generate no rules; else the new policies leave these out.
     pub replication_controllers: bool,
     /// Whether the policies also have a form in audit mode, [`Migrated::shadows`].
     pub shadows: bool,
@@ -40,7 +40,7 @@ impl Default for Options {
             to: TargetApi::default(),
             kinds: Kinds::built_in().clone(),
             types: Types::built_in().clone(),
-            replication_controllers: false,
+            replication_controllers: true,
             shadows: false,
             apart: false,
         }

@@ -442,7 +442,7 @@ fn annotations(kind: &str, scope: &mut Scope<'_>) -> (Node, Node) {
     };
     let own = of_kind(kind, scope);
     let source = own.or(empty_object());
-    if !scope.cx.generates_cron_jobs {
+    if !scope.cx.generated.cron_jobs {
         return (source, own.strict());
     }
     // The generation of rules would read the template of a CronJob's pods. It replaces

@@ -208,7 +208,8 @@ pub fn object(scope: &Scope<'_>) -> Path {
             choose(deletes, name("oldObject"), name("object"))
         }
     };
-    Path::of(base, scope.object.clone())
+    let is_template = scope.cx.generated.any && is_name(&base, "object");
+    Path { is_template, ..Path::of(base, scope.object.clone()) }
 }
 
 /// Whether requests for all kinds of the rule have a namespace.
