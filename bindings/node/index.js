@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { answer, initSync } from "./engine.js";
 
-initSync({ module: readFileSync(new URL("engine_bg.wasm", import.meta.url)) });
+initSync({ module: new WebAssembly.Module(readFileSync(new URL("engine_bg.wasm", import.meta.url))) });
 
 /** A question that has no answer: `part` names the argument, `hint` says what to write instead. */
 export class EphorError extends Error {

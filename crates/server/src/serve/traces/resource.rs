@@ -4,6 +4,8 @@
 //! `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` take precedence over what the Pod's own
 //! variables say.
 
+use std::sync::OnceLock;
+
 use opentelemetry::KeyValue;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::resource::{EnvResourceDetector, TelemetryResourceDetector};
@@ -36,11 +38,18 @@ pub fn of_replica(variable: impl Fn(&str) -> Option<String>) -> Resource {
         .build()
 }
 
-/// Namespace, Pod and container, as the conventions for Kubernetes say; otherwise a random UUID.
+/// Namespace, Pod and container, as the conventions for Kubernetes say; otherwise a UUID that is
+/// drawn once for the process.
 fn instance(namespace: Option<String>, pod: Option<String>) -> String {
+    static DRAWN: OnceLock<String> = OnceLock::new();
     if let (Some(namespace), Some(pod)) = (namespace, pod) {
         return format!("{namespace}.{pod}.{CONTAINER}");
     }
+    DRAWN.get_or_init(random).clone()
+}
+
+/// A random UUID.
+fn random() -> String {
     // Version 4: all bits are random but those that say so.
     let bits = rand::random::<u128>() & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");
@@ -71,9 +80,10 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_outside_of_a_cluster_has_a_random_identifier_each_time() {
+    fn a_replica_outside_of_a_cluster_has_one_random_identifier() {
         let (one, other) = (of(&[], "service.instance.id"), of(&[], "service.instance.id"));
-        assert_ne!(one, other);
+        assert_eq!(one, other);
+        assert_ne!(random(), random());
         let one = one.unwrap_or_default();
         assert_eq!((one.len(), one.get(14..15)), (36, Some("4")), "{one}");
         assert!(one.get(19..20).is_some_and(|v| "89ab".contains(v)), "{one}");
