@@ -2,8 +2,8 @@
 //! same, and where it is a proof the exit code of `diff` is 0.
 //!
 //! The policies are those of this repository, of the public library where it is at hand, and some
-//! written here; of the files each twelfth, or with `EPHOR_PAIRS_STEP=1` all. Nothing is said of a
-//! proof that takes longer than its limit, which is a matter of the machine.
+//! written here; of the files each twelfth, or with `EPHOR_PAIRS_STEP=1` all. A proof
+//! that takes longer than its limit is left out, which is a matter of the machine.
 #![allow(clippy::expect_used)]
 
 use std::collections::BTreeMap;

@@ -32,12 +32,14 @@ pub enum AcceptedClass {
     Operation(String),
     /// Differences on objects of a kind.
     ObjectKind(String),
+    /// Failures that the claim about a policy and what takes its place counts apart.
+    Failing,
     /// Updates of objects that are violations already are allowed by one side alone.
     Existing,
 }
 
 /// The words of the classes.
-const CLASSES: [&str; 9] = [
+const CLASSES: [&str; 10] = [
     "weaker",
     "stricter",
     "action",
@@ -45,6 +47,7 @@ const CLASSES: [&str; 9] = [
     "result",
     "files-only",
     "existing",
+    "failing",
     "operations: OPERATION",
     "kind: KIND",
 ];
@@ -65,6 +68,7 @@ impl AcceptedClass {
             "result" => AcceptedClass::Kind(DifferenceKind::Result),
             "files-only" => AcceptedClass::FilesOnly,
             "existing" => AcceptedClass::Existing,
+            "failing" => AcceptedClass::Failing,
             other if other.starts_with(KIND) => {
                 let kind = other.strip_prefix(KIND)?.trim();
                 AcceptedClass::ObjectKind(Some(kind).filter(|kind| !kind.is_empty())?.into())
@@ -84,6 +88,7 @@ impl AcceptedClass {
             AcceptedClass::Operation(operation) => format!("operations: {operation}"),
             AcceptedClass::ObjectKind(kind) => format!("{KIND} {kind}"),
             AcceptedClass::Existing => "existing".into(),
+            AcceptedClass::Failing => "failing".into(),
         }
     }
 
@@ -93,7 +98,7 @@ impl AcceptedClass {
             AcceptedClass::FilesOnly => difference.universe == Universe::Files,
             AcceptedClass::Operation(operation) => difference.environment.operation == operation,
             AcceptedClass::ObjectKind(kind) => *difference.environment.resource.kind == **kind,
-            AcceptedClass::Existing => false,
+            AcceptedClass::Existing | AcceptedClass::Failing => false,
         }
     }
 }
@@ -187,9 +192,12 @@ impl Ignored {
         Ok(Ignored { entries })
     }
 
-    /// The entry that accepts a difference between policies of a name.
-    pub fn of(&self, policy: &str, difference: &Difference) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.policy.matches(policy) && entry.class.has(difference))
+    /// The entry that accepts a difference between policies of a name; `is_failing`: whether it is
+    /// a failure that the claim about both counts apart.
+    pub fn of(&self, policy: &str, difference: &Difference, is_failing: bool) -> Option<&Entry> {
+        let has =
+            |class: &AcceptedClass| class.has(difference) || is_failing && *class == AcceptedClass::Failing;
+        self.entries.iter().find(|entry| entry.policy.matches(policy) && has(&entry.class))
     }
 
     /// The entry that accepts that one side alone allows updates of objects that are violations
@@ -278,10 +286,13 @@ mod tests {
 
     #[test]
     fn entries_have_a_class_a_reason_and_policies_by_wildcard() {
-        let text = "ignore:\n- {class: 'operations: DELETE', reason: r}\n- {policy: 'a-*', class: weaker, reason: s}\n- {class: existing, reason: t}\n";
+        let text = "ignore:\n- {class: 'operations: DELETE', reason: r}\n- {policy: 'a-*', class: weaker, reason: s}\n- {class: existing, reason: t}\n- {class: 'kind: ReplicationController', reason: u}\n- {class: failing, reason: v}\n";
         let read = Ignored::read("f", text).unwrap();
         let names: Vec<String> = read.entries.iter().map(|e| e.class.name()).collect();
-        assert_eq!(names, ["operations: DELETE", "weaker", "existing"]);
+        assert_eq!(
+            names,
+            ["operations: DELETE", "weaker", "existing", "kind: ReplicationController", "failing"]
+        );
         assert!(read.entries[1].policy.matches("a-b") && !read.entries[1].policy.matches("b"));
         assert_eq!(read.of_existing("x").unwrap().reason, "t");
         assert!(Ignored::read("f", "").unwrap().entries.is_empty());

@@ -103,6 +103,7 @@ impl Apart {
         match self {
             Apart::Deletions => Some(AcceptedClass::Operation(DELETE.into())),
             Apart::Controllers => Some(AcceptedClass::ObjectKind(LEFT_KIND.into())),
+            Apart::Errors | Apart::Failing | Apart::Generation => Some(AcceptedClass::Failing),
             _ => None,
         }
     }
@@ -168,6 +169,14 @@ impl Claim {
     pub fn left_out(&self) -> impl Iterator<Item = Apart> {
         let is_about_rest = !matches!(self.answer, Answer::Differs | Answer::Incomparable(_));
         self.apart.iter().copied().filter(move |one| is_about_rest && one.name().is_some())
+    }
+
+    /// Whether a difference is one of the failures that are counted apart.
+    pub fn is_failing(&self, one: &Difference) -> bool {
+        let has = |apart: Apart| self.apart.contains(&apart);
+        has(Apart::Failing) && fails_or_changes_nothing(one)
+            || has(Apart::Generation) && generates_nothing(one)
+            || has(Apart::Errors) && one.kind == DifferenceKind::Errors
     }
 
     /// Compares a policy with what takes its place.
@@ -255,16 +264,13 @@ fn claimed([before, after]: [&Side; 2], options: Options, observer: Option<&dyn 
     }
     let known = found.differences.len();
     if is_all(&|body| matches!(body, Body::Generate(_))) {
-        // They deny nothing, and a generation that fails generates nothing; nor does one that does
-        // not apply any more.
-        let is_nothing = |one: &Judgement| one.generated.is_empty() || one.verdict == Verdict::Fail;
         // Deletions that trigger something do so once the object is gone.
         let is_later = |one: &Difference| {
             one.environment.operation == DELETE
                 && one.old.verdict == Verdict::Pass
                 && one.old.generated.is_empty()
         };
-        found.differences.retain(|one| !(is_later(one) || is_nothing(&one.old) && is_nothing(&one.new)));
+        found.differences.retain(|one| !(is_later(one) || generates_nothing(one)));
         apart.extend((found.differences.len() < known).then_some(Apart::Generation));
     }
     if is_all(&|body| matches!(body, Body::Mutate(_))) {
@@ -350,6 +356,13 @@ fn names_deletions(side: &Side) -> impl Iterator<Item = Option<bool>> {
         });
         constraints.chain(filters)
     })
+}
+
+/// Whether neither generates anything: they deny nothing, and a generation that fails generates
+/// nothing; nor does one that does not apply any more.
+fn generates_nothing(one: &Difference) -> bool {
+    let is_nothing = |of: &Judgement| of.generated.is_empty() || of.verdict == Verdict::Fail;
+    is_nothing(&one.old) && is_nothing(&one.new)
 }
 
 /// Whether the old mutation fails, and the new one changes nothing.

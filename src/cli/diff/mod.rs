@@ -366,7 +366,7 @@ fn of_deletion(
     let (reasons, relative_to) = (comparison.reasons.clone(), comparison.relative_to.clone());
     let mut compared = Compared::of(comparison, [&before, &after], [old, new], pair.by);
     compared.differences.iter_mut().for_each(|shown| shown.deletes = true);
-    compared.ignore(&name, ignored, &reasons, &relative_to);
+    compared.ignore(&name, ignored, Some(&claim), (&reasons, &relative_to));
     compared.claim(Some(&claim).filter(|_| question == Question::Diff));
     let [times, other] = [old, new].map(times);
     if times != other {

@@ -31,6 +31,8 @@ const HEAD: &str = "# What the policies in this folder leave out: `ephor diff` a
 fn reason(one: Apart) -> &'static str {
     match one {
         Apart::Controllers => "left out by --leave-out replication-controllers",
-        _ => "the old policy names no operations, the new one is for creations and updates",
+        Apart::Deletions => "the old policy names no operations, the new one is for creations and updates",
+        Apart::Errors => "on some objects one policy is violated, and the other one fails",
+        _ => "where the old rule fails, the new one changes and generates nothing",
     }
 }

@@ -1,10 +1,9 @@
 //! Reading below a part that need not be there.
 //!
-//! In: a rule. Out: the rule with `a.?b.?c` in the place of `(has(a.b) ? a.b : {}).?c`: both are none
-//! where `a.b` is not there, and what `a.b` holds else. The second form is the one that analyses
-//! follow. Policies that are evaluated on templates of pods have the first one
-//! (`docs/semantics/cel-policies.md`, "Controllers of pods"), whose steps the optimiser puts into
-//! both alternatives.
+//! In: a rule. Out: the rule with `a.?b.?c` in the place of `(has(a.b) ? a.b : {}).?c`: both are
+//! none where `a.b` is not there, and what `a.b` holds else. Analyses follow the new form. Policies
+//! that are evaluated on templates of pods have the old one (`docs/semantics/cel-policies.md`,
+//! "Controllers of pods"), whose steps the optimiser puts into both alternatives.
 
 use ephor_ir::strict::{Step, Walk};
 use ephor_ir::walk::{bottom_up, holds};

@@ -191,17 +191,25 @@ impl Compared {
             && !before.is_on_another_release(after)
             && !matches!(compared.answer, Answer::Incomparable(_));
         let claim = is_claimed.then(|| Claim::about(before, after, options, None));
-        compared.ignore(name, ignored, &reasons, &relative_to);
+        compared.ignore(name, ignored, claim.as_ref(), (&reasons, &relative_to));
         compared.claim(claim.as_ref());
         compared
     }
 
-    /// Leaves out the differences that are accepted, and counts them.
-    pub fn ignore(&mut self, name: &str, ignored: &Ignored, reasons: &[String], relative_to: &[String]) {
+    /// Leaves out the differences that are accepted, and counts them. `claim`: what is claimed of
+    /// both.
+    pub fn ignore(
+        &mut self,
+        name: &str,
+        ignored: &Ignored,
+        claim: Option<&Claim>,
+        (reasons, relative_to): (&[String], &[String]),
+    ) {
         let mut classes: Vec<AcceptedClass> = Vec::new();
         let all = std::mem::take(&mut self.differences);
         for shown in all {
-            match ignored.of(name, &shown.difference) {
+            let is_failing = claim.is_some_and(|claim| claim.is_failing(&shown.difference));
+            match ignored.of(name, &shown.difference, is_failing) {
                 Some(entry) => {
                     classes.push(entry.class.clone());
                     self.count(entry);
