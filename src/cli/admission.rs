@@ -37,7 +37,8 @@ Exit codes:
   1  none has, or there is no policy that could
   2  the command line, or an input, cannot be used")]
 pub struct AdmissionArgs {
-    /// files, folders, addresses or bundles (oci://…) with policies, - for standard input
+    /// files, folders, addresses, bundles (oci://…) or sets of the library (builtin://…) with
+    /// policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = clap::ValueHint::AnyPath)]
     policies: Vec<String>,
     /// files with PolicyExceptions

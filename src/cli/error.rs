@@ -301,6 +301,15 @@ pub enum CommandError {
         /// The file of the same folder that was probably meant.
         meant: Option<String>,
     },
+    /// A name of the policy library means nothing.
+    #[error(transparent)]
+    Library(#[from] ephor_library::LibraryError),
+    /// A file would be lost.
+    #[error("{path} is there with another content: give --force to replace it")]
+    WouldReplace {
+        /// The file.
+        path: String,
+    },
     /// Documents cannot be read.
     #[error(transparent)]
     Load(#[from] ephor_document::LoadError),

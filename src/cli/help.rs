@@ -21,7 +21,10 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Run policies", &["apply", "test", "replay", "report"]),
     (
         "Write policies",
-        &["lint", "create", "fix", "migrate", "bundle", "schema", "jp", "cel", "lsp", "mcp", "play"],
+        &[
+            "lint", "create", "fix", "migrate", "policies", "bundle", "schema", "jp", "cel", "lsp", "mcp",
+            "play",
+        ],
     ),
     ("Look into policies", &["explain", "diff", "equivalent", "implies", "admission"]),
     ("Operate in a cluster", &["serve", "webhook-config", "crds", "convert", "cluster-check"]),
@@ -30,7 +33,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
 
 /// Commands of our own: their exit code is 0 when nothing was found, 1 for what they find, and 2
 /// when they cannot run. The others are Kyverno's, whose errors have 1.
-const OWN: [&str; 22] = [
+const OWN: [&str; 23] = [
     "admission",
     "bundle",
     "cel",
@@ -48,6 +51,7 @@ const OWN: [&str; 22] = [
     "mcp",
     "migrate",
     "play",
+    "policies",
     "replay",
     "report",
     "schema",

@@ -58,7 +58,8 @@ Exit codes:
   1  one has
   2  a file cannot be read, or there is no policy")]
 pub struct LintArgs {
-    /// files, folders, addresses or bundles (oci://…) with policies, - for standard input
+    /// files, folders, addresses, bundles (oci://…) or sets of the library (builtin://…) with
+    /// policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     policies: Vec<String>,
     #[command(flatten)]

@@ -50,6 +50,7 @@
 //!   cluster.
 //! - `outputs`: files that a command writes.
 //! - [`play`]: `ephor play`: the page on loopback, with the engine of the program behind it.
+//! - [`policies`]: `ephor policies`: the policy library of the program.
 //! - `policy_files`: files that arguments name as policies: whether they exist, and what is wrong
 //!   in them.
 //! - `program_name`: the name under which the program was called: its own, or Kyverno's.
@@ -107,6 +108,7 @@ pub mod migrate;
 mod outbound;
 mod outputs;
 pub mod play;
+pub mod policies;
 mod policy_files;
 mod program_name;
 mod progress;
@@ -172,6 +174,7 @@ enum Top {
     Mcp(mcp::McpArgs),
     Migrate(migrate::MigrateArgs),
     Play(play::PlayArgs),
+    Policies(policies::PoliciesArgs),
     Replay(replay::ReplayArgs),
     Report(report::ReportArgs),
     Serve(Box<serve::ServeArgs>),
@@ -246,6 +249,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         return Ok(0);
     };
     bundle::requirements::configure(&global);
+    policies::configure();
     match command {
         Top::Admission(args) => admission::run(&args),
         Top::Apply(args) => apply::run(*args, &global),
@@ -271,6 +275,7 @@ fn run(cli: Cli) -> Result<i32, CommandError> {
         Top::Mcp(args) => mcp::run(&args),
         Top::Migrate(args) => migrate::run(args, &global),
         Top::Play(args) => play::run(&args),
+        Top::Policies(args) => policies::run(&args, commands),
         Top::Replay(args) => replay::run(args),
         Top::Report(args) => report::run(&args),
         Top::Serve(args) => serve::run(&args, &global),

@@ -58,7 +58,8 @@ use crate::cli::{arguments, console, policy_files};
   kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml > hooks.yaml
   ephor webhook-config --config hooks.yaml --simulate request.yaml")]
 pub struct WebhookConfigArgs {
-    /// files, folders, addresses or bundles (oci://…) with policies, - for standard input
+    /// files, folders, addresses, bundles (oci://…) or sets of the library (builtin://…) with
+    /// policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     policies: Vec<String>,
     /// output format

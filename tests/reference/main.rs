@@ -5,6 +5,7 @@
 
 mod differences;
 mod functions;
+mod library;
 mod metrics;
 mod settings;
 
@@ -37,6 +38,25 @@ fn the_page_of_known_differences_lists_every_cause() {
 fn the_pages_of_commands_have_every_command_and_flag() {
     for file in ephor::cli::reference_pages() {
         check(&format!("reference/{}", file.name), &file.text);
+    }
+}
+
+#[test]
+fn the_pages_of_the_policy_library_have_every_control_with_an_example() {
+    check("library/index.md", &library::index());
+    for group in ephor_library::GROUPS {
+        check(&library::page_name(group), &library::page(group));
+    }
+}
+
+#[test]
+fn the_tables_of_the_policies_list_every_control() {
+    let path = root().join("policies/README.md");
+    let written = std::fs::read_to_string(&path).unwrap();
+    let now = crate::prose::one_sentence_a_line(&library::readme(&written));
+    match std::env::var_os("EPHOR_WRITE_DOCS") {
+        Some(_) => std::fs::write(&path, &now).unwrap(),
+        None => assert_eq!(written, now, "policies/README.md: run `just pages`"),
     }
 }
 

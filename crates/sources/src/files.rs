@@ -2,7 +2,8 @@
 //!
 //! Policies: `-` is standard input; a directory is walked in name order, entries that begin with a
 //! dot left out; of files only `.yaml` and `.yml` are read; a pattern is expanded when no file has
-//! that very name; an address is downloaded. Unlike Kyverno, which loads nothing from `.`,
+//! that very name; an address is downloaded; `oci://…` is a bundle in a registry and
+//! `builtin://…` a set of the library. Unlike Kyverno, which loads nothing from `.`,
 //! the directory one stands in is a directory like any other.
 //!
 //! Resources: the first entry decides. `-` reads standard input and a directory its direct `.yaml`
@@ -27,6 +28,7 @@ use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use super::builtin;
 #[cfg(feature = "bundles")]
 use super::bundle;
 use super::download::{fetch, is_url};
@@ -290,6 +292,8 @@ impl Loaded {
             self.download(argument);
         } else if is_bundle(argument) {
             self.bundle(argument);
+        } else if builtin::means_library(argument) {
+            self.builtin(argument);
         } else if path.is_dir() {
             self.directory(path, true);
         } else if path.exists() {
@@ -379,6 +383,14 @@ impl Loaded {
                 true => self.text(&name, file.bytes.clone()),
                 false => self.note(&name, FileCause::Extension, "ignored: not a .yaml or .yml file"),
             }
+        }
+    }
+
+    /// The files of a set of the library, one a control.
+    fn builtin(&mut self, argument: &str) {
+        match builtin::read(argument) {
+            Ok(sources) => sources.into_iter().for_each(|one| self.text(&one.name, one.text.into())),
+            Err(error) => self.note(argument, FileCause::Missing, error.to_string()),
         }
     }
 

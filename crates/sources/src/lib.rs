@@ -5,6 +5,7 @@
 //! What is read is in `external`, who reads it in `engine` and `functions`.
 //!
 //! - `api_call`: calls of services by context entries (`apiCall.service`)
+//! - [`builtin`]: policies that the program holds
 //! - [`bundle`]: bundles: policy files as an artifact in a registry of images
 //! - [`context`]: context files: the objects and image data that expressions read without a cluster
 //! - [`download`]: plain downloads of policy and resource files
@@ -27,6 +28,7 @@
 
 #[cfg(feature = "network")]
 mod api_call;
+pub mod builtin;
 #[cfg(feature = "bundles")]
 pub mod bundle;
 pub mod context;

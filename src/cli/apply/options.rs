@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ValueEnum, ValueHint};
+use ephor_library::reference::SCHEME;
 use ephor_matching::kinds::{self, KindSelector};
 use ephor_report::formats::Format;
 use ephor_report::run::Severity;
@@ -31,6 +32,9 @@ use crate::cli::releases;
   # check manifests against a folder of policies
   ephor apply policies/ -r deployment.yaml
 
+  # against the Restricted profile of Pod Security, of the policy library
+  ephor apply --builtin pss-restricted -r deployment.yaml
+
   # the same as a policy report
   ephor apply policies/ -r deployment.yaml --policy-report
 
@@ -41,12 +45,16 @@ Exit codes:
      policy or a file cannot be used, a result is an error, or the run ends early
   --warn-exit-code  no failure, but a warning; with --warn-no-pass also when nothing passed")]
 pub struct ApplyArgs {
-    /// files, folders, addresses, git repositories or bundles (oci://…) with policies, - for
-    /// standard input
+    /// files, folders, addresses, git repositories or bundles (oci://…) with policies, sets of the
+    /// library (builtin://…), - for standard input
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     pub(super) policies: Vec<String>,
     #[command(flatten)]
     pub(super) input: InputFlags,
+    /// set, group or control of the policy library, in addition to POLICY; several times for
+    /// several (`ephor policies list`)
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub(super) builtin: Vec<String>,
     #[command(flatten)]
     pub(super) payloads: Payloads,
     #[command(flatten)]
@@ -384,6 +392,7 @@ impl ApplyArgs {
     /// # Errors
     /// The configuration cannot be used.
     pub(super) fn configured(mut self) -> Result<ApplyArgs, ConfigError> {
+        self.policies.extend(self.builtin.iter().map(|name| format!("{SCHEME}{name}")));
         let Some(config) = self.run.config.find()? else { return Ok(self) };
         if self.policies.is_empty() {
             self.policies = config.texts("policies");

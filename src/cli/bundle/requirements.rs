@@ -8,6 +8,8 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use ephor_library::Selection;
+use ephor_sources::builtin;
 use ephor_sources::bundle::access::{self, BundleAccess};
 use ephor_sources::bundle::key::BundleKey;
 use ephor_sources::bundle::lock::NAME;
@@ -52,15 +54,18 @@ pub(super) fn lock_file(config: Option<&Config>) -> PathBuf {
     config.map_or_else(|| PathBuf::from(NAME), |config| PathBuf::from(config.sibling(NAME)))
 }
 
-/// Fetches the bundles among the arguments.
+/// Fetches the bundles among the arguments; checks names of the library.
 ///
 /// # Errors
-/// One of them may not be used.
+/// One of them may not be used, or means nothing.
 pub(in crate::cli) fn fetch<S: AsRef<str>>(
     arguments: impl IntoIterator<Item = S>,
 ) -> Result<(), CommandError> {
     for argument in arguments {
         let argument = argument.as_ref();
+        if builtin::means_library(argument) {
+            Selection::parse(argument)?;
+        }
         if !is_bundle(argument) {
             continue;
         }

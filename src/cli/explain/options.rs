@@ -30,7 +30,8 @@ use crate::cli::config::file::ConfigError;
   # one rule of many, on one object of many, with everything that a run of `apply` was given
   ephor explain policies/ -r manifests/ -R -f values.yaml --policy need-team --rule team --object ConfigMap/web/good")]
 pub struct ExplainArgs {
-    /// files, folders, addresses or bundles (oci://…) with policies, - for standard input
+    /// files, folders, addresses, bundles (oci://…) or sets of the library (builtin://…) with
+    /// policies, - for standard input
     #[arg(value_name = "POLICY", value_hint = clap::ValueHint::AnyPath)]
     pub(in crate::cli) policies: Vec<String>,
     /// name of the only rule to print, written or generated

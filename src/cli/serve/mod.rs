@@ -92,10 +92,12 @@ pub struct ServeArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Policies and data")]
 struct PlaceOptions {
-    /// files, folders and bundles (oci://…) with policies, exceptions and bindings
+    /// files, folders, bundles (oci://…) and sets of the library (builtin://…) with policies,
+    /// exceptions and bindings
     #[arg(value_name = "POLICY", value_hint = ValueHint::AnyPath)]
     arguments: Vec<String>,
-    /// files, folders and bundles (oci://…) with policies, exceptions and bindings
+    /// files, folders, bundles (oci://…) and sets of the library (builtin://…) with policies,
+    /// exceptions and bindings
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     policies: Vec<Record>,
     /// folder with static manifests of an API server: policies of Kubernetes and their bindings,

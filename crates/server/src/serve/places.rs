@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use ephor_policies::load::manifests::ManifestFolder;
+use ephor_sources::builtin;
 use ephor_sources::files::{self, FileCause, Loaded};
 
 /// Where policies and data come from.
@@ -28,10 +29,12 @@ pub struct Places {
 }
 
 impl Places {
-    /// All of these files and folders; bundles are none, and stay what they were when they were
-    /// first fetched.
+    /// All of these files and folders; bundles and sets of the library are none, and stay what they
+    /// were when they were first read.
     pub fn all(&self) -> Vec<&Path> {
-        let is_file = |path: &&PathBuf| !path.to_str().is_some_and(files::is_bundle);
+        let is_file = |path: &&PathBuf| {
+            !path.to_str().is_some_and(|path| files::is_bundle(path) || builtin::means_library(path))
+        };
         let all = self.policies.iter().filter(is_file).chain(&self.manifests).chain(&self.data);
         let all = all.chain(&self.settings).chain(&self.metrics);
         all.map(PathBuf::as_path).collect()

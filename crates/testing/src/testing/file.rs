@@ -10,7 +10,8 @@ use std::sync::Arc;
 use crate::inputs::{line_of, strict};
 use ephor_document::locate::Position;
 use ephor_document::{self, Duplicates};
-use ephor_sources::files::SourceText;
+use ephor_sources::builtin;
+use ephor_sources::files::{self, SourceText};
 use ephor_value::Value;
 use ephor_value::file_path::normal;
 use ephor_value::place::PathPart;
@@ -234,8 +235,8 @@ fn test(value: &Value, path: &str, repository: Option<&Path>) -> Test {
         _ => inside(&p),
     };
     // A repository that was cloned names no other sources.
-    let is_bundle = |p: &str| repository.is_none() && ephor_sources::files::is_bundle(p);
-    let policy = |p: String| if is_bundle(&p) { p } else { full(p) };
+    let is_source = |p: &str| repository.is_none() && (files::is_bundle(p) || builtin::means_library(p));
+    let policy = |p: String| if is_source(&p) { p } else { full(p) };
     let paths = |key: &str| texts(value, key).into_iter().map(full).collect::<Vec<_>>();
     let distinct = |key: &str| {
         let mut all = texts(value, key);
