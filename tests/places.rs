@@ -448,7 +448,12 @@ impl Measure<'_> {
     /// Whether another value at the mark changes the result.
     fn by_experiment(&self, failure: &Failure, written: &Written, constants: &[Value]) -> Judgement {
         let object = &self.sample.objects[failure.object];
-        let line = written.line(failure.field.as_deref().unwrap_or(&["metadata".into(), "name".into()]));
+        let name = written.line(&["metadata".into(), "name".into()]);
+        // A field that the root of the object does not have is marked at its name.
+        let line = match failure.field.as_deref().map_or(0, |field| written.line(field)) {
+            0 => name,
+            line => line,
+        };
         let shown = failure.field.as_ref().map(|field| field.join("/")).unwrap_or_default();
         if failure.line != line && failure.field.is_some() {
             return Judgement::Wrong(format!("line {} is not that of {shown}", failure.line));
