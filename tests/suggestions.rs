@@ -80,8 +80,8 @@ fn samples() -> Vec<Sample> {
         let policies = std::fs::read_dir(around)
             .unwrap()
             .map(|entry| entry.unwrap().path())
-            // `explain` does not yet say why an object is deleted or kept.
-            .filter(|path| path.is_file() && !path.display().to_string().ends_with(".dpol.yaml"));
+            // No command shows yet why a policy deletes an object or keeps it.
+            .filter(|path| path.is_file() && !path.display().to_string().contains("/cleanup/"));
         for policy in policies {
             let text = std::fs::read_to_string(&policy).unwrap();
             all.push(sample(all.len(), &policy.display().to_string(), &text, &objects, &more));
