@@ -49,7 +49,7 @@ fn with_policies(folder: &Path, out: &mut Vec<PathBuf>) {
 /// What `migrate` and `diff` say of a file otherwise.
 fn disagreements(name: &str, text: &str) -> Vec<String> {
     let files = Files::new(&[("old/p.yaml", text)]);
-    let limit = ["--time-limit", "60s", "--output-format", "json"];
+    let limit = ["--time-limit", "10s", "--output-format", "json"];
     let report = files.run(&[&["migrate", "old", "--out", "new"], &limit[..]].concat());
     let Ok(report) = serde_json::from_str::<Value>(&report.out) else {
         return vec![format!("{name}: migrate: {}", report.err)];

@@ -145,7 +145,7 @@ fn compared(control: &Control, form: Form) -> Option<(String, Compared, String)>
 #[test]
 fn the_forms_of_a_policy_are_proved_equal_or_listed_with_the_reason() {
     // All of them take minutes; a step of 1 takes all.
-    let step = std::env::var("EPHOR_FORMS_STEP").ok().and_then(|step| step.parse().ok()).unwrap_or(5);
+    let step = std::env::var("EPHOR_FORMS_STEP").ok().and_then(|step| step.parse().ok()).unwrap_or(10);
     let all = controls().iter().flat_map(|control| [(control, Form::Cel), (control, Form::Native)]);
     let pairs: Vec<(&Control, Form)> = all.step_by(step).collect();
     let found: Vec<(String, Compared, String)> =
