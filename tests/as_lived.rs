@@ -279,6 +279,21 @@ fn what_migrate_writes_is_right_for_old_versions_bare_templates_and_other_namesp
 }
 
 #[test]
+fn a_policy_whose_file_names_no_namespace_moves_to_one_for_whatever_namespace_it_is_created_in() {
+    let own = POLICY.replace("ClusterPolicy", "Policy");
+    let files = Files::new(&[("own.yaml", &own), ("r.yaml", CONFIG_MAP)]);
+    let ran = files.run(&["migrate", "own.yaml", "--out", "new"]);
+    assert!(ran.out.contains("need-team: proved") && ran.out.contains("names no namespace"), "{}", ran.out);
+    let ran = files.run(&["diff", "own.yaml", "new/own.yaml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.out);
+    let text = std::fs::read_to_string(files.path("new/own.yaml")).unwrap();
+    assert!(text.contains("NamespacedValidatingPolicy") && !text.contains("matchConditions"), "{text}");
+    // The command line applies it everywhere, and says so.
+    let ran = files.run(&["apply", "new/own.yaml", "-r", "r.yaml"]);
+    assert!(ran.err.contains("need-team is of the namespace that it is created in"), "{}", ran.err);
+}
+
+#[test]
 fn policies_in_a_list_have_places_of_their_own() {
     let indented: String = POLICY.lines().map(|line| format!("  {line}\n")).collect();
     let item = format!("- {}", indented.trim_start());

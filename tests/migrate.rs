@@ -132,6 +132,25 @@ fn reports_have_four_forms() {
 }
 
 #[test]
+fn lines_of_the_page_lead_to_the_lines_of_the_file_that_they_come_from() {
+    let first = policy("no-data", "ConfigMap", CEL);
+    let text = format!("# policies\n{first}---\n{}", policy("other", "Secret", CEL));
+    let files = Files::new(&[("old.yaml", &text)]);
+    let page = files.run(&["migrate", "old.yaml", "--output-format", "html"]).out;
+    assert!(page.contains("2 of 2 move (100 %), 2 of them with a proof (100 %)"), "{page}");
+    let lines: Vec<&str> = text.lines().collect();
+    let mut joined = 0;
+    for link in page.split("<a href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        let Some((_, number)) = link.split_once('-') else { continue };
+        let line = lines[number.parse::<usize>().expect("a number") - 1];
+        let shown = page.split(&format!("id=\"{link}\">{number}</span> ")).nth(1).expect("the line");
+        assert_eq!(shown.lines().next(), Some(&*line.replace('"', "&quot;")), "{link}");
+        joined += 1;
+    }
+    assert_eq!(joined, 2, "{page}");
+}
+
+#[test]
 fn a_policy_without_test_gets_one_that_passes() {
     let files = Files::new(&[("old/p.yaml", &policy("no-data", "ConfigMap", CEL))]);
     let ran = files.run(&["migrate", "old", "--out", "new"]);

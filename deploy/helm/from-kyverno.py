@@ -6,7 +6,8 @@ usage: helm get values kyverno -n kyverno -o json | from-kyverno.py > values.yam
 
 In: the values that were given to Kyverno's chart, as JSON. Out: values of ephor's chart, with a comment for each value that has
 no counterpart, and why. Every value that is read is a row of ROWS; one that no row knows is reported as such, so nothing is lost
-without a word. Names are those of Kyverno's chart 3.x (Kyverno 1.11 to 1.19)."""
+without a word. Names are those of Kyverno's chart 3.x (Kyverno 1.11 to 1.19):
+compared with all values of the chart of 1.19.1."""
 import json
 import sys
 
@@ -50,6 +51,8 @@ ROWS = [
     ("config.resourceFilters", "resourceFilters", filters),
     ("config.resourceFiltersExclude", None, "leave the entries out of `resourceFilters`"),
     ("config.resourceFiltersInclude", None, "add the entries to `resourceFilters`"),
+    ("config.resourceFiltersIncludeNamespaces", None, "add the namespaces to `resourceFilters`"),
+    ("config.excludeKyvernoNamespace", None, "objects of the server's own namespace are never sent; `webhooks.excludedNamespaces` lists others"),
     ("config.resourceFiltersExcludeNamespaces", None, "leave the namespaces out of `resourceFilters`"),
     ("config.excludeGroups", "settings.excludeGroups", joined), ("config.excludeUsernames", "settings.excludeUsernames", joined),
     ("config.excludeRoles", "settings.excludeRoles", joined), ("config.excludeClusterRoles", "settings.excludeClusterRoles", joined),
@@ -66,6 +69,11 @@ ROWS = [
     ("metricsConfig.namespaces", "metricsSettings.namespaces", text),
     ("metricsConfig.bucketBoundaries", "metricsSettings.bucketBoundaries", joined),
     ("metricsConfig.metricsRefreshInterval", "metricsSettings.metricsRefreshInterval", text),
+    ("metricsConfig", None, "the settings of metrics have no object of their own"),
+    ("features.excludeBootstrapResources.enabled", "webhooks.excludeBootstrapResources", same),
+    ("features.policyReports.enabled", None, "`reports.enabled`"),
+    ("features.reporting", None, "rules of all kinds are reported"),
+    ("features.tuf", None, "roots of trust are those of each policy"),
     ("features.admissionReports.enabled", "reports.enabled", same),
     ("features.backgroundScan.enabled", "reports.backgroundScan", same),
     ("features.backgroundScan.backgroundScanInterval", "reports.backgroundScanInterval", same),
@@ -84,6 +92,12 @@ ROWS = [
     ("features.registryClient.credentialHelpers", None, "credentials are `registry.pullSecrets`"),
     ("features", None, "no such switch: it is always on, or has no meaning here"),
     ("openreports.enabled", "reports.openreports", same),
+    ("openreports.installCrds", None, "the definitions of OpenReports are installed apart"),
+    ("reportsServer", None, "reports go to the API server, which may store them elsewhere"),
+    ("apiCallToken", None, "calls of services send the token of the service account"),
+    ("prometheusRule.enabled", "metrics.prometheusRule.enabled", same),
+    ("prometheusRule.additionalLabels", "metrics.prometheusRule.labels", same),
+    ("prometheusRule", None, "the alerts are about metrics of `ephor`: `metrics.prometheusRule.rules`"),
     (f"{ADMISSION}.replicas", "replicas", same),
     (f"{ADMISSION}.container.resources", "resources", same),
     (f"{ADMISSION}.priorityClassName", "priorityClassName", same), (f"{ADMISSION}.hostNetwork", "hostNetwork", same),
@@ -96,6 +110,8 @@ ROWS = [
     (f"{ADMISSION}.podDisruptionBudget.enabled", "podDisruptionBudget.enabled", same),
     (f"{ADMISSION}.podDisruptionBudget.maxUnavailable", "podDisruptionBudget.maxUnavailable", same),
     (f"{ADMISSION}.podDisruptionBudget.minAvailable", None, "`podDisruptionBudget.maxUnavailable`"),
+    (f"{ADMISSION}.podDisruptionBudget.unhealthyPodEvictionPolicy", None, "that of Kubernetes"),
+    (f"{ADMISSION}.autoscaling.minReplicas", "replicas", same),
     (f"{ADMISSION}.autoscaling.enabled", "autoscaling.enabled", same), (f"{ADMISSION}.autoscaling.maxReplicas", "autoscaling.maxReplicas", same),
     (f"{ADMISSION}.autoscaling.targetCPUUtilizationPercentage", "autoscaling.cpuUtilization", same),
     (f"{ADMISSION}.service.type", "service.type", same), (f"{ADMISSION}.service.annotations", "service.annotations", same),
@@ -114,6 +130,19 @@ ROWS = [
     (f"{ADMISSION}.container.image", None, "another image"), (f"{ADMISSION}.initContainer", None, "there is none"),
     (f"{ADMISSION}.container.extraArgs", None, "the flags of `ephor serve` are others: `extraArgs`"),
     (f"{ADMISSION}.container.extraEnvVars", "extraEnv", same),
+    (f"{ADMISSION}.extraVolumes", "extraVolumes", same), (f"{ADMISSION}.extraVolumeMounts", "extraVolumeMounts", same),
+    (f"{ADMISSION}.imagePullSecrets", None, "the image comes from another registry: `imagePullSecrets`"),
+    (f"{ADMISSION}.webhookServer.port", "ports.reviews", same),
+    (f"{ADMISSION}.certManager.enabled", None, "`tls.source: cert-manager`"),
+    (f"{ADMISSION}.certManager.issuerRef", "tls.certManager.issuerRef", same),
+    (f"{ADMISSION}.certManager.tls.duration", "tls.certManager.duration", same),
+    (f"{ADMISSION}.certManager.tls.renewBefore", "tls.certManager.renewBefore", same),
+    (f"{ADMISSION}.createSelfSignedCert", None, "`tls.source: secret`, which is the default"),
+    (f"{ADMISSION}.rbac.createViewRoleBinding", "rbac.view", same),
+    (f"{ADMISSION}.rbac.coreClusterRole.extraResources", "rbac.coreRules", same),
+    (f"{BACKGROUND}.rbac.coreClusterRole.extraResources", "rbac.coreRules", same),
+    (f"{REPORTS}.rbac.coreClusterRole.extraResources", "rbac.coreRules", same),
+    (f"{CLEANUP}.rbac.coreClusterRole.extraResources", "rbac.coreRules", same),
     (f"{ADMISSION}", None, "no counterpart"),
     (BACKGROUND, None, "every server does this work, the one that leads at a time"),
     (CLEANUP, None, "every server does this work, the one that leads at a time"),

@@ -226,10 +226,16 @@ pub fn of_namespace(outcome: &PolicyOutcome, object: &Value) -> Option<Pitfall> 
     let other = object.text_at(&["metadata", "namespace"]);
     let is_reported = outcome.rules.iter().any(|rule| rule.status != Status::Skip);
     (own != other && policy.stage == ephor_ir::facts::Stage::Expressions && is_reported).then(|| {
-        let text = format!(
-            "policy {} is of namespace {own}; a cluster applies it there only, and --as-cluster does so here",
-            policy.key()
-        );
+        let text = match own {
+            "" => format!(
+                "policy {} is of the namespace that it is created in; a cluster applies it there only, and --as-cluster in `default`",
+                policy.name
+            ),
+            own => format!(
+                "policy {} is of namespace {own}; a cluster applies it there only, and --as-cluster does so here",
+                policy.key()
+            ),
+        };
         Pitfall::new(PitfallKind::ForeignNamespace, policy, "", text)
     })
 }

@@ -40,7 +40,7 @@ fn outcome(row: &MigrateRow<'_>) -> String {
 }
 
 /// An object with both verdicts.
-fn shown(difference: &Difference, indent: &str) -> String {
+pub(super) fn shown(difference: &Difference, indent: &str) -> String {
     let mut out = format!("{indent}{}{}\n", headline(difference), universe(difference));
     for line in to_string(&difference.object, Style::Block).lines() {
         let _ = writeln!(out, "{indent}  {line}");

@@ -312,7 +312,8 @@ mod tests {
 
     use super::*;
 
-    fn load(policies: &[(&str, &str)]) -> Policies {
+    /// A file of policies, each with the names that it replaces.
+    fn written(policies: &[(&str, &str)]) -> String {
         let each = policies.iter().map(|(name, replaces)| {
             let annotations = match replaces {
                 &"" => String::new(),
@@ -322,9 +323,15 @@ mod tests {
                 "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {{name: {name}{annotations}}}\nspec: {{rules: [{{name: r, match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}, validate: {{message: m, deny: {{}}}}}}]}}\n"
             )
         });
-        let text = each.collect::<Vec<_>>().join("---\n");
-        let source = ephor_sources::files::SourceText { name: "p.yaml".into(), text };
-        ephor_policies::load::argument(&[source])
+        each.collect::<Vec<_>>().join("---\n")
+    }
+
+    fn read(text: String) -> Policies {
+        ephor_policies::load::argument(&[ephor_sources::files::SourceText { name: "p.yaml".into(), text }])
+    }
+
+    fn load(policies: &[(&str, &str)]) -> Policies {
+        read(written(policies))
     }
 
     fn mapping(text: &str) -> Result<Mapping, MappingError> {
@@ -359,19 +366,15 @@ mod tests {
 
     #[test]
     fn an_annotation_of_a_policy_in_a_namespace_names_one_in_it() {
-        let within = |name: &str, replaces: &str| {
-            let text = load(&[(name, replaces)]).policies[0].text.to_string();
-            text.replace("kind: ClusterPolicy", "kind: Policy").replace("{name: ", "{namespace: n, name: ")
+        let within = |policies: &[(&str, &str)]| {
+            let text = written(policies);
+            read(
+                text.replace("kind: ClusterPolicy", "kind: Policy")
+                    .replace("{name: ", "{namespace: n, name: "),
+            )
         };
-        let side = |all: &[String]| {
-            let text = all.join("---\n");
-            ephor_policies::load::argument(&[ephor_sources::files::SourceText {
-                name: "p.yaml".into(),
-                text,
-            }])
-        };
-        let old = side(&[within("a", ""), within("b", "")]);
-        let new = side(&[within("a", "a"), within("a-r", "a"), within("b", "")]);
+        let old = within(&[("a", ""), ("b", "")]);
+        let new = within(&[("a", "a"), ("a-r", "a"), ("b", "")]);
         let found = pairs(&old, &new, &Mapping::default()).unwrap();
         let sizes: Vec<(String, usize)> =
             found.iter().map(|p| (p.name.clone(), p.new.as_ref().unwrap().policies.len())).collect();

@@ -433,7 +433,9 @@ fn outcome(name: &str, text: &str, line: usize, options: &Options, limits: Limit
                     place,
                     construct: "a rule that CEL does not take: its types say that a value cannot be used so"
                         .into(),
-                    nearest: "write the policy in CEL by hand".into(),
+                    nearest:
+                        "give both sides of each comparison one type, as with `to_string` or `to_number`"
+                            .into(),
                 }]);
             }
             if matches!(&proof, Ok(proof) if proof.claim.answer != Answer::Differs) {

@@ -80,6 +80,9 @@ pub fn migrate_in(
     if !refusals.is_empty() {
         return Err(refusals);
     }
+    if policy.namespace.as_deref() == Some("") && options.to == TargetApi::Kyverno {
+        source.note("kind", NO_NAMESPACE, &mut notes);
+    }
     let pairs: Vec<Pair> = (0..policy.rules.len())
         .flat_map(|at| {
             let is_of = |draft: &&Draft| draft.rules.iter().any(|(own, _)| *own == at);
@@ -155,6 +158,9 @@ fn refused_as_whole(source: &Source<'_>) -> Vec<Refusal> {
 
 /// What a reader should know where roles are looked up.
 const ROLES: &str = "roles: the new policy looks them up in the role bindings of the cluster, and fails where there is none, as in `kyverno apply`";
+
+/// What a reader should know of a policy of a namespace that its file does not name.
+const NO_NAMESPACE: &str = "the policy names no namespace, and has the one in a cluster that it is created in: Kyverno's command line reads the old policy as one of `default`, and applies the new one to objects of all namespaces";
 
 /// The drafts of a rule: one, or several where a policy cannot have them all.
 fn of_rule(source: &Source<'_>, at: usize, rule: &Arc<Rule>, notes: &mut Vec<Note>) -> Result<Vec<Draft>> {
@@ -314,9 +320,13 @@ pub(crate) fn one(
 }
 
 /// That a request is in the namespace of the policy: Kyverno's command line applies a policy in CEL
-/// of one namespace to objects of all namespaces, a cluster to those of its own.
+/// of one namespace to objects of all namespaces, a cluster to those of its own. Where the file
+/// names no namespace, the cluster's is the one that counts, and no text can name it.
 fn of_namespace(source: &Source<'_>) -> Option<NamedExpression> {
-    let namespace = source.policy.namespace.as_deref().filter(|_| source.options.to == TargetApi::Kyverno)?;
+    let namespace = source.policy.namespace.as_deref().filter(|namespace| !namespace.is_empty())?;
+    if source.options.to != TargetApi::Kyverno {
+        return None;
+    }
     let expression = format!("request.?namespace.orValue('') == {}", literal(namespace));
     Some(NamedExpression::converted("namespace", expression))
 }

@@ -28,14 +28,15 @@ use crate::text::{Map, Node, write};
 pub fn draft(source: &Source<'_>, at: usize, rule: &Rule, context: &Context) -> Result<Draft> {
     let written = source.written(at, rule);
     let origin = rule.origin.key("generate");
-    let refuse =
-        |what: &str, key: &str| Refusal::new(what, origin.key(key), "write the GeneratingPolicy by hand");
+    let refuse = |what: &str, nearest: &str, key: &str| Refusal::new(what, origin.key(key), nearest);
     let part = |key: &str| written.at(&["generate", key]).filter(|v| !v.is_null());
     let filled = FilledObject { rule, context };
     let bodies = match (part("data"), part("clone"), part("cloneList")) {
         _ if part("foreach").is_some() => copies::loops(&written, rule, context)?,
         (Some(data), ..) => vec![filled.data(data, &part)?],
-        (None, None, None) => return Err(refuse("a generate rule without data", "")),
+        (None, None, None) => {
+            return Err(refuse("a generate rule without data", "write `data`, `clone` or `cloneList`", ""));
+        }
         _ => vec![GeneratedBody::Expression(copies::copy(
             written.get("generate").unwrap_or(&Value::Null),
             &origin,
@@ -98,7 +99,7 @@ impl FilledObject<'_> {
                         return Err(Refusal::new(
                             "a variable in a key",
                             self.rule.origin.key("generate"),
-                            "write the key, or the GeneratingPolicy by hand",
+                            "write the key: keys of an object in CEL that is generated are constants",
                         ));
                     }
                     out.insert(key.clone(), self.value(value)?);

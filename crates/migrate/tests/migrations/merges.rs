@@ -240,3 +240,36 @@ fn an_object_of_containers_that_is_added_keeps_out_the_lists_in_it() {
         ],
     );
 }
+
+#[test]
+fn anchors_in_what_an_anchor_adds_count_for_nothing_and_all_of_it_is_added_at_once() {
+    let of_loop = |patch: &str| {
+        rule(
+            "Pod",
+            &format!(
+                "    mutate:
+      foreach:
+      - list: request.object.spec.containers
+        patchStrategicMerge:
+          spec:
+            containers:
+            - (name): '{{{{ element.name }}}}'
+              securityContext:
+                {patch}
+"
+            ),
+        )
+    };
+    for (patch, added) in [
+        ("+(capabilities): {+(drop): [ALL]}", "value: {'drop': ['ALL']}"),
+        (
+            "+(capabilities): {drop: [ALL], +(add): [CHOWN]}",
+            "value: {'drop': dyn(['ALL']), 'add': dyn(['CHOWN'])}",
+        ),
+    ] {
+        let (text, word, _) = migrated(&of_loop(patch));
+        assert_ne!(word, "differs", "{patch}\n{text}");
+        has(&text, &["element.?securityContext.?capabilities.hasValue()\n              ? []", added]);
+        assert!(!text.contains("/capabilities/drop'"), "{text}");
+    }
+}

@@ -75,8 +75,8 @@ pub fn is_another(written: &Value, context: &Context, fill: Fill<'_>) -> Result<
 }
 
 impl Copy<'_> {
-    fn refuse(&self, construct: &str, key: &str) -> Refusal {
-        Refusal::new(construct, self.origin.key(key), "write the GeneratingPolicy by hand")
+    fn refuse(&self, construct: &str, nearest: &str, key: &str) -> Refusal {
+        Refusal::new(construct, self.origin.key(key), nearest)
     }
 
     fn part(&self, key: &str) -> &str {
@@ -89,7 +89,13 @@ impl Copy<'_> {
             (Some(data), ..) => format!("[{}]", self.data(data)?),
             (None, Some(clone), _) => format!("[{}]", self.one(clone)?),
             (None, None, Some(list)) => self.several(list)?,
-            (None, None, None) => return Err(self.refuse("a generate rule without data", "")),
+            (None, None, None) => {
+                return Err(self.refuse(
+                    "a generate rule without data",
+                    "write `data`, `clone` or `cloneList`",
+                    "",
+                ));
+            }
         };
         Ok(match self.context.namespace {
             Some(_) => format!("generator.Apply({objects})"),
@@ -118,7 +124,7 @@ impl Copy<'_> {
     fn one(&self, clone: &Value) -> Result<String> {
         let (api_version, kind) = (self.part("apiVersion"), self.part("kind"));
         if [api_version, kind].iter().any(|text| text.contains("{{")) {
-            return Err(self.refuse("a variable in the kind of a copy", "kind"));
+            return Err(self.refuse("a variable in the kind of a copy", "write the kind", "kind"));
         }
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let plural = Kinds::built_in().plural_of(group, version, kind).to_string();
@@ -135,7 +141,7 @@ impl Copy<'_> {
         }
         let id: [Str; 3] = [group.into(), version.into(), kind.into()];
         let Some(def) = self.context.types.of_kind(&id) else {
-            return Err(self.refuse("a copy under another name, of a kind without a schema", "clone"));
+            return Err(self.refuse("a copy under another name, of a kind without a schema", "name the copy as its source, or write its fields under `data`: CEL cannot rename what it has no fields of", "clone"));
         };
         let object = "source";
         let fields = def.fields.iter().map(|field| field.name.to_string());
@@ -170,7 +176,11 @@ impl Copy<'_> {
         let labels = selected.as_ref().map(|s| &s.labels[..]).unwrap_or_default();
         let is_exact = selected.as_ref().is_none_or(|s| s.expressions.is_empty());
         if labels.iter().any(|(key, value)| [key, value].iter().any(|text| text.contains("{{"))) {
-            return Err(self.refuse("a variable in the selector of a list of copies", "cloneList"));
+            return Err(self.refuse(
+                "a variable in the selector of a list of copies",
+                "write the labels: a list of the API is selected by constants",
+                "cloneList",
+            ));
         }
         let pairs: Vec<String> =
             labels.iter().map(|(key, value)| format!("{}: {}", literal(key), literal(value))).collect();
@@ -182,7 +192,13 @@ impl Copy<'_> {
             let (group, version, kind) = match parts.as_slice() {
                 [group, version, kind] => (*group, *version, *kind),
                 [version, kind] => ("", *version, *kind),
-                _ => return Err(self.refuse("a kind without a version in a list of copies", "cloneList")),
+                _ => {
+                    return Err(self.refuse(
+                        "a kind without a version in a list of copies",
+                        "write `group/version/kind`",
+                        "cloneList",
+                    ));
+                }
             };
             let plural = Kinds::built_in().plural_of(group, version, kind).to_string();
             let api_version =
@@ -197,7 +213,7 @@ impl Copy<'_> {
             });
         }
         match out.is_empty() {
-            true => Err(self.refuse("a list of copies without kinds", "cloneList")),
+            true => Err(self.refuse("a list of copies without kinds", "name the kinds", "cloneList")),
             false => Ok(format!("[{}]", out.join(", "))),
         }
     }

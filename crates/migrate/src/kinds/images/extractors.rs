@@ -24,7 +24,7 @@ pub fn extractors(written: Option<&Value>, origin: &Origin) -> Result<Vec<(Strin
                 return Err(Refusal::new(
                     "an image that is computed (`jmesPath`)",
                     origin,
-                    "write the extractor in CEL by hand",
+                    "write `images` with an expression that gives the texts of the images",
                 ));
             }
             let keys = one.text_at(&["path"]).split('/').chain([one.text_at(&["value"])]);

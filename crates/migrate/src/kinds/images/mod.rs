@@ -73,8 +73,8 @@ struct ImagesWriter<'w> {
 }
 
 impl ImagesWriter<'_> {
-    fn refuse(&self, construct: &str) -> Refusal {
-        Refusal::new(construct, self.origin.clone(), "write the ImageValidatingPolicy by hand")
+    fn refuse(&self, construct: &str, nearest: &str) -> Refusal {
+        Refusal::new(construct, self.origin.clone(), nearest)
     }
 
     fn note(&self, text: &str, notes: &mut Vec<Note>) {
@@ -122,7 +122,9 @@ impl ImagesWriter<'_> {
             }
             if sets.is_empty() {
                 if is_notary {
-                    return Err(self.refuse("an attestation without attestors"));
+                    return Err(
+                        self.refuse("an attestation without attestors", "name who must have signed it")
+                    );
                 }
                 let test = format!(
                     "verifyAttestationSignatures(image, attestations.{name}, [attestors.{}]) > 0",

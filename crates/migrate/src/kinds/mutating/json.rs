@@ -24,11 +24,14 @@ use crate::kinds::shared::Fill;
 /// The item of a list that a key of a path is the position of, if it is one.
 pub type Positions<'p> = &'p dyn Fn(&Place, &str) -> Result<Option<Place>>;
 
+/// What is written instead of a patch that is no list of operations as it stands.
+const AS_LIST: &str = "write the operations as a list in YAML, with texts that hold variables in quotes";
+
 /// Positions that are numbers.
 ///
 /// # Errors
 /// One that counts from the end.
-pub fn numbers(place: &Place, key: &str, refuse: &dyn Fn(&str) -> Refusal) -> Result<Option<Place>> {
+pub fn numbers(place: &Place, key: &str, refuse: &dyn Fn(&str, &str) -> Refusal) -> Result<Option<Place>> {
     let Ok(at) = key.parse::<i64>() else { return Ok(None) };
     let list = place.value();
     if at == -1 {
@@ -38,7 +41,10 @@ pub fn numbers(place: &Place, key: &str, refuse: &dyn Fn(&str) -> Refusal) -> Re
         return Ok(Some(Place { exists, ..place.at(&format!("{list}[{last}]"), &last) }));
     }
     if at < 0 {
-        return Err(refuse("a position in the path of a JSON patch that counts from the end"));
+        return Err(refuse(
+            "a position in the path of a JSON patch that counts from the end",
+            "count from the start, write `-1` for the last one, or `-` to append",
+        ));
     }
     let item = place.at(&format!("{list}[{at}]"), key);
     if at == 0 && place.is_required() {
@@ -113,9 +119,9 @@ pub fn expressions(
     fill: Fill<'_>,
     positions: Positions<'_>,
 ) -> Result<ConvertedPatch> {
-    let refuse = |what: String| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
-    let written = unquoted::operations(patch).map_err(|what| refuse(what.into()))?;
-    let operations = written.as_list().ok_or_else(|| refuse(unquoted::NO_LIST.into()))?;
+    let refuse = |what: &str, nearest: &str| Refusal::new(what, origin.clone(), nearest);
+    let written = unquoted::operations(patch).map_err(|what| refuse(what, AS_LIST))?;
+    let operations = written.as_list().ok_or_else(|| refuse(unquoted::NO_LIST, AS_LIST))?;
     let filled = RefCell::new(Vec::new());
     let fill = |written: &str| {
         let text = fill(written)?;
@@ -141,7 +147,7 @@ pub fn expressions(
         // There all of them are one mutation.
         true => steps.into_iter().map(|step| step.text).collect(),
         false => order::ordered(steps).ok_or_else(|| {
-            refuse("operations of a JSON patch that read what others of them change".into())
+            refuse("operations of a JSON patch that read what others of them change", "write a rule for each of them: operations in CEL see the object as it was before all of them")
         })?,
     };
     Ok(out)
@@ -155,7 +161,7 @@ struct Patch<'p> {
     types: &'p Types,
     fill: Fill<'p>,
     positions: Positions<'p>,
-    refuse: &'p dyn Fn(String) -> Refusal,
+    refuse: &'p dyn Fn(&str, &str) -> Refusal,
 }
 
 /// Where a path leads.
@@ -167,14 +173,17 @@ enum Led {
 }
 
 impl Patch<'_> {
-    fn no<T>(&self, what: &str) -> Result<T> {
-        Err((self.refuse)(what.to_string()))
+    fn no<T>(&self, what: &str, nearest: &str) -> Result<T> {
+        Err((self.refuse)(what, nearest))
     }
 
     /// The keys of a path, and whether it is the end of a list.
     fn keys(&self, path: &str) -> Result<(Vec<String>, bool)> {
         if !path.is_empty() && !path.starts_with('/') {
-            return self.no("a path of a JSON patch that begins with a variable");
+            return self.no(
+                "a path of a JSON patch that begins with a variable",
+                "write the first field of the path",
+            );
         }
         let unescaped = |key: &str| match key.contains("{{") {
             true => key.into(),
@@ -182,14 +191,20 @@ impl Patch<'_> {
         };
         let mut keys: Vec<String> = tokens(path).into_iter().skip(1).map(unescaped).collect();
         if keys.is_empty() || keys.iter().any(String::is_empty) {
-            return self.no("a path of a JSON patch without keys");
+            return self.no(
+                "a path of a JSON patch without keys",
+                "write the fields that change: CEL replaces no whole object",
+            );
         }
         let appends = keys.last().is_some_and(|key| key == "-");
         if appends {
             keys.pop();
         }
         if keys.iter().any(|key| key == "-") {
-            return self.no("a path of a JSON patch that leads through a new item");
+            return self.no(
+                "a path of a JSON patch that leads through a new item",
+                "add the item with all of its fields",
+            );
         }
         Ok((keys, appends))
     }
@@ -202,13 +217,21 @@ impl Patch<'_> {
                 // What an item is added to is created by its position; a list that must be there
                 // has a first one.
                 Some(item) if item.exists.is_some() && op == "add" && !place.is_required() => {
-                    return self.no("an addition at a position that a list may not have");
+                    return self.no(
+                        "an addition at a position that a list may not have",
+                        "append with `-`, or test the length of the list in preconditions",
+                    );
                 }
                 Some(item) => item,
                 None if key.contains("{{") && at == last && op == "add" && !appends => {
                     return Ok(Led::Keyed(place, key.clone()));
                 }
-                None if key.contains("{{") => return self.no("a variable in the path of a JSON patch"),
+                None if key.contains("{{") => {
+                    return self.no(
+                        "a variable in the path of a JSON patch",
+                        "write the path, or a loop (`foreach`) with `elementIndex` in it",
+                    );
+                }
                 None => place.key(key, self.types),
             };
         }
@@ -266,19 +289,25 @@ impl Patch<'_> {
         let (keys, appends) = self.keys(path)?;
         match self.with_parents_created(&keys, op, appends)? {
             Led::To(place) => Ok((place, appends)),
-            Led::Keyed(..) => self.no("a variable in the path of a JSON patch"),
+            Led::Keyed(..) => self.no(
+                "a variable in the path of a JSON patch",
+                "write the path, or a loop (`foreach`) with `elementIndex` in it",
+            ),
         }
     }
 
     fn operation(&self, one: &Value) -> Result<String> {
         let (path, op) = (one.text_at(&["path"]), one.text_at(&["op"]));
         if op.contains("{{") {
-            return self.no("a variable in the operation of a JSON patch");
+            return self.no("a variable in the operation of a JSON patch", "write a rule for each operation");
         }
         if matches!(op, "copy" | "move") {
             let (from, takes_new) = self.plain(one.text_at(&["from"]), op)?;
             if takes_new {
-                return self.no("a path of a JSON patch that leads through a new item");
+                return self.no(
+                    "a path of a JSON patch that leads through a new item",
+                    "add the item with all of its fields",
+                );
             }
             let (place, appends) = self.plain(path, op)?;
             let to = if appends { joined(&place.path(), "/-") } else { place.path() };
@@ -319,7 +348,12 @@ impl Patch<'_> {
                 }
             }
             "remove" => remove(&place),
-            other => return self.no(&format!("the operation `{other}` of a JSON patch")),
+            other => {
+                return self.no(
+                    &format!("the operation `{other}` of a JSON patch"),
+                    "write `add`, `remove`, `replace`, `copy`, `move` or `test`",
+                );
+            }
         };
         Ok(match exists {
             Some(test) => format!("{test} ? ({changed}) : []"),
@@ -333,14 +367,20 @@ impl Patch<'_> {
         let (place, appends) = self.plain(path, "test")?;
         let value = one.get("value").cloned().unwrap_or_default();
         if appends || matches!(value, Value::Null | Value::List(_) | Value::Map(_)) {
-            return self.no("a test of a JSON patch of a list, an object or what is not there");
+            return self.no(
+                "a test of a JSON patch of a list, an object or what is not there",
+                "write the test in preconditions",
+            );
         }
         let changes = |other: &Value| {
             let touches = |key: &str| other.get(key).and_then(Value::as_str).is_some_and(|at| meet(at, path));
             other.text_at(&["op"]) != "test" && (touches("path") || touches("from"))
         };
         if before.iter().any(changes) {
-            return self.no("a test of a JSON patch of what an operation before it may change");
+            return self.no(
+                "a test of a JSON patch of what an operation before it may change",
+                "write the test in preconditions",
+            );
         }
         let constant = constant(&value, self.fill)?;
         let same = format!("{} == {constant}", place.value());

@@ -25,6 +25,9 @@ use crate::kinds::mutating::unquoted::unquoted;
 /// another one.
 const OF_OTHERS: &str = "the position of an element in another list than its own";
 
+/// What is written instead.
+const OWN_POSITIONS: &str = "write the operations for the list whose elements they are about: a position of one list says nothing of another one";
+
 /// The expressions of a loop, in order, and the path of its list.
 pub struct Patches {
     /// The operations.
@@ -112,9 +115,9 @@ impl LoopWriter<'_> {
     ) -> Result<Vec<String>> {
         let of_loop = origin;
         let origin = origin.key("patchesJson6902");
-        let no = |what: &str| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
+        let no = |what: &str, nearest: &str| Refusal::new(what, origin.clone(), nearest);
         let Some(patch) = written.get("patchesJson6902").and_then(Value::as_str) else {
-            return Err(no("a loop without a patch"));
+            return Err(no("a loop without a patch", "write `patchStrategicMerge` or `patchesJson6902`"));
         };
         let names: Arc<[Str]> = names.into();
         let each = RefCell::new(each);
@@ -145,16 +148,19 @@ impl LoopWriter<'_> {
                         )));
                         Ok(Some(place.at(&format!("{list}[{position}]"), position)))
                     }
-                    _ => Err(no(OF_OTHERS)),
+                    _ => Err(no(OF_OTHERS, OWN_POSITIONS)),
                 }
             }
         };
         let found = json::expressions(patch, (self.object, true), types, &origin, &fill, &positions)?;
         if behind.borrow().is_some() && !found.only_adds {
-            return Err(no(OF_OTHERS));
+            return Err(no(OF_OTHERS, OWN_POSITIONS));
         }
         if !found.tests.is_empty() {
-            return Err(no("the operation `test` of a JSON patch in a loop"));
+            return Err(no(
+                "the operation `test` of a JSON patch in a loop",
+                "write the test in the preconditions of the loop",
+            ));
         }
         let mut out = Vec::new();
         for one in found.operations {
@@ -170,10 +176,16 @@ impl LoopWriter<'_> {
             out.get(at).is_some_and(creates) && parts.iter().enumerate().any(is_same)
         };
         if parts.iter().enumerate().any(meets) {
-            return Err(no("operations of a loop of which one may create what another one changes"));
+            return Err(no(
+                "operations of a loop of which one may create what another one changes",
+                "write a loop for each of them: operations in CEL see the object as it was before all of them",
+            ));
         }
         if out.iter().any(|one| one.contains("? ") && !one.contains("string(") && !one.ends_with(": [])")) {
-            return Err(no("a loop that adds to what may be absent, outside of its elements"));
+            return Err(no(
+                "a loop that adds to what may be absent, outside of its elements",
+                "add what may be absent in a rule before it",
+            ));
         }
         let behind = behind.into_inner();
         self.is_behind |= behind.is_some();

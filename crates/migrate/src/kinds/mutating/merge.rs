@@ -93,12 +93,20 @@ pub fn merged(
         elements: [false; 2],
     };
     if patch.any_text(&|text| text.contains("$(")) {
-        return Err(writer.refuse("references in a merge"));
+        return Err(writer.refuse(
+            "references in a merge",
+            "write the values, or read them from `object`: CEL has no references `$(…)`",
+        ));
     }
     if patch.any_text(&|text| text == "$patch") {
-        return Err(writer.refuse("a `$patch` directive"));
+        return Err(writer.refuse(
+            "a `$patch` directive",
+            "write a JSON patch that removes or replaces the part: an apply configuration has no directives",
+        ));
     }
-    let Some(fields) = patch.as_map() else { return Err(writer.refuse("a merge that is no object")) };
+    let Some(fields) = patch.as_map() else {
+        return Err(writer.refuse("a merge that is no object", "write the fields that it changes"));
+    };
     let condition = conditions(fields);
     let apply = writer.object(fields, object, "Object")?;
     let apply = (!apply.is_empty()).then(|| format!("Object{{{}}}", apply.join(", ")));
@@ -107,8 +115,8 @@ pub fn merged(
 }
 
 impl MergeWriter<'_> {
-    fn refuse(&self, construct: &str) -> Refusal {
-        Refusal::new(construct, self.origin.clone(), "write the mutation in CEL by hand")
+    fn refuse(&self, construct: &str, nearest: &str) -> Refusal {
+        Refusal::new(construct, self.origin.clone(), nearest)
     }
 
     /// The fields of an object or struct.
@@ -120,7 +128,7 @@ impl MergeWriter<'_> {
             if written.contains("{{") {
                 let is_text = value.as_str().is_some() && matches!(key(written), Key::Plain(_));
                 if !is_text || !is_map(place.ty.as_ref()) || self.element.is_some() {
-                    return Err(self.refuse("a variable in a key of a merge"));
+                    return Err(self.refuse("a variable in a key of a merge", "write a JSON patch with the variable in its path: keys of an apply configuration are constants"));
                 }
                 let text = constant(value, self.fill)?;
                 let text = if is_mixed { format!("dyn({text})") } else { text };
@@ -134,7 +142,7 @@ impl MergeWriter<'_> {
                 Key::Condition(_) | Key::Global(_) if is_condition(value) || merges_into_itself(value) => {
                     continue;
                 }
-                Key::Condition(_) | Key::Global(_) => return Err(self.refuse("a condition with parts")),
+                Key::Condition(_) | Key::Global(_) => return Err(self.refuse("a condition with parts", "write the condition in `preconditions`, and its fields without anchor: an apply configuration has no condition that also merges")),
             };
             let own = place.key(key, self.types);
             // What is there decides about all that would be added with it.
@@ -151,7 +159,8 @@ impl MergeWriter<'_> {
             let field = match self.types_say(&own, value) {
                 true => {
                     let before = self.patches.len();
-                    // What is there keeps out all that would be added below it.
+                    // Where one item decides for all, what it has keeps out all that would be added
+                    // below: other items keep what they have there.
                     let above = self.above.clone();
                     if added.is_some() && place.text == ITEM {
                         self.above = above
@@ -168,10 +177,13 @@ impl MergeWriter<'_> {
                             self.patches.truncate(before);
                             None
                         }
-                        // One patch adds all of it.
-                        Ok(_) if added.is_some() && self.patches.len() > before && place.text == "object" => {
+                        // One patch adds all of it: behind one that adds a part, it is there.
+                        Ok(_) if added.is_some() && self.patches.len() > before && place.text != ITEM => {
                             self.patches.truncate(before);
                             None
+                        }
+                        Ok(_) if added.is_some() && self.patches.len() > before + 1 => {
+                            return Err(self.refuse("an anchor above several lists that are replaced", "write a rule for each list: the patch of the first one would be there for the second one"));
                         }
                         found => found?,
                     }
@@ -335,7 +347,12 @@ impl MergeWriter<'_> {
         let mut own = Vec::new();
         let mut chosen = Vec::new();
         for item in items {
-            let Some(fields) = item.as_map() else { return Err(self.refuse("an item that is no object")) };
+            let Some(fields) = item.as_map() else {
+                return Err(self.refuse(
+                    "an item that is no object",
+                    "write its fields: items of this list are merged by their keys",
+                ));
+            };
             let is_its = |element: &&Chosen<'_>| element.list.pointer() == place.pointer();
             if let Some(element) = self.element.filter(is_its)
                 && let Some(own) = of_element(fields)
@@ -364,7 +381,7 @@ impl MergeWriter<'_> {
         }
         let adds = !own.is_empty() && !chosen.is_empty() && place.is_there().is_some();
         if chosen.len() > 1 || adds {
-            return Err(self.refuse("several items with anchors in one list"));
+            return Err(self.refuse("several items with anchors in one list", "write a rule for each item: Kyverno 1.19.1 loses the items that none of them matches (kyverno#16862)"));
         }
         let mut parts = chosen;
         if !own.is_empty() {
@@ -389,7 +406,10 @@ impl MergeWriter<'_> {
                         None => None,
                     };
                     let Some(test) = test else {
-                        return Err(self.refuse("a condition of an item that is no text"));
+                        return Err(self.refuse(
+                            "a condition of an item that is no text",
+                            "write a loop (`foreach`) with the condition in its preconditions",
+                        ));
                     };
                     let both: Vec<String> =
                         own.is_there().into_iter().chain([test]).filter(|test| test != "true").collect();
@@ -397,7 +417,12 @@ impl MergeWriter<'_> {
                 }
                 // It is tested before, and the rest of the item counts for nothing.
                 Key::Global(_) => return Ok(None),
-                Key::Plain("name") => return Err(self.refuse("an item with a name and anchors")),
+                Key::Plain("name") => {
+                    return Err(self.refuse(
+                        "an item with a name and anchors",
+                        "write `(name)`, or leave the other anchors out",
+                    ));
+                }
                 Key::Plain(_) | Key::Absent(_) => {
                     rest.insert(written.clone(), value.clone());
                 }
@@ -434,13 +459,16 @@ impl MergeWriter<'_> {
         let Some(inside) =
             self.inside.clone().filter(|inside| *inside.var == *own.text && inside.is_reached())
         else {
-            return Err(self.refuse("a value in a list's items that is replaced as a whole"));
+            return Err(self.refuse("a value in a list's items that is replaced as a whole", "write a loop (`foreach`) over the list with a JSON patch: an apply configuration merges such items and replaces nothing"));
         };
         if absent && inside.around.is_some() {
-            return Err(self.refuse("an anchor in an item of an item's list"));
+            return Err(self.refuse(
+                "an anchor in an item of an item's list",
+                "write a loop (`foreach`) over the outer list",
+            ));
         }
         if value.any_text(&|text| !matches!(key(text), Key::Plain(_))) {
-            return Err(self.refuse("anchors in a list that is replaced as a whole"));
+            return Err(self.refuse("anchors in a list that is replaced as a whole", "write a loop (`foreach`) with preconditions: items of such a list have no keys to find them by"));
         }
         let place = Place { prefix: inside.prefix(), ..own.clone() };
         let body = match (value.is_null(), absent, self.decides(&place)) {
@@ -510,14 +538,14 @@ impl MergeWriter<'_> {
                         Key::Condition(_) | Key::Global(_)
                             if is_condition(value) || merges_into_itself(value) => {}
                         Key::Condition(_) | Key::Global(_) => {
-                            return Err(self.refuse("a condition with parts"));
+                            return Err(self.refuse("a condition with parts", "write the condition in `preconditions`, and its fields without anchor: an apply configuration has no condition that also merges"));
                         }
                     }
                 }
                 Ok(())
             }
             Value::List(_) if value.any_text(&|text| !matches!(key(text), Key::Plain(_))) => {
-                Err(self.refuse("anchors in a list that is replaced as a whole"))
+                Err(self.refuse("anchors in a list that is replaced as a whole", "write a loop (`foreach`) with preconditions: items of such a list have no keys to find them by"))
             }
             other => {
                 self.patches.push(set(place, other, self.fill)?);

@@ -33,9 +33,9 @@ pub fn mutations(
     object: &Place,
     context: &Context,
 ) -> Result<Mutations> {
-    let refuse = |what: &str| Refusal::new(what, own.origin.clone(), "write the MutatingPolicy by hand");
+    let refuse = |what: &str, nearest: &str| Refusal::new(what, own.origin.clone(), nearest);
     let Some(patch) = written.get("patchStrategicMerge").filter(|v| !v.is_null()) else {
-        return Err(refuse("a loop without a patch"));
+        return Err(refuse("a loop without a patch", "write `patchStrategicMerge` or `patchesJson6902`"));
     };
     let of_target = context.trigger.iter().flat_map(|trigger| &trigger.bindings);
     let all = rule.bindings.iter().chain(of_target).chain(own.bindings.iter());
@@ -47,10 +47,16 @@ pub fn mutations(
     let base = if context.trigger.is_some() { "target." } else { "request.object." };
     let lists = lists(written.text_at(&["list"]), base);
     if lists.is_empty() {
-        return Err(refuse("a loop of merges over what is no list of the object"));
+        return Err(refuse(
+            "a loop of merges over what is no list of the object",
+            "loop over a list of the object (`request.object.…`), and test the other list in preconditions: an apply configuration names items of the object",
+        ));
     }
     if lists.len() > 1 && names_plainly(patch) {
-        return Err(refuse("a loop over several lists whose merge adds elements to one of them"));
+        return Err(refuse(
+            "a loop over several lists whose merge adds elements to one of them",
+            "write a loop for each list",
+        ));
     }
     let types = &context.types;
     let origin = own.origin.key("patchStrategicMerge");
@@ -91,7 +97,12 @@ pub fn mutations(
             Err(refusal) => failed = failed.or(Some(refusal)),
         }
     }
-    Err(failed.unwrap_or_else(|| refuse("a loop whose patch changes more than its elements")))
+    Err(failed.unwrap_or_else(|| {
+        refuse(
+            "a loop whose patch changes more than its elements",
+            "write what is outside of the elements in a rule of its own",
+        )
+    }))
 }
 
 /// A merge in two parts: of a list, and of all else, which must not depend on an element.
@@ -175,7 +186,7 @@ fn of_entries(
     let mut each = InLoop::new(rule, context, Reading::Named);
     each.within(&own.list, &own.bindings, &own.origin, &mut |each, entered| {
         if !is_map(place.ty.as_ref()) {
-            return Err(each.refuse("a variable in a key of a merge", "write the mutation in CEL by hand"));
+            return Err(each.refuse("a variable in a key of a merge", "write a JSON patch with the variable in its path: keys of an apply configuration are constants"));
         }
         let test = own.admit.as_ref().map(|admit| each.holds(admit)).transpose()?;
         let mut all = Vec::new();

@@ -105,10 +105,15 @@ pub(crate) fn changes(
 ) -> Result<Changes> {
     let written = source.written(at, rule);
     let origin = rule.origin.key("mutate");
-    let refuse =
-        |what: &str, key: &str| Err(Refusal::new(what, origin.key(key), "write the MutatingPolicy by hand"));
+    let refuse = |what: &str, nearest: &str, key: &str| Err(Refusal::new(what, origin.key(key), nearest));
     let part = |key: &str| written.at(&["mutate", key]).filter(|v| !v.is_null());
-    let Some(kind) = kinds.first() else { return refuse("a mutation of kinds by wildcard", "") };
+    let Some(kind) = kinds.first() else {
+        return refuse(
+            "a mutation of kinds by wildcard",
+            "name the kinds: an apply configuration is of one kind",
+            "",
+        );
+    };
     let types = &source.options.types;
     let object = Place::object(kind, types);
     let (mut mutations, mut pattern, mut tests) = (Vec::new(), None, Vec::new());
@@ -150,7 +155,11 @@ pub(crate) fn changes(
                 .enumerate()
                 .any(|(at, a)| lists.iter().enumerate().any(|(other, b)| at != other && is_below(a, b)));
             if touch || patches.len() != all.len() {
-                return refuse("loops over one list in a rule with context entries", "foreach");
+                return refuse(
+                    "loops over one list in a rule with context entries",
+                    "write a rule for each loop",
+                    "foreach",
+                );
             }
             if patches.iter().any(|(one, _)| one.is_behind) {
                 comments.borrow_mut().extend(BEHIND.map(String::from));
@@ -178,7 +187,7 @@ pub(crate) fn changes(
         all.for_each(|(is_json, text)| add(is_json, text, &origin.path));
     } else if let Some(patch) = part("patchesJson6902").and_then(Value::as_str) {
         let origin = origin.key("patchesJson6902");
-        let no = |what: &str| Refusal::new(what, origin.clone(), "write the operations in CEL by hand");
+        let no = |what: &str, nearest: &str| Refusal::new(what, origin.clone(), nearest);
         let positions = |place: &Place, key: &str| json::numbers(place, key, &no);
         let fill = |written: &str| {
             let is_quoted = unquoted(written).is_none();
@@ -192,7 +201,7 @@ pub(crate) fn changes(
         tests = found.tests.iter().map(condition).collect();
     }
     if mutations.is_empty() {
-        return refuse("a mutation that changes nothing", "");
+        return refuse("a mutation that changes nothing", "leave the rule out", "");
     }
     Ok(Changes { mutations, pattern, tests })
 }

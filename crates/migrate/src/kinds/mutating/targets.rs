@@ -201,21 +201,29 @@ impl TargetsWriter<'_> {
     /// An expression that returns the objects; none for subresources, which only constraints can
     /// name.
     fn expression(&self, matching: &Matching) -> Result<Option<ReturnedObjects>> {
-        let refuse = |construct: &str| {
-            Refusal::new(construct, self.own.origin.clone(), "write the MutatingPolicy by hand")
-        };
+        let refuse =
+            |construct: &str, nearest: &str| Refusal::new(construct, self.own.origin.clone(), nearest);
         let [only] = matching.rules.as_slice() else {
-            return Err(refuse("a target that depends on the request and is of several kinds"));
+            return Err(refuse(
+                "a target that depends on the request and is of several kinds",
+                "write a rule for each kind: targets that are found by an expression are of one",
+            ));
         };
         let of = &only.resources;
         let (Some(group), Some(version), [plural]) =
             (of.groups.first(), of.versions.last(), of.names.as_slice())
         else {
-            return Err(refuse("a target that depends on the request and is of several kinds"));
+            return Err(refuse(
+                "a target that depends on the request and is of several kinds",
+                "write a rule for each kind: targets that are found by an expression are of one",
+            ));
         };
         if plural.contains('/') {
             return match self.is_variable() {
-                true => Err(refuse("a subresource of a target that depends on the request")),
+                true => Err(refuse(
+                    "a subresource of a target that depends on the request",
+                    "change the object that has the subresource",
+                )),
                 false => Ok(None),
             };
         }
