@@ -291,7 +291,7 @@ def count(row, sides, objects, tallies, differences, which):
 def settled(flags, rows, tallies, differences):
     """What an API server says of the objects of differences; the differences that are left."""
     by_id, left = {row["id"]: row for row in rows}, []
-    with server() as (api, _):
+    with server() as api:
         for one in differences:
             manifest = one["manifest"]
             answer = sent(api, {"object": manifest, "subresource": "", "operation": "CREATE", "oldObject": None}) if manifest else None

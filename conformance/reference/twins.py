@@ -86,7 +86,7 @@ def row(flags, suffix, old, new):
 # The API server.
 
 def by_server(rows):
-    with server() as (api, _):
+    with server() as api:
         for one in differences(rows, "in clusters"):
             one["server"], one["form"] = sent(api, one) or (None, None)
 

@@ -32,11 +32,11 @@ function native(questions) {
   return lines(asked.stdout);
 }
 
-/** Questions about each policy of `policies/` in its three forms, on the objects of its tests. */
+/** Questions about each policy of `policies/`, classic and in CEL, on the objects of its tests. */
 function ofPolicies() {
   const questions = [];
-  for (const { text, vpol, objects } of policies()) {
-    for (const form of [text, vpol]) questions.push({ question: "evaluate", policies: form, objects, explain: true });
+  for (const { forms: [text, ...others], objects } of policies()) {
+    for (const form of [text, ...others]) questions.push({ question: "evaluate", policies: form, objects, explain: true });
     questions.push({ question: "lint", policies: text }, { question: "evaluate", policies: text, objects, as: "cluster" });
   }
   return questions;
@@ -47,7 +47,10 @@ function policies() {
   for (const group of readdirSync(join(root, "policies"), { withFileTypes: true }).filter((entry) => entry.isDirectory())) {
     for (const name of readdirSync(join(root, "policies", group.name)).sort()) {
       const file = (...path) => read("policies", group.name, name, ...path);
-      all.push({ name, text: file(`${name}.yaml`), vpol: file(`${name}.vpol.yaml`), vap: file(`${name}.vap.yaml`), objects: file(".kyverno-test", "resources.yaml") });
+      // The classic form first, then that of Kyverno's CEL kinds; those of Kubernetes are other texts of the same expressions.
+      const files = readdirSync(join(root, "policies", group.name, name)).filter((one) => /^[^.]+(\.[a-z]*pol)?\.yaml$/.test(one));
+      files.sort((a, b) => a.length - b.length);
+      all.push({ name, forms: files.map((one) => file(one)), objects: file(".kyverno-test", "resources.yaml") });
     }
   }
   return all;
@@ -111,12 +114,12 @@ describe("the module", { skip: missing ? `skipped: ${missing[1]} is not built` :
   it("decides as the program about the recorded cases", () => compare(ofCases(), 400, 115));
   it("evaluates recorded expressions as the program", () => compare(ofExpressions(), 300));
   // A proof that is cut short has another answer: there is time for each.
-  it("migrates and proves as the program", () => compare(policies().filter((_, at) => at % 5 === 0).flatMap(({ text, vpol }) => [{ question: "migrate", policies: text, milliseconds: 120_000 }, { question: "diff", old: text, new: vpol, milliseconds: 120_000 }]), 8));
+  it("migrates and proves as the program", () => compare(policies().filter(({ forms }, at) => at % 20 === 0 && forms.length === 2).flatMap(({ forms: [old, changed] }) => [{ question: "migrate", policies: old, milliseconds: 120_000 }, { question: "diff", old, new: changed, milliseconds: 120_000 }]), 8));
 
   it("answers texts of any depth", async () => {
     const answer = await load();
     const deep = [1, 900, 20_000].flatMap((depth) => [
-      { question: "evaluate", policies: policies()[0].text, objects: `kind: A\napiVersion: v1\nmetadata: {name: a}\ndata: ${"[".repeat(depth)}${"]".repeat(depth)}`, explain: true },
+      { question: "evaluate", policies: policies()[0].forms[0], objects: `kind: A\napiVersion: v1\nmetadata: {name: a}\ndata: ${"[".repeat(depth)}${"]".repeat(depth)}`, explain: true },
       { question: "lint", policies: `kind: ClusterPolicy\napiVersion: kyverno.io/v1\nspec: ${"{a: ".repeat(depth)}1${"}".repeat(depth)}` },
       { question: "jmespath", expression: `${"(".repeat(depth)}a${")".repeat(depth)}`, document: "a: 1" },
       { question: "jmespath", expression: `a${" || a".repeat(depth)}`, document: "a: 1" },
