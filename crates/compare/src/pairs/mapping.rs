@@ -370,7 +370,7 @@ mod tests {
             let text = written(policies);
             read(
                 text.replace("kind: ClusterPolicy", "kind: Policy")
-                    .replace("{name: ", "{namespace: n, name: "),
+                    .replace("metadata: {name", "metadata: {namespace: shop, name"),
             )
         };
         let old = within(&[("a", ""), ("b", "")]);
@@ -378,7 +378,7 @@ mod tests {
         let found = pairs(&old, &new, &Mapping::default()).unwrap();
         let sizes: Vec<(String, usize)> =
             found.iter().map(|p| (p.name.clone(), p.new.as_ref().unwrap().policies.len())).collect();
-        assert_eq!(sizes, [("n/a".to_string(), 2), ("n/b".to_string(), 1)]);
+        assert_eq!(sizes, [("shop/a".to_string(), 2), ("shop/b".to_string(), 1)]);
     }
 
     #[test]
