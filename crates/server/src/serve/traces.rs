@@ -8,7 +8,7 @@
 //! "Traces".
 //!
 //! - `export`: what sends spans: the OTLP exporter of OpenTelemetry on our HTTP client.
-//! - [`resource`]: what the spans and metrics of a replica say about it.
+//! - `resource`: what the spans and metrics of a replica say about it.
 
 mod export;
 pub(super) mod resource;
