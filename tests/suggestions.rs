@@ -257,6 +257,10 @@ fn verdict<'o>(out: &'o str, label: &str) -> Option<&'o str> {
 #[test]
 fn commands_that_reproduce_a_difference_show_the_verdicts_of_both_sides() {
     let changes = [
+        ("'?*'", "'x*'"),
+        ("\"?*\"", "\"x*\""),
+        ("Equals", "NotEquals"),
+        ("AnyIn", "AnyNotIn"),
         ("true", "false"),
         ("kinds", "kinds"),
         ("operations: [CREATE", "operations: [UPDATE"),

@@ -35,8 +35,9 @@ function native(questions) {
 /** Questions about each policy of `policies/`, classic and in CEL, on the objects of its tests. */
 function ofPolicies() {
   const questions = [];
-  for (const { forms: [text, ...others], objects } of policies()) {
-    for (const form of [text, ...others]) questions.push({ question: "evaluate", policies: form, objects, explain: true });
+  for (const { forms, objects } of policies()) {
+    const [text] = forms;
+    for (const form of forms) questions.push({ question: "evaluate", policies: form, objects, explain: true });
     questions.push({ question: "lint", policies: text }, { question: "evaluate", policies: text, objects, as: "cluster" });
   }
   return questions;
